@@ -1,0 +1,44 @@
+# The study as a graph: one rule per stage (lib/stages.py), each one notebook run by papermill (lib/runner.py).
+# Started by ./run_all.sh, which gives the scale and the targets.
+from lib import provenance, stages
+
+SCALE = config["scale"]
+
+
+def job(stage, wildcards):
+    return stages.job_of(SCALE, stage.path(**wildcards))
+
+
+rule all:
+    input:
+        [f"outputs/{SCALE}/{output}" for output in stages.targets(SCALE, config["targets"])],
+
+
+rule made_up_data:
+    output:
+        "outputs/smoke/data/meta.json",
+    params:
+        state=provenance.code_fingerprint("smoke_data"),
+    shell:
+        "exec python -m lib.smoke_data"
+
+
+for stage in stages.STAGES.values():
+
+    rule:
+        name:
+            stage.name
+        input:
+            lambda wildcards, stage=stage: [f"outputs/{SCALE}/{path}" for path in job(stage, wildcards).inputs],
+        output:
+            f"outputs/{SCALE}/{stage.output}",
+        wildcard_constraints:
+            corpus=stages.KEY, vocabulary=stages.KEY, model=stages.KEY, dataset=stages.KEY, setting=stages.KEY,
+            table="(?!claims|datasets|settings)" + stages.KEY,
+        params:
+            name=lambda wildcards, stage=stage: job(stage, wildcards).name,
+            notebook=lambda wildcards, stage=stage: job(stage, wildcards).notebook,
+            parameters=lambda wildcards, stage=stage: stages.parameters(SCALE, job(stage, wildcards)),
+            state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),
+        shell:
+            "exec python -m lib.runner {SCALE} {params.notebook} {params.name} {params.parameters:q} {output}"

@@ -1,0 +1,103 @@
+"""Files that are whole or not there: written under a temporary name, then renamed."""
+
+import fcntl
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lib import paths
+from lib.errors import StudyError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; what was written there takes the name only if no error came."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """The same for a folder; an older one of that name is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    temporary.mkdir()
+    try:
+        yield temporary
+        if path.exists():
+            old = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.old.tmp")
+            os.replace(path, old)
+            os.replace(temporary, path)
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file beside `path`, waiting for it: of two processes that make one artefact, one makes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_name(f".{path.name}.lock"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def write_record(folder: Path, record: dict) -> None:
+    """Write what is known of an artefact into its folder.
+
+    Twice: meta.json is the stage's output in the graph, and Snakemake deletes outputs before it runs a job again;
+    record.json stays, and tells the job that its work is done.
+    """
+    for name in ("record.json", "meta.json"):
+        write_json(folder / name, record)
+
+
+def reuse(folder: Path, fingerprint: str) -> dict | None:
+    """The record of a finished artefact with this fingerprint, or None when it has to be made."""
+    record = read_record(folder)
+    if record is None or record["fingerprint"] != fingerprint:
+        return None
+    write_record(folder, record)
+    return record
+
+
+def read_record(folder: Path) -> dict | None:
+    """The record of a finished artefact, or None when there is none; StudyError when it is damaged."""
+    path = folder / "record.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise StudyError(f"{paths.show(path)}: damaged ({error}); delete its folder and run again") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content) -> None:
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def remove_leftovers(folder: Path) -> int:
+    """Delete temporary files and folders that a killed run left below `folder`; returns how many."""
+    leftovers = list(folder.rglob(".*.tmp"))
+    for path in leftovers:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return len(leftovers)

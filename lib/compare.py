@@ -1,0 +1,266 @@
+"""Ours beside the papers': tables, verdicts, and the sentences that say what was found."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from lib import artefacts, datasets, params, results
+
+COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_std", "ours", "ours_std", "n_seeds",
+           "verdict", "note"]  # fmt: skip
+RESAMPLES = 10_000
+MADE_UP = "made-up data: not a finding"
+
+
+def judge_cell(published: float, ours: list[float]) -> str:
+    """`agrees` when the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
+
+    Fewer than two seeds give no interval: `n/a`.
+    """
+    if len(ours) < 2 or np.isnan(published):
+        return "n/a"
+    mean, half = np.mean(ours), stats.t.ppf(0.975, len(ours) - 1) * stats.sem(ours)
+    return "agrees" if abs(mean - published) <= half else "below" if mean < published else "above"
+
+
+def judge_difference(differences: list[list[float]], seed: int = 0) -> dict:
+    """Whether `better` beats `than`: the mean paired difference, its 95% bootstrap interval, and the verdict.
+
+    `differences`: for each dataset, one difference a seed. Resampled over datasets, and over seeds within each.
+    The claim `holds` when the whole interval is above zero, `fails` when it is below, else it is `undecided`.
+    """
+    rng = np.random.default_rng(seed)
+    means = np.empty((RESAMPLES, len(differences)))
+    picks = rng.integers(0, len(differences), means.shape)
+    for i, of_dataset in enumerate(differences):
+        drawn = rng.integers(0, len(of_dataset), (*means.shape, len(of_dataset)))
+        means[picks == i] = np.asarray(of_dataset)[drawn].mean(-1)[picks == i]
+    low, high = np.percentile(means.mean(axis=1), [2.5, 97.5])
+    verdict = "holds" if low > 0 else "fails" if high < 0 else "undecided"
+    return {
+        "effect": float(np.mean([np.mean(d) for d in differences])),
+        "ci_low": float(low),
+        "ci_high": float(high),
+        "n": sum(map(len, differences)),
+        "verdict": verdict,
+    }
+
+
+def build_table(key: str, scale: str) -> pd.DataFrame:
+    """A published table with our numbers beside it: the columns that only we have, then one line a printed cell.
+
+    `ours` is empty and `note` says why where a cell could not be run.
+    """
+    table = params.load("tables", key)
+    made_up = params.load("scales", scale).made_up
+    lines = []
+    for column, model in table.ours_only.items():
+        for row, dataset in table.rows.items():
+            for metric in table.metrics:
+                cell = {"value": np.nan, "metric": metric}
+                line = {"paper": table.paper, "table": table.table, "row": row, "column": column, "metric": metric}
+                lines.append(line | fill_cell(table, scale, made_up, model, dataset, cell, "not in the paper", True))
+    for cell in results.read_published(table.paper, table.table).to_dict("records"):
+        line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
+        line |= {"published": cell["value"], "published_std": cell["std"]}
+        why = table.not_run.get(cell["column"]) or table.not_run.get(cell["row"])
+        model, dataset = table.columns.get(cell["column"]), table.rows.get(cell["row"])
+        lines.append(line | fill_cell(table, scale, made_up, model, dataset, cell, why))
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def fill_cell(table, scale, made_up, model, dataset, cell, note=None, run_anyway=False) -> dict:
+    """Our part of one line: mean and standard deviation over seeds, verdict and note."""
+    empty = {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a"}
+    if note and not run_anyway:
+        return empty | {"note": note}
+    if model is None or dataset is None:
+        return empty | {"note": "no run is assigned to this cell"}
+    why_not = datasets.why_not(dataset, scale)
+    if why_not:
+        return empty | {"note": why_not}
+    result = results.read(scale, model, dataset, table.protocol)
+    if result is None:
+        return empty | {"note": "the run failed or has not been made"}
+    values = [run["scores"][table.metrics[cell["metric"]]] for run in result["runs"]]
+    return {
+        "ours": round(float(np.mean(values)), 2),
+        "ours_std": round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else np.nan,
+        "n_seeds": len(values),
+        "verdict": "n/a" if made_up else judge_cell(cell["value"], values),
+        "note": MADE_UP if made_up else note or "",
+    }
+
+
+def spread(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """A table as a person reads it: a row a dataset, the paper's value and ours side by side for each column."""
+    rows = table[table["metric"] == metric]
+    cells = {}
+    for line in rows.to_dict("records"):
+        row = cells.setdefault(line["row"], {})
+        if not np.isnan(line["published"]):
+            row[(line["column"], "paper")] = f"{line['published']:.2f}"
+        if line["column"] in set(rows.loc[rows["ours"].notna(), "column"]):
+            row[(line["column"], "ours")] = show_ours(line)
+    wide = pd.DataFrame.from_dict(cells, orient="index")
+    wide.columns = pd.MultiIndex.from_tuples(wide.columns)
+    return wide.fillna("")
+
+
+def show_ours(line: dict) -> str:
+    if np.isnan(line["ours"]):
+        return "n/a"
+    return f"{line['ours']:.2f}" + ("" if np.isnan(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
+
+
+def paired_differences(test: params.ClaimTest, scale: str) -> dict[str, list[float]]:
+    """`better` minus `than`, by dataset and then by seed, over the rows that both have run."""
+    table = params.load("tables", test.table)
+    models = table.columns | table.ours_only
+    found = {}
+    for row, dataset in table.rows.items():
+        if datasets.why_not(dataset, scale):
+            continue
+        both = [results.read(scale, models[column], dataset, table.protocol) for column in (test.better, test.than)]
+        if all(both):
+            scores = [{run["seed"]: run["scores"][table.metrics[test.metric]] for run in r["runs"]} for r in both]
+            found[row] = [scores[0][seed] - scores[1][seed] for seed in sorted(scores[0].keys() & scores[1].keys())]
+    return found
+
+
+def judge_claims(scale: str) -> pd.DataFrame:
+    """The scoreboard: every claim of the papers with its test, effect, interval and verdict."""
+    tests = params.claim_tests()
+    made_up = params.load("scales", scale).made_up
+    lines = []
+    for claim in results.read_claims().to_dict("records"):
+        line = {name: claim[name] for name in ("claim", "paper", "statement", "test")}
+        line |= {"effect": np.nan, "ci_low": np.nan, "ci_high": np.nan, "n": 0, "verdict": "n/a"}
+        if claim["claim"] not in tests:
+            lines.append(line | {"note": "not tested yet"})
+            continue
+        test = tests[claim["claim"]]
+        differences = paired_differences(test, scale)
+        if not differences:
+            lines.append(line | {"note": f"no dataset has been run for {test.table}"})
+            continue
+        line |= judge_difference(list(differences.values()))
+        line["note"] = f"{test.metric} points, {len(differences)} sets: {', '.join(differences)}"
+        if made_up:
+            line |= {"verdict": "n/a", "note": MADE_UP}
+        lines.append(line)
+    return pd.DataFrame(lines).round({"effect": 2, "ci_low": 2, "ci_high": 2})
+
+
+def describe_table(table: pd.DataFrame, metric: str, scale: str) -> str:
+    """What the table shows, in sentences made from its numbers (Markdown)."""
+    rows = table[table["metric"] == metric]
+    ran = rows[rows["ours"].notna()]
+    budget = params.load("scales", scale)
+    if ran.empty:
+        return f"No cell of this table was run at scale **{scale}**."
+    printed = rows[rows["published"].notna()]
+    covered = printed["ours"].notna().sum()
+    lines = [f"Scale **{budget.title}**: {covered} of {len(printed)} printed {metric} cells have a number of "
+             f"ours, each a mean over {ran['n_seeds'].min()} seeds."]  # fmt: skip
+    if budget.made_up:
+        lines.append("**The data are made up**, so no number on this page says anything about the paper.")
+    means = {column: ran[ran["column"] == column].set_index("row")["ours"] for column in dict.fromkeys(ran["column"])}
+    for column, ours in means.items():
+        paper = printed[(printed["column"] == column) & printed["row"].isin(ours.index)]["published"]
+        theirs = f"; the paper prints {paper.mean():.2f} on the same sets" if len(paper) else ""
+        lines.append(f"{column}: {ours.mean():.2f} on average over {len(ours)} sets{theirs}.")
+    columns = list(means)
+    for other, base in zip(columns[1:], columns, strict=False):
+        difference = (means[other] - means[base]).dropna()
+        ahead = (difference > 0).sum()
+        lines.append(
+            f"{other} against {base}: {difference.mean():+.2f} points on average, "
+            f"ahead on {ahead} of {len(difference)} sets."
+        )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def describe_claims(claims: pd.DataFrame) -> str:
+    """The scoreboard in one sentence (Markdown)."""
+    counts = claims["verdict"].value_counts()
+    names = {"holds": "hold", "fails": "fail", "undecided": "undecided", "n/a": "not measured here (n/a)"}
+    said = [f"{counts.get(verdict, 0)} {name}" for verdict, name in names.items()]
+    return f"Of {len(claims)} claims in five papers: {', '.join(said)}."
+
+
+def list_datasets(scale: str) -> pd.DataFrame:
+    """Every registered dataset with its licence and whether it can be run at this scale."""
+    return pd.DataFrame(
+        {
+            "key": row.key,
+            "dataset": row.title,
+            "tags": row.entities,
+            "licence": row.licence,
+            "access": row.access,
+            "state": datasets.why_not(key, scale) or "runs",
+        }
+        for key, row in datasets.DATASETS.items()
+    )
+
+
+def count_datasets(scale: str) -> pd.DataFrame:
+    """Sentences and entities of each split that can be run, beside what BioBERT (sentences) and PubMedBERT
+    (entities) print."""
+    lines = []
+    for key, dataset in datasets.DATASETS.items():
+        if datasets.why_not(key, scale):
+            continue
+        for split in datasets.SPLITS:
+            sentences = datasets.load(key, split, scale)
+            lines.append(
+                {
+                    "dataset": key,
+                    "split": split,
+                    "sentences": len(sentences),
+                    "lee-3": find_count(dataset, "lee-3", split),
+                    "entities": datasets.count_mentions(sentences),
+                    "gu-3": find_count(dataset, "gu-3", split),
+                }
+            )
+    return pd.DataFrame(lines).astype({"lee-3": "Int64", "gu-3": "Int64"})
+
+
+def find_count(dataset: datasets.Dataset, table: str, split: str) -> float:
+    """The printed count of a split, or NaN where the table has none."""
+    first_author, number = table.split("-")
+    paper = next(name for name in results.PAPERS if name.startswith(first_author))
+    cells = results.read_published(paper, number)
+    names = {split, {"dev": "valid"}.get(split)}
+    found = cells[(cells["row"] == dataset.printed.get(table)) & cells["column"].isin(names)]["value"]
+    return found.iloc[0] if len(found) else float("nan")
+
+
+def describe_columns(key: str) -> pd.DataFrame:
+    """Which model of ours stands for which column of a table, and how it differs from the paper's."""
+    table = params.load("tables", key)
+    models = {model: params.load("models", model) for model in (table.ours_only | table.columns).values()}
+    return pd.DataFrame(
+        {"column": column, "ours": model, "pretrained on": ", then ".join(models[model].stages) or "nothing",
+         "vocabulary": models[model].vocabulary, "differs from the paper": models[model].differs}
+        for column, model in (table.ours_only | table.columns).items()
+    )  # fmt: skip
+
+
+def count_reasons(table: pd.DataFrame) -> pd.DataFrame:
+    """How many printed cells have no number of ours, by reason."""
+    empty = table[table["ours"].isna() & table["published"].notna()]
+    return empty.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
+
+
+def datasets_run(key: str, scale: str) -> list[str]:
+    """The datasets of a table that can be run at this scale."""
+    return [d for d in params.load("tables", key).rows.values() if not datasets.why_not(d, scale)]
+
+
+def write_table(path: Path, rows) -> None:
+    """Write rows as CSV, whole or not at all."""
+    with artefacts.whole_file(path) as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False, lineterminator="\n")

@@ -1,0 +1,155 @@
+"""The benchmark datasets: one registry row each, and the reader of their native format."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lib import params, paths
+from lib.errors import StudyError, unknown
+
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What is known of a dataset besides its text."""
+
+    key: str
+    title: str
+    entities: str  # what is tagged
+    folder: str  # below the data folder, holding train.tsv, dev.tsv and test.tsv
+    licence: str
+    access: str  # public, or credentialed: no text may leave the data folder
+    printed: dict[str, str]  # published table of counts -> the dataset's row there
+    family: str = "tagging"
+    metric: str = "entity-level F1"
+    missing: str = "set STUDY_DATA to a folder that holds it"  # how to get it
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A tagged sentence: words and their BIO tags, equally many."""
+
+    words: list[str]
+    tags: list[str]
+
+
+DATASETS = {
+    row.key: row
+    for row in [
+        Dataset(
+            "ncbi-disease", "NCBI-disease", "diseases", "ner/ncbi-disease",
+            "public domain (corpus), CC BY 4.0 (IOB form)", "public",
+            {"lee-3": "NCBI disease", "gu-3": "NCBI-disease"},
+        ),
+        Dataset(
+            "bc5cdr-disease", "BC5CDR, disease", "diseases", "ner/bc5cdr-disease", "CC BY 4.0 (IOB form)", "public",
+            {"lee-3": "BC5CDR Disease", "gu-3": "BC5-disease"},
+        ),
+        Dataset(
+            "bc5cdr-chem", "BC5CDR, chemical", "chemicals", "ner/bc5cdr-chem", "CC BY 4.0 (IOB form)", "public",
+            {"lee-3": "BC5CDR Drug/Chemical", "gu-3": "BC5-chem"},
+        ),
+        Dataset(
+            "bc2gm", "BC2GM", "genes", "ner/bc2gm", "CC BY 4.0 (IOB form)", "public",
+            {"lee-3": "BC2GM", "gu-3": "BC2GM"},
+        ),
+        Dataset(
+            "jnlpba-biobert", "JNLPBA, BioBERT's version", "proteins, DNA and RNA, merged", "ner/jnlpba-biobert",
+            "CC BY 3.0 (annotations)", "public", {"lee-3": "JNLPBA"},
+        ),
+        Dataset("linnaeus", "LINNAEUS", "species", "ner/linnaeus", "CC BY 4.0 (IOB form)", "public",
+                {"lee-3": "LINNAEUS"}),
+        Dataset("s800", "Species-800", "species", "ner/s800", "none stated", "public", {"lee-3": "Species-800"}),
+        Dataset(
+            "bc4chemd", "BC4CHEMD", "chemicals", "ner/bc4chemd", "unclear", "public", {"lee-3": "BC4CHEMD"},
+            missing="put the IOB form of MTL-Bioinformatics-2016 into ner/bc4chemd of the data folder",
+        ),
+        Dataset(
+            "i2b2-2010", "i2b2 2010 concepts", "problems, tests and treatments", "ner/i2b2-2010",
+            "data use agreement", "credentialed", {"lee-3": "2010 i2b2/VA"},
+            missing="needs credentials from the n2c2 data portal",
+        ),
+    ]
+}  # fmt: skip
+
+
+def lookup(key: str) -> Dataset:
+    """The registry row of a dataset; StudyError with the nearest names when there is none."""
+    if key not in DATASETS:
+        raise unknown("dataset", key, DATASETS)
+    return DATASETS[key]
+
+
+def why_not(key: str, scale: str) -> str:
+    """Why a dataset cannot be run at a scale, or an empty string when it can."""
+    dataset = lookup(key)
+    budget = params.load("scales", scale)
+    files = [paths.data(scale) / dataset.folder / f"{split}.tsv" for split in SPLITS]
+    # Made-up data are written by the study itself, for the datasets of the budget.
+    if not budget.made_up and not all(file.exists() for file in files):
+        return f"data not at hand: {dataset.missing}"
+    if budget.datasets is not None and key not in budget.datasets:
+        return f"outside the budget of scale '{scale}'"
+    return ""
+
+
+def split_file(key: str, split: str, scale: str) -> Path:
+    """The raw file of a split; StudyError when it is not there."""
+    dataset = lookup(key)
+    path = paths.require_data(scale) / dataset.folder / f"{split}.tsv"
+    if not path.is_file():
+        raise StudyError(f"{dataset.title}: no file {paths.show(path)}: {dataset.missing}")
+    return path
+
+
+def load(key: str, split: str, scale: str) -> list[Sentence]:
+    """The sentences of one split."""
+    return list(read_conll(split_file(key, split, scale)))
+
+
+def read_conll(path: Path) -> Iterator[Sentence]:
+    """Sentences of a two-column file `word TAB tag`, blank lines between sentences, BIO tags.
+
+    `-DOCSTART-` blocks are document marks and yield nothing. Raises StudyError with file and line for a line
+    that is not two columns, a tag that is not O, B, I, B-type or I-type, bytes that are not UTF-8, a last line
+    that was cut off, and a file without sentences.
+    """
+    where = paths.show(path)
+    words: list[str] = []
+    tags: list[str] = []
+    found = False
+    number = 0
+    with open(path, encoding="utf-8", newline="\n") as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith("\n") and line.strip():
+                    raise StudyError(f"{where}:{number}: the last line has no end: was the file cut off?")
+                line = line.rstrip("\r\n")
+                if not line.strip():
+                    if words:
+                        yield Sentence(words, tags)
+                        found, words, tags = True, [], []
+                    continue
+                columns = line.split("\t")
+                if columns[0] == "-DOCSTART-":
+                    continue
+                if len(columns) != 2 or not columns[0]:
+                    raise StudyError(f"{where}:{number}: expected 'word<TAB>tag', found {len(columns)} column(s)")
+                word, tag = columns
+                if tag != "O" and tag[:2] not in ("B-", "I-") and tag not in ("B", "I"):
+                    raise StudyError(f"{where}:{number}: tag {tag!r} is not O, B, I, B-type or I-type")
+                words.append(word)
+                tags.append(tag)
+        except UnicodeDecodeError as error:
+            raise StudyError(f"{where}: after line {number}: not UTF-8 text ({error.reason})") from None
+    if words:
+        found = True
+        yield Sentence(words, tags)
+    if not found:
+        raise StudyError(f"{where}: no sentences in the file")
+
+
+def count_mentions(sentences: list[Sentence]) -> int:
+    """Gold entities, counted as B tags."""
+    return sum(tag[0] == "B" for sentence in sentences for tag in sentence.tags)

@@ -1,0 +1,72 @@
+"""Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour."""
+
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+STYLE = {
+    "svg.hashsalt": "study",  # the same figure is the same bytes
+    "savefig.bbox": "tight",
+    "figure.dpi": 110,
+    "legend.frameon": False,
+    "font.size": 9,
+}
+MARKERS = "osD^vP"
+
+
+def new_figure(width: float, height: float, columns: int = 1):
+    """A figure and its axes in the study's style."""
+    sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
+    return pyplot.subplots(1, columns, figsize=(width, height), squeeze=False, layout="constrained")
+
+
+def draw_learning_curve(logs: dict[str, list[dict]], joined: bool = True) -> Figure:
+    """Loss against tokens for each named log; the loss on held-out text as markers where there is one.
+
+    Joined logs follow one another, as the stages of a model do; others start at zero together.
+    """
+    figure, axes = new_figure(6, 3)
+    start = 0
+    for name, log in logs.items():
+        rows = pd.DataFrame(log)
+        line = axes[0, 0].plot(start + rows["tokens"], rows["loss"], linewidth=1, label=f"{name}, training")[0]
+        if "held-out loss" in rows:
+            seen = rows.dropna(subset="held-out loss")
+            axes[0, 0].plot(
+                start + seen["tokens"], seen["held-out loss"], "o", color=line.get_color(), label=f"{name}, held out"
+            )
+        start += rows["tokens"].iloc[-1] if joined else 0
+    axes[0, 0].set(xlabel="tokens", ylabel="loss")
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def draw_table(table: pd.DataFrame, metric: str) -> Figure:
+    """One row of markers a dataset: the paper's columns hollow, ours filled with a bar of one standard deviation."""
+    rows = table[(table["metric"] == metric) & table["ours"].notna()]
+    figure, axes = new_figure(6.5, 1.2 + 0.55 * max(1, rows["row"].nunique()))
+    names = list(dict.fromkeys(rows["row"]))
+    colors = sns.color_palette("colorblind")
+    for i, column in enumerate(dict.fromkeys(rows["column"])):
+        cells = rows[rows["column"] == column]
+        y = [names.index(row) + 0.15 * (i - 1) for row in cells["row"]]
+        style = {"color": colors[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 5}
+        axes[0, 0].errorbar(cells["ours"], y, xerr=cells["ours_std"].fillna(0), label=f"{column}, ours", **style)
+        if cells["published"].notna().any():
+            axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
+    axes[0, 0].set(xlabel=metric, yticks=range(len(names)), yticklabels=names)
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG and PNG; `path` has no suffix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig(path.with_suffix(".png"), metadata={"Software": None})

@@ -1,0 +1,77 @@
+"""What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
+
+import itertools
+
+import pandas as pd
+import torch
+from IPython.display import Markdown, display
+from pandas.io.formats.style import Styler
+
+from lib import corpora, datasets, params, paths, provenance, smoke_data
+
+
+def open_page(scale: str) -> None:
+    """Versions, device, commit and scale; and, where the data are made up, a notice that says so."""
+    versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    title = params.load("scales", scale).title
+    display(Markdown(f"Scale **{title}** · {device} · commit `{provenance.commit()}` · {versions}"))
+    if params.load("scales", scale).made_up:
+        display(Markdown(f"> **Made-up data.** {smoke_data.NOTICE.strip()} Its numbers are not findings."))
+
+
+def show(rows, decimals: int = 2) -> Styler:
+    """A table without its index; empty cells as n/a."""
+    return pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a")
+
+
+def show_settings(*parts: tuple[str, str], scale: str) -> Styler:
+    """The settings in force with the file each came from: `parts` are (kind, key) pairs of params/."""
+    rows = params.explain(*[(f"{kind}/{key}", params.load(kind, key)) for kind, key in parts])
+    return show(rows + params.explain((f"scales/{scale}", params.load("scales", scale))))
+
+
+def look_at_sentences(dataset: str, split: str, scale: str, show_text: bool, n: int = 3) -> Styler:
+    """A few tagged sentences, or made-up ones in their place where text is not to be shown."""
+    if show_text and datasets.lookup(dataset).access == "public":
+        sentences = datasets.load(dataset, split, scale)[:n]
+        return show([{"sentence": mark_entities(s)} for s in sentences])
+    return show([{"sentence (made up, in place of the dataset's own)": text} for text in smoke_data.make_examples(n)])
+
+
+def mark_entities(sentence: datasets.Sentence) -> str:
+    """A sentence as text, its entities in brackets."""
+    out, inside = [], False
+    for word, tag in zip(sentence.words, sentence.tags, strict=True):
+        if inside and tag[0] != "I":
+            out[-1] += "]"
+        inside = tag != "O"
+        out.append(f"[{word}" if tag[0] == "B" else word)
+    return " ".join(out) + ("]" if inside else "")
+
+
+def where(*files) -> Markdown:
+    """Where the notebook's results were written."""
+    return Markdown("Written: " + ", ".join(f"`{paths.show(path)}`" for path in files))
+
+
+def look_at_datasets(scale: str, show_text: bool) -> Styler:
+    """One sentence of each dataset that is at hand."""
+    names = [key for key in datasets.DATASETS if not datasets.why_not(key, scale)]
+    if not show_text:
+        return look_at_sentences(names[0], "train", scale, show_text)
+    first = {key: datasets.load(key, "train", scale)[0] for key in names if datasets.lookup(key).access == "public"}
+    return show([{"dataset": key, "sentence": mark_entities(sentence)} for key, sentence in first.items()])
+
+
+def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> Styler:
+    """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
+    if not show_text:
+        return show([{"text (made up, in place of the corpus's own)": t} for t in smoke_data.make_examples(3)])
+    first = itertools.islice(corpora.iterate(corpus, scale), 3)
+    return show([{"id": document.id, "text": document.text[:letters]} for document in first])
+
+
+def markdown(text: str) -> Markdown:
+    """Generated sentences."""
+    return Markdown(text)

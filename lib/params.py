@@ -1,0 +1,216 @@
+"""Settings: YAML files, checked on load. A directory listing is the registry of its kind.
+
+Budget (how much compute) lives in params/scales/, science (what is computed) everywhere else.
+"""
+
+from functools import cache
+from itertools import product
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lib import paths
+from lib.errors import StudyError, unknown
+
+
+class Settings(BaseModel):
+    """Strict: unknown keys, missing keys and wrong types are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Body(Settings):
+    """Size of a Transformer encoder."""
+
+    layers: int = Field(gt=0)
+    hidden: int = Field(gt=0)
+    heads: int = Field(gt=0)
+    intermediate: int = Field(gt=0)
+
+
+class PretrainingBudget(Settings):
+    tokens: int = Field(gt=0)  # in all, divided equally among a model's stages
+    stage_tokens: dict[str, list[int]] = {}  # exceptions: tokens of each stage, by model
+    batch_size: int = Field(gt=0)
+    learning_rate: float = Field(gt=0)
+    warmup: float = Field(ge=0, lt=1)  # share of the steps
+    weight_decay: float = Field(ge=0)
+    betas: list[float]
+    dropout: float = Field(ge=0, lt=1)
+    held_out_blocks: int = Field(gt=0)
+    evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a stage
+
+
+class FinetuningBudget(Settings):
+    """What a scale changes of a protocol; lists are candidates, chosen between on the development set."""
+
+    epochs: list[int] | None = None
+    batch_size: list[int] | None = None
+    learning_rate: list[float] | None = None
+    train_sentences: int | None = None  # a cap; None: all
+
+
+class Scale(Settings):
+    title: str
+    made_up: bool  # the data are generated, and no number is a finding
+    body: Body
+    vocabulary_size: int = Field(gt=0)
+    sequence_length: int = Field(gt=8)
+    precision: Literal["float32", "auto"]  # auto: bfloat16 where the device computes in it
+    threads: int = Field(gt=0)  # of one notebook; part of the budget, since sums depend on it
+    seeds: list[int]
+    datasets: list[str] | None = None  # None: every dataset that is present
+    pretraining: PretrainingBudget
+    finetuning: FinetuningBudget
+
+
+class Source(Settings):
+    reader: str
+    files: str  # a glob below the data folder
+    leave_out: dict[str, str] = {}  # file name -> reason
+
+
+class Corpus(Settings):
+    title: str
+    papers: list[str]
+    sources: list[Source]
+    differs: str  # from the papers
+
+
+class Vocabulary(Settings):
+    title: str
+    corpora: list[str]
+    algorithm: Literal["wordpiece"]
+    cased: bool
+    differs: str
+
+
+class Model(Settings):
+    title: str
+    architecture: Literal["bert"]
+    vocabulary: str
+    objective: Literal["mlm"]
+    masking: Literal["whole-word", "word-piece"]
+    masked_share: float = Field(gt=0, lt=1)
+    stages: list[str]  # corpora, one after the other; empty: random initialisation
+    differs: str
+
+
+class Protocol(Settings):
+    """How one paper fine-tunes: lists are the candidates that it chooses between on the development set."""
+
+    title: str
+    paper: str
+    where: str
+    epochs: list[int]
+    batch_size: list[int]
+    learning_rate: list[float]
+    warmup: float
+    weight_decay: float
+    dropout: float
+    max_length: int
+    differs: str
+    train_sentences: int | None = None
+
+    def candidates(self) -> list[dict]:
+        """Every combination of the settings to choose between."""
+        names = ["epochs", "batch_size", "learning_rate"]
+        return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
+
+
+class Table(Settings):
+    """Which run fills which cell of a published table."""
+
+    title: str
+    paper: str
+    table: str
+    notebook: str
+    protocol: str
+    rows: dict[str, str]  # the paper's row -> dataset
+    columns: dict[str, str]  # the paper's column -> model
+    ours_only: dict[str, str] = {}  # a column of ours without a printed counterpart -> model
+    metrics: dict[str, str]  # the paper's metric -> ours
+    not_run: dict[str, str] = {}  # a row or column of the paper that we cannot run -> why
+    vocabularies: list[str] = []  # shown beside each other on the page
+
+
+class ClaimTest(Settings):
+    """A paired comparison that decides a claim: `better` minus `than`, over the rows of a table."""
+
+    table: str
+    metric: str
+    better: str
+    than: str
+
+
+class Claims(Settings):
+    tests: dict[str, ClaimTest]
+
+
+KINDS = {
+    "scales": Scale,
+    "corpora": Corpus,
+    "vocabularies": Vocabulary,
+    "models": Model,
+    "protocols": Protocol,
+    "tables": Table,
+}
+
+
+def keys(kind: str) -> list[str]:
+    """The registered keys of a kind."""
+    return sorted(path.stem for path in (paths.PARAMS / kind).glob("*.yaml"))
+
+
+def read_yaml(path, schema: type[Settings]):
+    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+    where = paths.show(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StudyError(f"{where}: no such file") from None
+    except yaml.YAMLError as error:
+        raise StudyError(f"{where}: not valid YAML: {error}") from None
+    try:
+        return schema.model_validate(content)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}"
+            + (f" (got {e['input']!r})" if e["type"] not in ("missing", "extra_forbidden") else "")
+            for e in error.errors()
+        )
+        raise StudyError(f"{where}: {problems}") from None
+
+
+@cache
+def load(kind: str, key: str):
+    """The settings of one key; StudyError with the nearest names when there is none."""
+    if key not in keys(kind):
+        raise unknown(
+            kind.removesuffix("s").replace("corpora", "corpus").replace("vocabularie", "vocabulary"), key, keys(kind)
+        )
+    return read_yaml(paths.PARAMS / kind / f"{key}.yaml", KINDS[kind])
+
+
+def load_protocol(key: str, scale: str) -> Protocol:
+    """A paper's protocol, with what the scale's budget changes of it."""
+    budget = load("scales", scale)
+    changes = budget.finetuning.model_dump(exclude_none=True)
+    protocol = load("protocols", key).model_copy(update=changes)
+    return protocol.model_copy(update={"max_length": min(protocol.max_length, budget.sequence_length)})
+
+
+@cache
+def claim_tests() -> dict[str, ClaimTest]:
+    """The tests of the claims that can be decided so far, by claim."""
+    return read_yaml(paths.PARAMS / "claims.yaml", Claims).tests
+
+
+def explain(*parts: tuple[str, Settings]) -> list[dict]:
+    """Rows `setting, value, from` for the page: each setting and the file it came from."""
+    rows = []
+    for origin, settings in parts:
+        for name, value in settings.model_dump().items():
+            rows.append({"setting": name, "value": str(value), "from": f"params/{origin}.yaml"})
+    return rows

@@ -1,0 +1,76 @@
+"""The only place that builds a path from keys. `--` joins keys; a key never contains it."""
+
+import os
+from pathlib import Path
+
+from lib.errors import StudyError
+
+ROOT = Path(__file__).resolve().parent.parent
+PARAMS = ROOT / "params"
+PUBLISHED = ROOT / "published"
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def output(scale: str, *parts: str) -> Path:
+    """A path below outputs/<scale>/."""
+    return ROOT.joinpath("outputs", scale, *parts)
+
+
+def data(scale: str) -> Path:
+    """The folder of raw data: made up and written by the study at smoke scale, else $STUDY_DATA or data/.
+
+    A relative $STUDY_DATA counts from the repository's root, so that a notebook and the shell agree.
+    """
+    if scale == "smoke":
+        return output(scale, "data")
+    return ROOT / os.environ.get("STUDY_DATA", "data")
+
+
+def require_data(scale: str) -> Path:
+    """The folder of raw data, or a StudyError that says how to get one."""
+    folder = data(scale)
+    if not folder.is_dir():
+        how = "run ./run_all.sh first" if scale == "smoke" else "set STUDY_DATA to the folder of real data"
+        raise StudyError(f"no data folder {show(folder)} for scale '{scale}': {how}")
+    return folder
+
+
+def show(path: Path) -> str:
+    """A path as pages and messages print it: relative to the repository or to the data folder."""
+    path = Path(path)
+    if path.is_relative_to(ROOT):
+        return str(path.relative_to(ROOT))
+    real = ROOT / os.environ.get("STUDY_DATA", "data")
+    return f"$STUDY_DATA/{path.relative_to(real)}" if path.is_relative_to(real) else path.name
+
+
+def corpus(scale: str, key: str) -> Path:
+    return output(scale, "corpora", key)
+
+
+def vocabulary(scale: str, key: str) -> Path:
+    return output(scale, "vocabularies", key)
+
+
+def tokens(scale: str, corpus_key: str, vocabulary_key: str) -> Path:
+    return output(scale, "tokens", f"{corpus_key}--{vocabulary_key}")
+
+
+def model(scale: str, key: str) -> Path:
+    return output(scale, "models", key)
+
+
+def predictions(scale: str, model_key: str, dataset: str, setting: str, run: str) -> Path:
+    return output(scale, "predictions", f"{model_key}--{dataset}--{setting}--{run}.parquet")
+
+
+def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
+    return output(scale, "results", f"{model_key}--{dataset}--{setting}.json")
+
+
+def table(scale: str, key: str) -> Path:
+    return output(scale, "tables", f"{key}.csv")
+
+
+def figure(scale: str, key: str) -> Path:
+    return output(scale, "figures", key)

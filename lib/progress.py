@@ -1,0 +1,58 @@
+"""Progress of a long cell: one line and one curve that rewrite themselves, and a file for --status."""
+
+import os
+import time
+from pathlib import Path
+
+from IPython import get_ipython
+from IPython.display import display
+from matplotlib import pyplot
+
+from lib import artefacts, figures
+
+FILE = "STUDY_PROGRESS"  # environment variable: where the runner wants the state written
+LINE_SECONDS, CURVE_SECONDS = 2.0, 10.0
+
+
+class Progress:
+    """Call `update` as often as you like; it shows at most one line every LINE_SECONDS."""
+
+    def __init__(self, what: str, curve: bool = False):
+        self.what, self.curve = what, curve
+        self.begun = self.shown = self.drawn = time.monotonic()
+        self.first: int | None = None
+        self.handles: dict[str, object] = {}
+
+    def update(self, done: int, total: int, text: str = "", log: list[dict] | None = None) -> None:
+        """`done` of `total` steps; `log` rows are drawn as a curve where one was asked for."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first = done - 1
+        if done < total and now - self.shown < LINE_SECONDS:
+            return
+        self.shown = now
+        left = (now - self.begun) / max(1, done - self.first) * (total - done)
+        self.write(done, total, left)
+        if get_ipython() is None:
+            return
+        line = f"{self.what}: {done} of {total} {text}" + (f", {left:.0f} s left" if done < total else "")
+        self.show("line", {"text/plain": line})
+        if self.curve and log and (done == total or now - self.drawn > CURVE_SECONDS):
+            self.drawn = now
+            figure = figures.draw_learning_curve({self.what: log})
+            self.show("curve", figure)
+            pyplot.close(figure)
+
+    def show(self, name: str, content) -> None:
+        """Show content, or replace what was shown under this name."""
+        raw = isinstance(content, dict)
+        if name in self.handles:
+            self.handles[name].update(content, raw=raw)
+        else:
+            self.handles[name] = display(content, display_id=True, raw=raw)
+
+    def write(self, done: int, total: int, left: float) -> None:
+        if os.environ.get(FILE):
+            artefacts.write_json(
+                Path(os.environ[FILE]), {"what": self.what, "done": done, "total": total, "seconds_left": round(left)}
+            )

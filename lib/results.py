@@ -1,0 +1,62 @@
+"""Reading what exists: our results, and the papers' printed numbers."""
+
+import json
+
+import pandas as pd
+
+from lib import paths
+from lib.errors import StudyError
+
+PAPERS = {
+    "lee-biobert": "BioBERT",
+    "gu-pubmedbert": "PubMedBERT / BLURB",
+    "wada-oubiobert": "ouBioBERT",
+    "naseem-bioalbert": "BioALBERT",
+    "ozyurt-bioelectra": "Bio-ELECTRA",
+}
+
+
+def read_published(paper: str, table: str) -> pd.DataFrame:
+    """Every printed cell of one table: row, column, metric, value, std."""
+    scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype={"table": str})
+    cells = scores[(scores["paper"] == paper) & (scores["table"] == table)]
+    if cells.empty:
+        raise StudyError(f"published/scores.csv has no table {table} of {paper}")
+    return cells.reset_index(drop=True)
+
+
+def read_claims() -> pd.DataFrame:
+    """What the papers claim."""
+    return pd.read_csv(paths.PUBLISHED / "claims.csv")
+
+
+def read_terms() -> pd.DataFrame:
+    """The cells of the printed vocabulary tables."""
+    return pd.read_csv(paths.PUBLISHED / "vocabulary_terms.csv", dtype=str)
+
+
+def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
+    """The results of one model on one dataset, or None when it has not been run."""
+    try:
+        return json.loads(paths.results(scale, model, dataset, setting).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        where = paths.show(paths.results(scale, model, dataset, setting))
+        raise StudyError(f"{where}: damaged ({error}); delete it and run again") from None
+
+
+def gather(scale: str) -> pd.DataFrame:
+    """Every run on a test set at one scale, one row each."""
+    rows = []
+    for path in sorted(paths.output(scale, "results").glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        for run in result["runs"]:
+            rows.append(
+                {"scale": scale}
+                | {name: result[name] for name in ("model", "dataset", "setting", "metric")}
+                | {"seed": run["seed"], **run["scores"]}
+                | {"test sentences": run["sentences"]["test"], "test windows": run["windows"]["test"]}
+                | {name: run[name] for name in ("steps", "tokens", "device", "commit")}
+            )
+    return pd.DataFrame(rows)

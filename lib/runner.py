@@ -1,0 +1,164 @@
+"""Runs one notebook: checked parameters, a title of its own, and an executed copy that is whole or marked failed."""
+
+import fcntl
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import nbformat
+import papermill
+from traitlets.config import Config
+
+from lib import params, parent, paths, progress
+from lib.errors import StudyError, unknown
+
+LOCK_SECONDS = 30  # how long a killed run may take to let go of its lock
+TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
+
+
+def run(scale: str, notebook: str, name: str, parameters: dict, expected: Path | None = None) -> Path:
+    """Execute a notebook of the study and put the copy under outputs/<scale>/notebooks/<name>.ipynb.
+
+    It runs under outputs/<scale>/running/ and moves when it is whole; a failed copy moves to failed/ instead.
+    Raises StudyError for parameters that do not fit, a notebook that fails (with its message), and a notebook that
+    ends without having written `expected`.
+    """
+    source = paths.NOTEBOOKS / f"{notebook}.ipynb"
+    if not source.exists():
+        raise unknown("notebook", notebook, [p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")])
+    check_parameters(source, parameters)
+    running = paths.output(scale, "running", f"{name}.ipynb")
+    running.parent.mkdir(parents=True, exist_ok=True)
+    prepare_environment(scale, running.with_suffix(".progress"))
+    with open(running.with_suffix(".lock"), "w") as lock:
+        take_lock(lock, name)
+        failed = paths.output(scale, "failed", f"{name}.ipynb")
+        problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters)
+        if problem is None and expected is not None and not expected.exists():
+            problem = f"the notebook ended without writing {paths.show(expected)}"
+        target = paths.output(scale, "notebooks", f"{name}.ipynb") if problem is None else failed
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(running, target)
+        if problem is None:
+            failed.unlink(missing_ok=True)
+        for leftover in (".progress", ".lock"):
+            running.with_suffix(leftover).unlink(missing_ok=True)
+    if problem is not None:
+        raise StudyError(problem)
+    return target
+
+
+def check_parameters(source: Path, parameters: dict) -> None:
+    """StudyError for a parameter that the notebook does not have, or of a type other than its annotation says.
+
+    papermill itself only warns of an unknown name, and goes on with the default.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        known = papermill.inspect_notebook(str(source))
+    for name, value in parameters.items():
+        if name not in known:
+            raise unknown(f"parameter of {source.name}", name, known)
+        kind = known[name]["inferred_type_name"]
+        wrong_bool = isinstance(value, bool) and kind in ("int", "float")
+        if kind in TYPES and (wrong_bool or not isinstance(value, TYPES[kind])):
+            raise StudyError(f"{source.name}: parameter {name} must be {kind}, not {value!r}")
+
+
+def prepare_environment(scale: str, progress_file: Path) -> None:
+    """What the kernel inherits."""
+    threads = str(params.load("scales", scale).threads)
+    os.environ |= {
+        "OMP_NUM_THREADS": threads,
+        "RAYON_NUM_THREADS": threads,
+        "TOKENIZERS_PARALLELISM": "false",
+        progress.FILE: str(progress_file),
+    }
+    if scale == "smoke":
+        os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def take_lock(lock, name: str) -> None:
+    """Hold the lock file of this run; StudyError when another process keeps it."""
+    for _ in range(LOCK_SECONDS * 2):
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.5)
+    raise StudyError(f"{name} is already running in another process")
+
+
+def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
+    """The notebook with its keys in the title, so that copies can be told apart."""
+    notebook = nbformat.read(source, as_version=4)
+    if keys:
+        lines = notebook.cells[0].source.splitlines()
+        lines[0] += f" {keys.strip('-').replace('--', ', ')}"
+        notebook.cells[0].source = "\n".join(lines)
+    return notebook
+
+
+def execute(notebook: nbformat.NotebookNode, running: Path, parameters: dict) -> str | None:
+    """Run the notebook, saving as it goes; the message of the error that stopped it, or None."""
+    problem = None
+    # Sockets in a folder of this run's own: under their default names, kernels that start together share them.
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="study-") as sockets:
+        warnings.simplefilter("ignore")
+        transport = {"transport": "ipc", "ip": f"{sockets}/kernel"}
+        try:
+            papermill.execute_notebook(
+                notebook,
+                str(running),
+                parameters=parameters,
+                kernel_name="python3",
+                cwd=str(paths.NOTEBOOKS),
+                progress_bar=False,
+                config=Config({"KernelManager": transport}),
+            )
+        except papermill.PapermillExecutionError as error:
+            problem = error.evalue if error.ename == "StudyError" else f"{error.ename}: {error.evalue}"
+        except (RuntimeError, TimeoutError) as error:  # the kernel died, or did not answer
+            problem = f"{type(error).__name__}: {error}"
+    clean(running)
+    return problem
+
+
+def clean(path: Path) -> None:
+    """Take the machine's own paths out of an executed copy."""
+    text = path.read_text(encoding="utf-8")
+    places = {f"{paths.ROOT}/": "", str(paths.ROOT): ".", sys.prefix: "$PREFIX", str(Path.home()): "~"}
+    if os.environ.get("STUDY_DATA"):
+        places = {str(paths.ROOT / os.environ["STUDY_DATA"]): "$STUDY_DATA"} | places
+    for place, shown in places.items():
+        if len(place) > 1:
+            text = text.replace(place, shown)
+    notebook = nbformat.reads(text, as_version=4)
+    for key in ("input_path", "output_path"):  # a path of this machine, and the whole notebook once more
+        notebook.metadata.papermill.pop(key, None)
+    nbformat.write(notebook, path)
+
+
+def main() -> int:
+    """`python -m lib.runner SCALE NOTEBOOK NAME PARAMETERS EXPECTED`, parameters as JSON."""
+    parent.watch()
+    scale, notebook, name, parameters, expected = sys.argv[1:]
+    begun = time.monotonic()
+    print(f"start   {name}", flush=True)
+    try:
+        run(scale, notebook, name, json.loads(parameters), paths.ROOT / expected)
+    except StudyError as error:
+        print(f"FAILED  {name}: {error}", flush=True)
+        return 1
+    except Exception as error:
+        print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
+        raise
+    print(f"done    {name} ({time.monotonic() - begun:.0f} s)", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

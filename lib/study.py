@@ -1,0 +1,225 @@
+"""The command line of the study, behind ./run_all.sh."""
+
+import argparse
+import fcntl
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from datetime import datetime
+
+import nbformat
+
+from lib import artefacts, datasets, params, paths, report, stages
+from lib.errors import StudyError, unknown
+
+USAGE = """\
+./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
+./run_all.sh [scale] report         only the report, from what is there
+./run_all.sh test [pytest options]  ruff and the tests
+./run_all.sh lab                    JupyterLab with the study's kernel
+
+targets: keys of tables (lee-4), notebooks (20), models, corpora, vocabularies; none: everything"""
+
+
+def main(words: list[str]) -> int:
+    """Do what the words say; returns the exit status."""
+    if words[:1] == ["test"]:
+        return run_tests(words[1:])
+    if words[:1] == ["lab"]:
+        return subprocess.run([sys.executable, "-m", "jupyterlab", *words[1:]], cwd=paths.ROOT).returncode
+    parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--list", action="store_true", help="what can be asked for")
+    parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
+    parser.add_argument("--status", action="store_true", help="what runs, what failed, how far, time left")
+    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="notebooks at once (default: all cores)")
+    options = parser.parse_args(words)
+    try:
+        return run(options)
+    except StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def run(options: argparse.Namespace) -> int:
+    scales = params.keys("scales")
+    words = list(options.words)
+    scale = words.pop(0) if words and words[0] in scales else "smoke"
+    if options.list:
+        return print_targets(scale)
+    if words == ["report"]:
+        return finish(scale, failed=False)
+    try:
+        outputs = stages.targets(scale, words)
+    except StudyError:
+        if words and options.words[0] != scale and len(words) == 1:
+            names = [n for names in stages.list_targets(scale).values() for n in names]
+            raise unknown("scale or target", words[0], [*scales, *names, "test", "lab"]) from None
+        raise
+    jobs = stages.plan(scale, outputs)
+    if options.status:
+        return print_status(scale, jobs)
+    check(scale, jobs)
+    if options.dry_run:
+        return snakemake(scale, words, ["--dry-run"], stream=True)[0]
+    with the_only_study():
+        artefacts.remove_leftovers(paths.output(scale))
+        status, output = snakemake(scale, words, ["--cores", str(max(1, options.cores)), "--keep-going"])
+        if "Nothing to be done" in output:
+            print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
+        return finish(scale, failed=status != 0)
+
+
+def check(scale: str, jobs: dict[str, stages.Job]) -> None:
+    """Find bad settings and missing raw data before anything starts."""
+    if not params.load("scales", scale).made_up:
+        paths.require_data(scale)
+    for job in jobs.values():
+        stages.state(scale, job)
+        if "dataset" in job.keys and (why := datasets.why_not(job.keys["dataset"], scale)):
+            raise StudyError(f"{job.keys['dataset']}: {why}")
+
+
+class the_only_study:
+    """Holds the lock of this folder; a second study is refused. The kernel lets go of it when this process dies."""
+
+    def __enter__(self):
+        path = paths.ROOT / "outputs" / ".study.lock"
+        path.parent.mkdir(exist_ok=True)
+        self.file = open(path, "a+")  # noqa: SIM115
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.file.seek(0)
+            raise StudyError(
+                f"a study is already running in this folder (process {self.file.read().strip()}): "
+                "wait for it, or see ./run_all.sh --status"
+            ) from None
+        self.file.truncate(0)
+        self.file.write(str(os.getpid()))
+        self.file.flush()
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+def snakemake(scale: str, words: list[str], options: list[str], stream: bool = False) -> tuple[int, str]:
+    """Run Snakemake on the Snakefile; its exit status and what it logged. Lines of the runner are passed on.
+
+    The folder is locked by us, so Snakemake's own lock, which outlives a kill, is not needed.
+    """
+    start = "from lib import parent; parent.watch(); from snakemake.cli import main; main()"
+    command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
+               "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
+    environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
+    process = subprocess.Popen(
+        command + options,
+        cwd=paths.ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    lines = []
+    failed = False
+    for line in process.stdout:
+        lines.append(line)
+        if stream or line.startswith(("start ", "done ", "FAILED ")):
+            failed = failed or line.startswith("FAILED")
+            print(line if stream else f"{datetime.now():%H:%M:%S} {line}", end="", flush=True)
+    status = process.wait()
+    if status and not failed and not stream:
+        print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook
+    return status, "".join(lines)
+
+
+def finish(scale: str, failed: bool) -> int:
+    """Build the report where something changed, and say where it is."""
+    index, built = report.build(scale)
+    print(f"{'Report' if built else 'Report, unchanged'}: {paths.show(index)}")
+    if failed:
+        print("Some notebooks failed; the report links to them. What they left undone is done by the same command.")
+    return 1 if failed else 0
+
+
+def print_targets(scale: str) -> int:
+    for kind, names in {"scales": params.keys("scales"), **stages.list_targets(scale)}.items():
+        print(f"{kind + ':':14} {' '.join(names)}")
+    return 0
+
+
+def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
+    """One line a job: done, running (how far), failed, interrupted or waiting; then the time left."""
+    took: dict[str, list[float]] = {}
+    waiting: list[str] = []
+    left = 0.0
+    unknown_times = False
+    for job in jobs.values():
+        folder = paths.output(scale)
+        copy = folder / "notebooks" / f"{job.name}.ipynb"
+        lock = folder / "running" / f"{job.name}.lock"
+        text = "waiting"
+        if is_locked(lock):
+            text = "running " + describe_progress(lock.with_suffix(".progress"))
+        elif (folder / "failed" / f"{job.name}.ipynb").exists():
+            text = "FAILED"
+        elif (folder / job.output).exists() and copy.exists():
+            seconds = nbformat.read(copy, as_version=4).metadata.papermill.duration
+            took.setdefault(job.notebook, []).append(seconds)
+            text = f"done    {seconds:.0f} s"
+        elif lock.exists():
+            text = "interrupted"
+        if not text.startswith(("done", "FAILED")):
+            waiting.append(job.notebook)
+        print(f"{job.name:60} {text}")
+    for notebook in waiting:
+        if notebook in took:
+            left += statistics.mean(took[notebook])
+        else:
+            unknown_times = True
+    print(f"\n{len(jobs) - len(waiting)} of {len(jobs)} ended", end="")
+    if waiting:
+        print(f", about {left / 60 / (os.cpu_count() or 1):.0f} min left", end="")
+        print(", and the notebooks of which none has ended yet" if unknown_times else "", end="")
+    print()
+    return 0
+
+
+def is_locked(path) -> bool:
+    try:
+        with open(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def describe_progress(path) -> str:
+    try:
+        now = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return ""
+    return f"{now['what']}: {now['done']} of {now['total']}, {now['seconds_left']} s left"
+
+
+def run_tests(options: list[str]) -> int:
+    """ruff, then pytest; the exit status of the first that fails."""
+    begun = time.monotonic()
+    for command in (["ruff", "check", "."], ["pytest", *options]):
+        status = subprocess.run([sys.executable, "-m", *command], cwd=paths.ROOT).returncode
+        if status:
+            return status
+    print(f"all tests passed in {time.monotonic() - begun:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
