@@ -27,8 +27,8 @@ def show(rows, decimals: int = 2) -> Styler:
 
 def show_settings(*parts: tuple[str, str], scale: str) -> Styler:
     """The settings in force with the file each came from: `parts` are (kind, key) pairs of params/."""
-    rows = params.explain(*[(f"{kind}/{key}", params.load(kind, key)) for kind, key in parts])
-    return show(rows + params.explain((f"scales/{scale}", params.load("scales", scale))))
+    parts = (*parts, ("scales", scale))
+    return show([row for kind, key in parts for row in params.explain(kind, key, scale)])
 
 
 def look_at_sentences(dataset: str, split: str, scale: str, show_text: bool, n: int = 3) -> Styler:

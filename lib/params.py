@@ -195,10 +195,16 @@ def load(kind: str, key: str):
 
 def load_protocol(key: str, scale: str) -> Protocol:
     """A paper's protocol, with what the scale's budget changes of it."""
+    return load("protocols", key).model_copy(update=protocol_changes(key, scale))
+
+
+def protocol_changes(key: str, scale: str) -> dict:
+    """What the scale's budget changes of a protocol."""
     budget = load("scales", scale)
     changes = budget.finetuning.model_dump(exclude_none=True)
-    protocol = load("protocols", key).model_copy(update=changes)
-    return protocol.model_copy(update={"max_length": min(protocol.max_length, budget.sequence_length)})
+    if budget.sequence_length < load("protocols", key).max_length:
+        changes["max_length"] = budget.sequence_length
+    return changes
 
 
 @cache
@@ -207,10 +213,13 @@ def claim_tests() -> dict[str, ClaimTest]:
     return read_yaml(paths.PARAMS / "claims.yaml", Claims).tests
 
 
-def explain(*parts: tuple[str, Settings]) -> list[dict]:
-    """Rows `setting, value, from` for the page: each setting and the file it came from."""
-    rows = []
-    for origin, settings in parts:
-        for name, value in settings.model_dump().items():
-            rows.append({"setting": name, "value": str(value), "from": f"params/{origin}.yaml"})
-    return rows
+def explain(kind: str, key: str, scale: str | None = None) -> list[dict]:
+    """Rows `setting, value, from` for a page: each setting in force and the file that it came from."""
+    settings = load_protocol(key, scale) if kind == "protocols" else load(kind, key)
+    changed = protocol_changes(key, scale) if kind == "protocols" else {}
+    return [
+        {"setting": name, "value": str(value), "from": f"params/scales/{scale}.yaml"}
+        if name in changed
+        else {"setting": name, "value": str(value), "from": f"params/{kind}/{key}.yaml"}
+        for name, value in settings.model_dump().items()
+    ]

@@ -37,7 +37,9 @@ class Progress:
             return
         line = f"{self.what}: {done} of {total} {text}" + (f", {left:.0f} s left" if done < total else "")
         self.show("line", {"text/plain": line})
-        if self.curve and log and (done == total or now - self.drawn > CURVE_SECONDS):
+        if self.curve and done == total and "curve" in self.handles:
+            self.show("curve", {})  # the notebook draws the whole curve itself
+        elif self.curve and log and now - self.drawn > CURVE_SECONDS:
             self.drawn = now
             figure = figures.draw_learning_curve({self.what: log})
             self.show("curve", figure)

@@ -37,13 +37,14 @@ SETTINGS = {
     "extensions": ["myst_nb"],
     "nb_execution_mode": "off",
     "html_theme": "furo",
+    "html_title": "Five biomedical language models, reproduced",
+    "html_show_copyright": False,
     "html_static_path": ["_static"],
     "html_css_files": ["study.css"],
     "html_copy_source": False,
     "html_show_sphinx": False,
     "myst_enable_extensions": ["colon_fence"],
     "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure"],
-    "nb_mime_priority_overrides": [("html", "text/plain", 5)],
 }
 
 
@@ -190,6 +191,7 @@ def run_sphinx(source: Path, site: Path) -> None:
         raise StudyError(f"the report could not be built: {log.read_text()[-1000:]}")
     for leftover in ("objects.inv", ".buildinfo"):
         (site / leftover).unlink(missing_ok=True)
+    shutil.rmtree(site / "_sources", ignore_errors=True)  # copies of what the pages show already
 
 
 def update_readme(scale: str) -> None:

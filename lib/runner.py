@@ -97,7 +97,7 @@ def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
     notebook = nbformat.read(source, as_version=4)
     if keys:
         lines = notebook.cells[0].source.splitlines()
-        lines[0] += f" {keys.strip('-').replace('--', ', ')}"
+        lines[0] = f"# {keys.strip('-').replace('--', ' · ')}: {lines[0].removeprefix('# ')}"
         notebook.cells[0].source = "\n".join(lines)
     return notebook
 

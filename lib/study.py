@@ -4,6 +4,7 @@ import argparse
 import fcntl
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -130,7 +131,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
     failed = False
     for line in process.stdout:
         lines.append(line)
-        if stream or line.startswith(("start ", "done ", "FAILED ")):
+        if stream or re.match(r"(start|done|FAILED) +\d\d_", line):
             failed = failed or line.startswith("FAILED")
             print(line if stream else f"{datetime.now():%H:%M:%S} {line}", end="", flush=True)
     status = process.wait()

@@ -1,6 +1,7 @@
 """Vocabularies: training, loading, and what they make of a word."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pandas as pd
 from tokenizers import BertWordPieceTokenizer
@@ -10,6 +11,7 @@ from lib import artefacts, corpora, datasets, params, paths, provenance
 from lib.errors import StudyError
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
+ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown piece
 
 
 def train(key: str, scale: str) -> dict:
@@ -27,7 +29,10 @@ def train(key: str, scale: str) -> dict:
     folder = paths.vocabulary(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):
         return finished
-    texts = (document.text for name in vocabulary.corpora for document in corpora.iterate(name, scale))
+
+    def texts() -> Iterator[str]:
+        return (document.text for name in vocabulary.corpora for document in corpora.iterate(name, scale))
+
     wordpiece = train_wordpiece(texts, size, vocabulary.cased)
     record["size"] = wordpiece.get_vocab_size()
     with artefacts.whole_folder(folder) as temporary:
@@ -40,10 +45,28 @@ def train(key: str, scale: str) -> dict:
     return record
 
 
-def train_wordpiece(texts: Iterable[str], size: int, cased: bool) -> BertWordPieceTokenizer:
-    """WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##."""
+def train_wordpiece(texts: Callable[[], Iterable[str]], size: int, cased: bool) -> BertWordPieceTokenizer:
+    """WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##.
+
+    `texts` is called twice: first for the alphabet. The trainer numbers continued letters in the order of a hash map,
+    and settles ties by these numbers, so that two runs would give two vocabularies; naming them as special pieces
+    fixes the numbers.
+    """
     wordpiece = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased)
-    wordpiece.train_from_iterator(texts, vocab_size=size, min_frequency=2, special_tokens=SPECIAL, show_progress=False)
+    letters = Counter()
+    for text in texts():
+        letters.update(wordpiece.normalize(text))
+    # The commonest, ties by code point; white space is in no piece.
+    common = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))[:ALPHABET]
+    wordpiece.train_from_iterator(
+        texts(),
+        vocab_size=size,
+        min_frequency=2,
+        limit_alphabet=ALPHABET,
+        initial_alphabet=sorted(common),
+        special_tokens=SPECIAL + [f"##{letter}" for letter in sorted(common)],
+        show_progress=False,
+    )
     return wordpiece
 
 

@@ -1,0 +1,126 @@
+"""Shared by the tests: the folder of real data, and a small copy of the study that runs in a minute."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lib import params, paths
+
+TINY = """\
+title: smoke (made-up data, for the tests)
+made_up: true
+body: {layers: 1, hidden: 32, heads: 2, intermediate: 64}
+vocabulary_size: 400
+sequence_length: 32
+precision: float32
+threads: 1
+seeds: [1, 2]
+datasets: [ncbi-disease]
+pretraining:
+  tokens: 40_000
+  batch_size: 8
+  learning_rate: 3.0e-3
+  warmup: 0.1
+  weight_decay: 0.01
+  betas: [0.9, 0.98]
+  dropout: 0.1
+  held_out_blocks: 8
+  evaluations: 2
+finetuning:
+  epochs: [1]
+  batch_size: [16]
+  learning_rate: [1.0e-3]
+"""
+
+
+class Study:
+    """A copy of the study at a tiny smoke scale: two models, one dataset."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        for name in ("lib", "notebooks", "params", "published"):
+            shutil.copytree(paths.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("Snakefile", "README.md"):
+            shutil.copy(paths.ROOT / name, folder / name)
+        (folder / "params/scales/smoke.yaml").write_text(TINY)
+        self.edit_yaml("params/tables/lee-4.yaml", vocabularies=["wiki-books-cased"])
+        self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": "bert-general"})
+
+    @property
+    def outputs(self) -> Path:
+        return self.folder / "outputs" / "smoke"
+
+    def start(self, *words: str) -> subprocess.Popen:
+        """The study's command line in this copy, as run_all.sh calls it."""
+        environment = os.environ | {"PYTHONPATH": str(self.folder), "MPLBACKEND": "agg"}
+        return subprocess.Popen(
+            [sys.executable, "-m", "lib.study", *words],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *words: str, fails: bool = False) -> str:
+        """Run to the end; what was printed."""
+        process = self.start(*words)
+        output = process.communicate(timeout=600)[0]
+        assert (process.returncode != 0) == fails, output
+        return output
+
+    def edit_yaml(self, name: str, **changes) -> None:
+        path = self.folder / name
+        path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
+
+    def edit_text(self, name: str, old: str, new: str) -> None:
+        path = self.folder / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    def tables(self) -> dict[str, bytes]:
+        """Every final table of this copy."""
+        found = {path.name: path.read_bytes() for path in (self.outputs / "tables").glob("*.csv")}
+        results = (self.outputs / "results.csv").read_text().splitlines()
+        header = results[0].split(",")
+        device = header.index("device")
+        return found | {"results.csv": "\n".join(",".join(row.split(",")[:device]) for row in results).encode()}
+
+
+def jobs_started(output: str) -> list[str]:
+    """The names of the notebooks that a run of the study started, in order of name."""
+    return sorted(line.split()[2] for line in output.splitlines() if line[8:15] == " start ")
+
+
+@pytest.fixture(scope="session")
+def finished_study(tmp_path_factory) -> Study:
+    """A tiny study that has run undisturbed. Tests that change it must take a copy."""
+    study = Study(tmp_path_factory.mktemp("study"))
+    study.first_output = study.run()
+    return study
+
+
+@pytest.fixture
+def real_data(monkeypatch) -> Path:
+    """The folder of real data: $STUDY_DATA, or shared/data beside the repository; the test skips without it."""
+    folder = paths.ROOT / os.environ.get("STUDY_DATA", "../shared/data")
+    if not folder.is_dir():
+        pytest.skip("no folder of real data: set STUDY_DATA")
+    monkeypatch.setenv("STUDY_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture
+def smoke_data(tmp_path, monkeypatch) -> Path:
+    """Made-up data in a folder of the test's own, which the smoke scale then reads."""
+    from lib import smoke_data
+
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    params.load.cache_clear()
+    return smoke_data.write()
