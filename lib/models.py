@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformers import (
+    AutoConfig,
     AutoModelForTokenClassification,
     AutoTokenizer,
     BertConfig,
@@ -93,14 +94,16 @@ def load_tokenizer(encoder: Encoder) -> PreTrainedTokenizerBase:
 def load_tagger(encoder: Encoder, labels: list[str], dropout: float) -> PreTrainedModel:
     """The encoder with dropout and one linear layer over each piece (Lee et al. 2020, section 3.3)."""
     try:
-        return AutoModelForTokenClassification.from_pretrained(
+        config = AutoConfig.from_pretrained(
             encoder.source,
             num_labels=len(labels),
             id2label=dict(enumerate(labels)),
             label2id={label: i for i, label in enumerate(labels)},
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
         )
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            if hasattr(config, name):
+                setattr(config, name, dropout)
+        return AutoModelForTokenClassification.from_pretrained(encoder.source, config=config)
     except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
         raise StudyError(f"{encoder.title}: the model could not be loaded: {first_line(error)}") from error
 

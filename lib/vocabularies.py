@@ -87,7 +87,8 @@ def check_casing(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
     if not any(piece.startswith("##") for piece in pieces):
         return  # byte-level and SentencePiece vocabularies do not separate cased from uncased in this way
     capitals = sum(piece != piece.lower() for piece in pieces)
-    lowers = tokenizer.tokenize("ABC") == tokenizer.tokenize("abc")
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    lowers = normalizer is not None and normalizer.normalize_str("ABC") == "abc"
     if lowers and capitals > 0.01 * len(pieces):
         raise StudyError(
             f"{name}: the vocabulary is cased ({capitals} of {len(pieces)} pieces hold capitals) but its tokenizer "

@@ -1,0 +1,101 @@
+"""Verdicts and tables: the rules as 00_start_here states them, on made-up scores."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import compare, params, paths, results
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "verdict"),
+    [(80.0, [79.0, 80.0, 81.0], "agrees"), (90.0, [79.0, 80.0, 81.0], "below"), (70.0, [79.0, 80.0, 81.0], "above"),
+     (80.0, [80.0], "n/a"), (float("nan"), [80.0, 81.0], "n/a")],
+)  # fmt: skip
+def test_a_cell(published, ours, verdict):
+    assert compare.judge_cell(published, ours) == verdict
+
+
+def test_a_cell_at_the_edge_of_the_interval():
+    # mean 80, sd 1, n 4: the half width is t(0.975, 3) / 2 = 1.591
+    ours = [79.0, 79.5, 80.5, 81.0]
+    half = 3.182446 * np.std(ours, ddof=1) / 2
+    assert compare.judge_cell(80 + half - 0.01, ours) == "agrees"
+    assert compare.judge_cell(80 + half + 0.01, ours) == "below"
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [([[2.0, 2.5], [3.0, 2.2]], "holds"), ([[-2.0, -2.5], [-3.0, -2.2]], "fails"),
+     ([[2.0, -2.5], [3.0, -2.2]], "undecided")],
+)  # fmt: skip
+def test_a_difference(differences, verdict):
+    judged = compare.judge_difference(differences)
+    assert judged["verdict"] == verdict
+    assert judged["effect"] == pytest.approx(np.mean([np.mean(d) for d in differences]))
+    assert judged["ci_low"] <= judged["effect"] <= judged["ci_high"]
+    assert judged == compare.judge_difference(differences)
+
+
+def test_the_bootstrap_draws_datasets_not_only_seeds():
+    """Two datasets that disagree leave the claim open however well the seeds agree."""
+    judged = compare.judge_difference([[5.0, 5.0, 5.0], [-1.0, -1.0, -1.0]])
+    assert judged["verdict"] == "undecided"
+    assert (judged["ci_low"], judged["ci_high"]) == (-1.0, 5.0)
+
+
+@pytest.fixture
+def laptop_results(tmp_path, monkeypatch):
+    """Results at laptop scale on one dataset, where only that dataset is at hand."""
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    folder = tmp_path / "ner" / "ncbi-disease"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.tsv").write_text("a\tO\n")
+    for model, f1 in (("bert-random", 60.0), ("bert-general", 70.0), ("bert-general-pubmed", 75.0)):
+        runs = [{"seed": s, "scores": {"precision": f1, "recall": f1, "f1": f1 + s}} for s in (1, 2, 3)]
+        path = paths.results("laptop", model, "ncbi-disease", "lee")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"runs": runs}))
+    return tmp_path
+
+
+def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
+    table = compare.build_table("lee-4", "laptop")
+    assert list(table.columns) == compare.COLUMNS
+    printed = results.read_published("lee-biobert", "4")
+    assert table["published"].notna().sum() == len(printed) == 150
+    assert (table["ours"].notna() | (table["note"] != "")).all()
+    cell = table[(table["row"] == "NCBI disease") & (table["metric"] == "F1")].set_index("column")
+    assert cell.loc["BERT (Wiki+Books)", ["ours", "ours_std", "n_seeds", "verdict"]].tolist() == [72.0, 1.0, 3, "below"]
+    assert cell.loc["Random initialisation", "note"] == "not in the paper"
+    assert pd.isna(cell.loc["BioBERT (+PMC)", "ours"])
+    other = table[(table["row"] == "BC2GM") & (table["column"] == "BERT (Wiki+Books)")]
+    assert other["note"].str.startswith("data not at hand").all()
+
+
+def test_sentences_come_from_the_numbers(laptop_results):
+    table = compare.build_table("lee-4", "laptop")
+    text = compare.describe_table(table, "F1", "laptop")
+    assert "2 of 50 printed F1 cells" in text
+    assert "BioBERT (+PubMed) against BERT (Wiki+Books): +5.00 points on average, ahead on 1 of 1" in text
+    table["ours"] = np.nan
+    assert "No cell of this table was run" in compare.describe_table(table, "F1", "laptop")
+
+
+def test_the_scoreboard_judges_what_has_a_test_and_says_why_not(laptop_results):
+    claims = compare.judge_claims("laptop").set_index("claim")
+    assert len(claims) == len(results.read_claims())
+    assert claims.loc["lee-beats-bert-ner", "verdict"] == "holds"
+    assert claims.loc["lee-beats-bert-ner", "effect"] == 5.0
+    others = claims.drop(index=list(params.claim_tests()))
+    assert (others["verdict"] == "n/a").all() and (others["note"] != "").all()
+
+
+def test_damaged_results_are_named(laptop_results):
+    paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
+    with pytest.raises(compare.results.StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
+        compare.build_table("lee-4", "laptop")

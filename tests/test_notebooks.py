@@ -1,0 +1,60 @@
+"""How the notebooks are kept: no outputs, one cell of parameters, no code that belongs in lib."""
+
+import ast
+import json
+import re
+
+import nbformat
+import pytest
+
+from lib import paths, stages
+
+NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request):
+    return nbformat.read(request.param, as_version=4)
+
+
+def code(notebook) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_stored_without_outputs(notebook):
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        assert not cell.get("outputs") and cell.get("execution_count") is None
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert "papermill" not in notebook.metadata
+
+
+def test_one_cell_of_typed_and_explained_parameters(notebook):
+    (cell,) = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    lines = cell.source.splitlines()
+    assert 1 <= len(lines) <= 8
+    assert all(re.fullmatch(r"\w+: (str|int|float|bool|list|dict) = .+  # .+", line) for line in lines)
+    assert 'scale: str = "smoke"' in lines[0]
+
+
+def test_prose_and_calls_only(notebook):
+    assert notebook.cells[0].source.startswith("# ")
+    assert "Needs:" in notebook.cells[0].source and "Takes:" in notebook.cells[0].source
+    assert len(notebook.cells) <= 30
+    for source in code(notebook):
+        assert not [
+            n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.Lambda)
+        ]
+        assert len(source.splitlines()) <= 25
+        assert not re.search(r"sys\.path|^[!%]|[\"']/\w", source, re.M)
+
+
+def test_every_notebook_is_a_stage_of_the_study():
+    jobs = stages.plan("smoke", stages.whole_study("smoke"))
+    assert {job.notebook for job in jobs.values()} == {path.stem for path in NOTEBOOKS}
+
+
+def test_links_between_notebooks_lead_somewhere(notebook):
+    text = json.dumps(notebook)
+    for name in re.findall(r"\]\((\w+\.ipynb)\)", text):
+        assert (paths.NOTEBOOKS / name).exists()
