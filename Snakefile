@@ -1,6 +1,6 @@
 # The study as a graph: one rule per stage (lib/stages.py), each one notebook run by papermill (lib/runner.py).
 # Started by ./run_all.sh, which gives the scale and the targets.
-from lib import provenance, stages
+from lib import params, provenance, stages
 
 SCALE = config["scale"]
 
@@ -40,5 +40,6 @@ for stage in stages.STAGES.values():
             notebook=lambda wildcards, stage=stage: job(stage, wildcards).notebook,
             parameters=lambda wildcards, stage=stage: stages.parameters(SCALE, job(stage, wildcards)),
             state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),
+        threads: params.load("scales", SCALE).threads
         shell:
             "exec python -m lib.runner {SCALE} {params.notebook} {params.name} {params.parameters:q} {output}"

@@ -207,11 +207,11 @@ def list_datasets(scale: str) -> pd.DataFrame:
 
 
 def count_datasets(scale: str) -> pd.DataFrame:
-    """Sentences and entities of each split that can be run, beside what BioBERT (sentences) and PubMedBERT
+    """Sentences and entities of each split that is at hand, beside what BioBERT (sentences) and PubMedBERT
     (entities) print."""
     lines = []
     for key, dataset in datasets.DATASETS.items():
-        if datasets.why_not(key, scale):
+        if not datasets.is_at_hand(key, scale):
             continue
         for split in datasets.SPLITS:
             sentences = datasets.load(key, split, scale)
@@ -258,6 +258,13 @@ def count_reasons(table: pd.DataFrame) -> pd.DataFrame:
 def datasets_run(key: str, scale: str) -> list[str]:
     """The datasets of a table that can be run at this scale."""
     return [d for d in params.load("tables", key).rows.values() if not datasets.why_not(d, scale)]
+
+
+def write_markdown(path: Path, wide: pd.DataFrame) -> None:
+    """Write a table of `spread` as Markdown, for readers without the report."""
+    header = ["", *(f"{column}, {whose}" for column, whose in wide.columns)]
+    rows = [header, ["---"] * len(header), *([row, *cells] for row, cells in zip(wide.index, wide.values, strict=True))]
+    artefacts.write_text(path, "".join(f"| {' | '.join(row)} |\n" for row in rows))
 
 
 def write_table(path: Path, rows) -> None:

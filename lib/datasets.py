@@ -81,13 +81,18 @@ def lookup(key: str) -> Dataset:
     return DATASETS[key]
 
 
+def is_at_hand(key: str, scale: str) -> bool:
+    """Whether every split of a dataset lies in the data folder."""
+    folder = paths.data(scale) / lookup(key).folder
+    return all((folder / f"{split}.tsv").exists() for split in SPLITS)
+
+
 def why_not(key: str, scale: str) -> str:
     """Why a dataset cannot be run at a scale, or an empty string when it can."""
     dataset = lookup(key)
     budget = params.load("scales", scale)
-    files = [paths.data(scale) / dataset.folder / f"{split}.tsv" for split in SPLITS]
     # Made-up data are written by the study itself, for the datasets of the budget.
-    if not budget.made_up and not all(file.exists() for file in files):
+    if not budget.made_up and not is_at_hand(key, scale):
         return f"data not at hand: {dataset.missing}"
     if budget.datasets is not None and key not in budget.datasets:
         return f"outside the budget of scale '{scale}'"

@@ -1,9 +1,9 @@
 """What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
 
 import itertools
+import sys
 
 import pandas as pd
-import torch
 from IPython.display import Markdown, display
 from pandas.io.formats.style import Styler
 
@@ -13,11 +13,18 @@ from lib import corpora, datasets, params, paths, provenance, smoke_data
 def open_page(scale: str) -> None:
     """Versions, device, commit and scale; and, where the data are made up, a notice that says so."""
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     title = params.load("scales", scale).title
-    display(Markdown(f"Scale **{title}** · {device} · commit `{provenance.commit()}` · {versions}"))
+    display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
     if params.load("scales", scale).made_up:
         display(Markdown(f"> **Made-up data.** {smoke_data.NOTICE.strip()} Its numbers are not findings."))
+
+
+def name_device() -> str:
+    """The device, on pages that compute on one; the others are spared the import of torch."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return ""
+    return f" · {torch.cuda.get_device_name() if torch.cuda.is_available() else 'CPU'}"
 
 
 def show(rows, decimals: int = 2) -> Styler:
@@ -36,7 +43,12 @@ def look_at_sentences(dataset: str, split: str, scale: str, show_text: bool, n: 
     if show_text and datasets.lookup(dataset).access == "public":
         sentences = datasets.load(dataset, split, scale)[:n]
         return show([{"sentence": mark_entities(s)} for s in sentences])
-    return show([{"sentence (made up, in place of the dataset's own)": text} for text in smoke_data.make_examples(n)])
+    return show_made_up("sentence")
+
+
+def show_made_up(what: str) -> Styler:
+    """Made-up text, labelled as such, in place of text that is not to be shown."""
+    return show([{f"{what} (made up, in place of the real data's own)": text} for text in smoke_data.make_examples(3)])
 
 
 def mark_entities(sentence: datasets.Sentence) -> str:
@@ -57,17 +69,19 @@ def where(*files) -> Markdown:
 
 def look_at_datasets(scale: str, show_text: bool) -> Styler:
     """One sentence of each dataset that is at hand."""
-    names = [key for key in datasets.DATASETS if not datasets.why_not(key, scale)]
     if not show_text:
-        return look_at_sentences(names[0], "train", scale, show_text)
-    first = {key: datasets.load(key, "train", scale)[0] for key in names if datasets.lookup(key).access == "public"}
+        return show_made_up("sentence")
+    names = [
+        key for key, row in datasets.DATASETS.items() if row.access == "public" and datasets.is_at_hand(key, scale)
+    ]
+    first = {key: datasets.load(key, "train", scale)[0] for key in names}
     return show([{"dataset": key, "sentence": mark_entities(sentence)} for key, sentence in first.items()])
 
 
 def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> Styler:
     """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
     if not show_text:
-        return show([{"text (made up, in place of the corpus's own)": t} for t in smoke_data.make_examples(3)])
+        return show_made_up("text")
     first = itertools.islice(corpora.iterate(corpus, scale), 3)
     return show([{"id": document.id, "text": document.text[:letters]} for document in first])
 

@@ -59,7 +59,7 @@ def build(scale: str) -> tuple[Path, bool]:
     folder = paths.output(scale, "report")
     tables = sorted(paths.output(scale, "tables").glob("*.csv"))
     state = provenance.fingerprint(
-        [[str(path), provenance.file_fingerprint(path)] for path in [*pages, *tables]],
+        [[path.name, provenance.file_fingerprint(path)] for path in [*pages, *tables]],
         [[path.stem, path.read_text(encoding="utf-8")] for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))],
         provenance.module_code("report"),
     )
@@ -111,9 +111,12 @@ def with_current_prose(notebook: nbformat.NotebookNode, name: str) -> nbformat.N
     """The executed copy with its text cells as they stand now: prose can be mended without running anything."""
     source = paths.NOTEBOOKS / f"{name}.ipynb"
     if source.exists():
-        prose = {c.id: c.source for c in nbformat.read(source, as_version=4).cells[1:] if c.cell_type == "markdown"}
+        prose = {c.id: c.source for c in nbformat.read(source, as_version=4).cells if c.cell_type == "markdown"}
+        title = notebook.cells[0].source.splitlines()[0]  # holds the keys of this run
         for cell in notebook.cells:
-            cell.source = prose.get(cell.id, cell.source) if cell.cell_type == "markdown" else cell.source
+            if cell.cell_type == "markdown":
+                cell.source = prose.get(cell.id, cell.source)
+        notebook.cells[0].source = "\n".join([title, *notebook.cells[0].source.splitlines()[1:]])
     return notebook
 
 

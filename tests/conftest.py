@@ -50,6 +50,8 @@ class Study:
         (folder / "params/scales/smoke.yaml").write_text(TINY)
         self.edit_yaml("params/tables/lee-4.yaml", vocabularies=["wiki-books-cased"])
         self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": "bert-general"})
+        self.edit_text("params/claims.yaml", "better: BioBERT (+PubMed), than: BERT (Wiki+Books)",
+                       "better: BERT (Wiki+Books), than: Random initialisation")  # fmt: skip
 
     @property
     def outputs(self) -> Path:

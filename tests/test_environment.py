@@ -1,0 +1,67 @@
+"""One set of pins for everybody, and a start that says what is missing."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+
+import yaml
+
+from lib import paths
+
+LOCK = (paths.ROOT / "requirements.lock").read_text()
+START = (paths.ROOT / "run_all.sh").read_text()
+
+
+def test_every_dependency_is_pinned_with_hashes_and_torch_is_not():
+    project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]
+    pinned = dict(re.findall(r"^([a-z0-9_.-]+)==([^ \\]+)", LOCK, re.M))
+    assert set(project["dependencies"]) <= set(pinned)
+    assert "torch" not in pinned and not [name for name in pinned if name.startswith("nvidia")]
+    blocks = re.split(r"^(?=[a-z0-9_.-]+==)", LOCK, flags=re.M)[1:]
+    assert all("--hash=sha256:" in block for block in blocks)
+
+
+def test_conda_takes_the_same_pins():
+    environment = yaml.safe_load((paths.ROOT / "environment.yml").read_text())
+    (pip,) = [part["pip"] for part in environment["dependencies"] if isinstance(part, dict)]
+    assert pip == ["-r requirements.lock"]
+    (torch,) = [part for part in environment["dependencies"] if "torch" in part]
+    assert torch.split("=")[1] == re.search(r"TORCH_VERSION=([\d.]+)", START)[1]
+    assert environment["name"] in START
+
+
+def start(folder, **environment):
+    shutil.copy(paths.ROOT / "run_all.sh", folder)
+    for name in ("requirements.lock", "pyproject.toml"):
+        shutil.copy(paths.ROOT / name, folder)
+    clean = {k: v for k, v in os.environ.items() if k not in ("CONDA_DEFAULT_ENV", "VIRTUAL_ENV")}
+    return subprocess.run([folder / "run_all.sh"], env=clean | environment, capture_output=True, text=True)
+
+
+def test_without_a_python_that_fits_one_line_says_so(tmp_path):
+    ran = start(tmp_path, PYTHON="python0.0")
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines() == [
+        "error: no Python 3.11 to 3.13 found (tried python0.0): install one, or set PYTHON"
+    ]
+
+
+def test_without_the_venv_module_one_line_says_what_to_install(tmp_path):
+    fake = tmp_path / "python-without-venv"
+    fake.write_text('#!/bin/sh\ncase "$2" in *venv*) exit 1;; esac\nexit 0\n')
+    fake.chmod(0o755)
+    ran = start(tmp_path, PYTHON=str(fake))
+    assert ran.returncode == 1
+    (line,) = ran.stderr.splitlines()
+    assert "has no venv module: install it" in line and "apt install python3-venv" in line
+
+
+def test_readme_commands_and_tree_exist():
+    readme = (paths.ROOT / "README.md").read_text()
+    for name in re.findall(r"^ {0,6}([\w./-]+\.(?:py|ipynb|sh|yml|yaml|toml|lock|cff))\s", readme, re.M):
+        hits = list(paths.ROOT.glob(name)) + list(paths.ROOT.glob(f"*/{name}")) + list(paths.ROOT.glob(f"*/*/{name}"))
+        assert hits, name
+    modules = {path.stem for path in (paths.ROOT / "lib").glob("*.py")} - {"__init__"}
+    assert modules <= set(re.findall(r"(\w+)\.py", readme))

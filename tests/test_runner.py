@@ -1,0 +1,103 @@
+"""Running one notebook: parameters are checked, failures are kept, copies can be told apart."""
+
+import json
+import re
+
+import nbformat
+import pytest
+
+from lib import params, paths, runner
+from lib.errors import StudyError
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    """A folder with one small notebook, run at smoke scale."""
+    cells = [
+        nbformat.v4.new_markdown_cell("# What comes out?"),
+        nbformat.v4.new_code_cell(
+            'scale: str = "smoke"  # the scale\nnumber: int = 1  # a number\nrate: float = 0.5  # a rate',
+            metadata={"tags": ["parameters"]},
+        ),
+        nbformat.v4.new_code_cell("import os\nfrom lib.errors import StudyError\nprint(os.getcwd(), number)"),
+        nbformat.v4.new_code_cell('if number == 13:\n    raise StudyError("thirteen is not allowed")'),
+        nbformat.v4.new_code_cell("1 / (number - 7)"),
+    ]
+    (tmp_path / "notebooks").mkdir()
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.write(notebook, tmp_path / "notebooks" / "42_question.ipynb")
+    params.load("scales", "smoke")
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    return tmp_path / "outputs" / "smoke"
+
+
+def run(number=1, name="42_question--a--b", **others):
+    return runner.run("smoke", "42_question", name, {"scale": "smoke", "number": number, **others})
+
+
+def test_the_copy_is_whole_titled_and_without_the_machine(workshop):
+    path = run(3)
+    assert path == workshop / "notebooks" / "42_question--a--b.ipynb"
+    copy = nbformat.read(path, as_version=4)
+    assert copy.cells[0].source == "# a · b: What comes out?"
+    assert copy.metadata.papermill.end_time
+    assert copy.metadata.papermill.parameters == {"scale": "smoke", "number": 3}
+    assert str(paths.ROOT) not in path.read_text()
+    assert copy.cells[3].outputs[0].text == "notebooks 3\n"
+    assert not list((workshop / "running").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"numbr": 1}, r"unknown parameter of 42_question.ipynb 'numbr': did you mean number"),
+        ({"number": "1"}, "parameter number must be int, not '1'"),
+        ({"number": True}, "parameter number must be int, not True"),
+        ({"number": 1.5}, "parameter number must be int, not 1.5"),
+        ({"scale": 1}, "parameter scale must be str"),
+        ({"rate": "2e-5"}, "parameter rate must be float, not '2e-5'"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused_before_anything_runs(workshop, parameters, message):
+    with pytest.raises(StudyError, match=message):
+        runner.run("smoke", "42_question", "42_question", parameters)
+    assert not workshop.exists()
+
+
+def test_an_integer_is_a_float(workshop):
+    assert run(rate=1).exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "message"), [(13, "^thirteen is not allowed$"), (7, "ZeroDivisionError: division by zero")]
+)
+def test_a_failed_copy_is_kept_until_a_good_one_comes(workshop, number, message):
+    with pytest.raises(StudyError, match=message):
+        run(number)
+    failed = workshop / "failed" / "42_question--a--b.ipynb"
+    assert any(o.output_type == "error" for c in nbformat.read(failed, 4).cells for o in c.get("outputs", []))
+    assert not (workshop / "notebooks").exists()
+    run(1)
+    assert not failed.exists()
+
+
+def test_a_notebook_that_does_not_write_what_it_should_has_failed(workshop):
+    with pytest.raises(StudyError, match="ended without writing outputs/smoke/nothing.json"):
+        runner.run("smoke", "42_question", "42_question", {"scale": "smoke"}, workshop / "nothing.json")
+    assert (workshop / "failed" / "42_question.ipynb").exists()
+
+
+def test_an_unknown_notebook_names_the_nearest():
+    with pytest.raises(StudyError, match="unknown notebook '10_pretrian': did you mean 10_pretrain"):
+        runner.run("smoke", "10_pretrian", "x", {})
+
+
+def test_every_notebook_takes_the_parameters_that_the_graph_gives():
+    from lib import stages
+
+    for job in stages.plan("smoke", stages.whole_study("smoke")).values():
+        given = json.loads(stages.parameters("smoke", job))
+        runner.check_parameters(paths.NOTEBOOKS / f"{job.notebook}.ipynb", given)
+        assert re.fullmatch(r"\d\d_\w+(--[a-z0-9.-]+)*", job.name)

@@ -1,0 +1,106 @@
+"""The graph: targets, and what changes of code or prose mean for it."""
+
+import json
+
+import pytest
+
+from lib import datasets, params, paths, provenance, stages
+from lib.errors import StudyError
+
+
+def test_a_table_needs_its_runs_and_no_more():
+    jobs = stages.plan("smoke", stages.targets("smoke", ["lee-4"]))
+    names = {job.name for job in jobs.values()}
+    assert "20_finetune_tagging--bert-general--ncbi-disease--lee" in names
+    assert "10_pretrain--bert-random" in names
+    assert not any(name.startswith(("90_", "00_", "03_")) for name in names)
+    order = list(jobs)
+    for job in jobs.values():
+        assert all(order.index(i) < order.index(job.output) for i in job.inputs if i in jobs)
+
+
+@pytest.mark.parametrize(
+    ("word", "outputs"),
+    [
+        ("bert-general", ["models/bert-general/meta.json"]),
+        ("pubmed", ["corpora/pubmed/meta.json"]),
+        ("pubmed-cased", ["vocabularies/pubmed-cased/meta.json"]),
+        ("90", ["tables/claims.csv"]),
+        ("90_scoreboard", ["tables/claims.csv"]),
+        ("lee-4", ["tables/lee-4.csv"]),
+    ],
+)
+def test_words_of_the_command_line(word, outputs):
+    assert stages.targets("smoke", [word]) == outputs
+
+
+def test_unknown_targets_name_the_nearest():
+    with pytest.raises(StudyError, match="unknown target 'lee-5': did you mean lee-4"):
+        stages.targets("smoke", ["lee-5"])
+
+
+def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch, tmp_path):
+    jobs = stages.plan("smoke", stages.whole_study("smoke")).values()
+    planned = {job.keys["dataset"] for job in jobs if "dataset" in job.keys}
+    assert planned == set(params.load("scales", "smoke").datasets)
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    assert all(datasets.why_not(key, "laptop") for key in datasets.DATASETS)
+
+
+def test_keys_come_back_from_a_path():
+    stage = stages.STAGES["tagging"]
+    keys = {"model": "bert-general-pubmed", "dataset": "bc5cdr-chem", "setting": "lee"}
+    assert stage.match(stage.path(**keys)) == keys
+    assert stage.match("results/a--b.json") is None
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """A notebook with a cell of prose and a cell of code that imports one lib module."""
+    path = tmp_path / "n.ipynb"
+
+    def write(prose="Some prose.", code="from lib import metrics", outputs=None):
+        cells = [
+            {"cell_type": "markdown", "metadata": {}, "source": prose},
+            {"cell_type": "code", "metadata": {}, "source": code, "outputs": outputs or [], "execution_count": None},
+        ]
+        path.write_text(json.dumps({"cells": cells}))
+        return provenance.notebook_fingerprint(path)
+
+    return write
+
+
+def test_prose_and_outputs_do_not_count_and_code_does(notebook):
+    before = notebook()
+    assert notebook(prose="Other prose.") == before
+    assert notebook(outputs=[{"output_type": "stream", "text": "x"}]) == before
+    assert notebook(code="from lib import metrics\nmetrics") != before
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A lib of three modules: a imports b, c stands alone."""
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    (tmp_path / "lib").mkdir()
+
+    def write(**modules):
+        for name, source in modules.items():
+            (tmp_path / "lib" / f"{name}.py").write_text(source)
+        provenance.module_tree.cache_clear()
+        provenance.module_code.cache_clear()
+        return provenance.code_fingerprint("a")
+
+    write(a='"""Doc."""\nfrom lib import b\nx = b.y', b="y = 1  # why", c="z = 1")
+    yield write
+    provenance.module_tree.cache_clear()
+    provenance.module_code.cache_clear()
+
+
+def test_modules_imported_directly_or_not_count_and_others_do_not(library):
+    before = library()
+    assert library(c="z = 2") == before
+    assert library(b="y = 1  # another reason") == before
+    assert library(a='"""Another doc."""\nfrom lib import b\nx = b.y') == before
+    changed = library(b="y = 2")
+    assert changed != before
+    assert library(a="from lib.b import y\nx = y") != changed

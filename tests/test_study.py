@@ -1,0 +1,202 @@
+"""The whole study in a small copy: run, killed, resumed, edited, failed, rendered."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+from conftest import Study, jobs_started
+
+EVERYTHING = 10  # notebooks in the tiny study
+EVALUATION = {"00_start_here", "03_datasets", "20_finetune_tagging", "30_biobert_ner", "90_scoreboard"}
+
+
+@pytest.fixture
+def study(finished_study, tmp_path):
+    """A finished study of the test's own."""
+    copy = Study.__new__(Study)
+    copy.folder = tmp_path / "study"
+    shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
+    return copy
+
+
+def processes_in(folder) -> list[int]:
+    """Processes that run in a folder, or below it."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd").startswith(str(folder)):
+                found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
+    assert len(jobs_started(finished_study.first_output)) == EVERYTHING
+    assert "Report: outputs/smoke/report/index.html" in finished_study.first_output
+    table = (finished_study.outputs / "tables" / "lee-4.csv").read_text()
+    assert table.count("made-up data: not a finding") == 6  # two models, one dataset, three metrics
+    assert not list((finished_study.outputs).rglob("*.tmp"))
+
+
+def test_a_second_run_finds_nothing_to_do(study):
+    begun = time.monotonic()
+    output = study.run()
+    assert "Nothing to do" in output and "Report, unchanged" in output
+    assert jobs_started(output) == []
+    assert time.monotonic() - begun < 60  # the promise is 15 s on a quiet machine; this only catches a rerun
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="counts orphans in /proc")
+def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_study, tmp_path_factory):
+    study = Study(tmp_path_factory.mktemp("killed"))
+    done_before: set[str] = set()
+    for wait_for in ("10_pretrain--bert-general", "20_finetune_tagging"):
+        process = study.start()
+        for line in process.stdout:
+            if f" start   {wait_for}" in line:
+                break
+        if wait_for.startswith("10"):
+            refused = study.run(fails=True)  # takes a few seconds, in which the first one works on
+            assert f"a study is already running in this folder (process {process.pid})" in refused
+        assert "running" in study.run("--status")
+        process.send_signal(signal.SIGKILL)
+        deadline = time.monotonic() + 15
+        while processes_in(study.folder) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        assert processes_in(study.folder) == []
+        process.stdout.close()
+        process.wait()
+        finished = {path.name for path in (study.outputs / "notebooks").glob("*.ipynb")}
+        assert done_before <= finished
+        done_before = finished
+    output = study.run()
+    assert not {f"{name}.ipynb" for name in jobs_started(output)} & done_before
+    assert study.tables() == finished_study.tables()
+    assert not list(study.outputs.rglob("*.tmp"))
+
+
+def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study):
+    path = study.folder / "notebooks" / "10_pretrain.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].source += "\n\nA new remark."
+    notebook.cells[2].execution_count = 7
+    nbformat.write(notebook, path)
+    study.edit_text("lib/metrics.py", '"""Metrics: pure', '"""Metrics, all of them: pure')
+    output = study.run()
+    assert jobs_started(output) == []
+    assert "Report: " in output  # the page takes the new prose
+    page = (study.outputs / "report" / "10_pretrain--bert-general.html").read_text()
+    assert "A new remark." in page and "bert-general: What does a model learn" in page
+
+    # A lib module that only fine-tuning imports: it would be done again, and the tables that read it; no model.
+    study.edit_text("lib/tagging.py", "POOL = 50", "POOL = 51")
+    planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run"), re.M))
+    assert planned == {"all", "tagging", "table", "scoreboard"}
+
+    # A parameter of fine-tuning: the same, and this time it is run.
+    weights = study.outputs / "models" / "bert-general" / "model.safetensors"
+    trained = weights.stat().st_mtime_ns
+    study.edit_text("params/scales/smoke.yaml", "learning_rate: [1.0e-3]", "learning_rate: [2.0e-3]")
+    again = {name.split("--")[0] for name in jobs_started(study.run())}
+    assert {"20_finetune_tagging", "30_biobert_ner"} <= again <= EVALUATION
+
+    # A code cell: this notebook again, but its finished model is kept, and so nothing follows.
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[-2].source += "\nprint('more')"
+    nbformat.write(notebook, path)
+    again = {name.split("--")[0] for name in jobs_started(study.run())}
+    assert again == {"10_pretrain"}
+    assert weights.stat().st_mtime_ns == trained
+
+
+def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
+    data = study.outputs / "data" / "ner" / "ncbi-disease" / "train.tsv"
+    whole = data.read_text()
+    data.write_text(whole.replace("\t", " ", 1))
+    (study.outputs / "results" / "bert-random--ncbi-disease--lee.json").unlink()
+    output = study.run(fails=True)
+    assert re.search(r"FAILED  20_finetune_tagging--bert-random--ncbi-disease--lee: .*train.tsv:1: expected", output)
+    assert "Traceback" not in output
+    name = "20_finetune_tagging--bert-random--ncbi-disease--lee"
+    assert (study.outputs / "failed" / f"{name}.ipynb").exists()
+    index = (study.outputs / "report" / "index.html").read_text()
+    assert f"{name}--failed.html" in index
+    assert "FAILED" in study.run("--status")
+    data.write_text(whole)
+    study.run()
+    assert not list((study.outputs / "failed").glob("*.ipynb"))
+    assert "failed" not in (study.outputs / "report" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["smokey"], "unknown scale or target 'smokey': did you mean smoke"),
+        (["smoke", "lee-44"], "unknown target 'lee-44': did you mean lee-4"),
+        (["laptop"], "no data folder .*: set STUDY_DATA"),
+    ],
+)
+def test_words_that_lead_nowhere(finished_study, monkeypatch, words, message):
+    monkeypatch.setenv("STUDY_DATA", "nowhere")
+    output = finished_study.run(*words, fails=True)
+    assert re.search(message, output)
+    assert len(output.splitlines()) == 1
+
+
+def test_list_and_dry_run(study):
+    assert "lee-4" in study.run("--list")
+    study.edit_text("params/scales/smoke.yaml", "epochs: [1]", "epochs: [4]")
+    output = study.run("--dry-run")
+    assert "tagging" in output and "pretrain" not in output
+    assert jobs_started(output) == []
+
+
+def test_the_report_asks_no_other_host_and_shows_tables_first(finished_study):
+    site = finished_study.outputs / "report"
+    for page in site.glob("*.html"):
+        text = page.read_text()
+        loaded = re.findall(r"<(?:script|img|iframe)[^>]+src=\"([^\"]+)\"", text)
+        loaded += re.findall(r"<link[^>]+rel=\"(?:stylesheet|preload)\"[^>]+href=\"([^\"]+)\"", text)
+        assert loaded and not [address for address in loaded if address.startswith(("http", "//"))]
+    index = (site / "index.html").read_text()
+    assert index.index("Scoreboard of claims") < index.index("lee-4: BioBERT") < index.index('id="pages"')
+    assert "made up" in index
+    copies = len(list((finished_study.outputs / "notebooks").glob("*.ipynb")))
+    assert len(list(site.glob("[0-9]*.html"))) == copies == EVERYTHING
+    assert "<details" in (site / "30_biobert_ner.html").read_text()
+
+
+def test_nothing_written_names_the_machine(finished_study):
+    places = [str(finished_study.folder), os.path.expanduser("~/")]
+    for path in finished_study.outputs.rglob("*"):
+        if path.suffix in (".ipynb", ".html", ".csv", ".json", ".svg") and path.parent.name != ".snakemake":
+            text = path.read_text(errors="replace")
+            assert not [place for place in places if place in text], path
+
+
+def test_any_encoder_by_papermill(finished_study, tmp_path):
+    """The documented command, for a folder in the save_pretrained layout."""
+    model = tmp_path / "somebody"
+    shutil.copytree(finished_study.outputs / "models" / "bert-general", model)
+    for name in ("record.json", "meta.json", "log.jsonl"):
+        (model / name).unlink()
+    command = ["papermill", "notebooks/20_finetune_tagging.ipynb", str(tmp_path / "out.ipynb"),
+               "-p", "model", str(model), "-p", "dataset", "ncbi-disease"]  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(finished_study.folder)}
+    ran = subprocess.run(
+        [sys.executable, "-m", *command], cwd=finished_study.folder, env=environment, capture_output=True
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+    (results,) = (finished_study.outputs / "results").glob("somebody-*--ncbi-disease--lee.json")
+    theirs = json.loads(results.read_text())["runs"]
+    ours = json.loads((finished_study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
+    assert [run["scores"] for run in theirs] == [run["scores"] for run in ours]
+    results.unlink()
