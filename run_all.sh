@@ -16,9 +16,11 @@ else
 fi
 python="$environment/bin/python"
 stamp="$environment/study-stamp"
-wanted="$(cat requirements.lock pyproject.toml | cksum) ${TORCH:-cpu} $PWD"
+wanted="$(cat requirements.lock pyproject.toml | cksum) $PWD"
+have="$(sed -n 1p "$stamp" 2>/dev/null || true)"
+have_torch="$(sed -n 2p "$stamp" 2>/dev/null || true)"
 
-if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+if [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; then
     if ! "$python" -m pip --version >/dev/null 2>&1; then
         maker=
         for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
@@ -48,6 +50,6 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
     fi
     pip --require-hashes -r requirements.lock
     pip --no-deps --editable .
-    echo "$wanted" >"$stamp"
+    printf '%s\n' "$wanted" "${TORCH:-$have_torch}" >"$stamp"
 fi
 exec "$python" -m lib.study "$@"

@@ -93,10 +93,16 @@ def write_json(path: Path, content) -> None:
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Delete temporary files and folders that a killed run left below `folder`; returns how many."""
+    """Delete temporary files and folders that a killed run left below `folder`; returns how many.
+
+    A folder that was about to be replaced when the run was killed gets its name back.
+    """
     leftovers = list(folder.rglob(".*.tmp"))
     for path in leftovers:
-        if path.is_dir():
+        target = path.with_name(path.name.removeprefix(".").rsplit(".", 3)[0])
+        if path.name.endswith(".old.tmp") and not target.exists():
+            os.replace(path, target)
+        elif path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from lib import artefacts, datasets, params, results
+from lib.errors import unknown
 
 COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_std", "ours", "ours_std", "n_seeds",
            "verdict", "note"]  # fmt: skip
@@ -119,6 +120,9 @@ def paired_differences(test: params.ClaimTest, scale: str) -> dict[str, list[flo
     """`better` minus `than`, by dataset and then by seed, over the rows that both have run."""
     table = params.load("tables", test.table)
     models = table.columns | table.ours_only
+    for column in (test.better, test.than):
+        if column not in models:
+            raise unknown(f"column of {test.table} in params/claims.yaml", column, models)
     found = {}
     for row, dataset in table.rows.items():
         if datasets.why_not(dataset, scale):
@@ -147,7 +151,9 @@ def judge_claims(scale: str) -> pd.DataFrame:
             lines.append(line | {"note": f"no dataset has been run for {test.table}"})
             continue
         line |= judge_difference(list(differences.values()))
-        line["note"] = f"{test.metric} points, {len(differences)} sets: {', '.join(differences)}"
+        line["note"] = f"{test.metric} points, one pretraining of each model, {len(differences)} sets: " + ", ".join(
+            differences
+        )
         if made_up:
             line |= {"verdict": "n/a", "note": MADE_UP}
         lines.append(line)
@@ -262,9 +268,8 @@ def datasets_run(key: str, scale: str) -> list[str]:
 
 def write_markdown(path: Path, wide: pd.DataFrame) -> None:
     """Write a table of `spread` as Markdown, for readers without the report."""
-    header = ["", *(f"{column}, {whose}" for column, whose in wide.columns)]
-    rows = [header, ["---"] * len(header), *([row, *cells] for row, cells in zip(wide.index, wide.values, strict=True))]
-    artefacts.write_text(path, "".join(f"| {' | '.join(row)} |\n" for row in rows))
+    flat = wide.set_axis([f"{column}, {whose}" for column, whose in wide.columns], axis=1)
+    artefacts.write_text(path, flat.to_markdown(disable_numparse=True) + "\n")
 
 
 def write_table(path: Path, rows) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,7 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
     A document longer than about PART_WORDS words comes in parts, cut between paragraphs.
     """
     identifier, part, lines, words = "", 0, [], 0
+    at_start = True  # of a document, where `# ` marks its identifier and is no text
 
     def finish() -> Iterator[Document]:
         nonlocal part, lines, words
@@ -57,11 +59,11 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
     for line in read_lines(path):
         if not line.strip():
             yield from finish()
-            identifier, part = "", 0
-        elif line.startswith("# ") and not lines:
-            yield from finish()
-            identifier, part = line[2:].strip(), 0
+            identifier, part, at_start = "", 0, True
+        elif line.startswith("# ") and at_start:
+            identifier, at_start = line[2:].strip(), False
         else:
+            at_start = False
             lines.append(line)
             words += len(line.split())
             if words >= PART_WORDS:
@@ -91,7 +93,7 @@ def read_pubmed_xml(path: Path) -> Iterator[Document]:
                     del article.getparent()[0]
     except etree.XMLSyntaxError as error:
         raise StudyError(f"{paths.show(path)}:{error.lineno}: not well-formed XML: {error.msg}") from None
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise StudyError(f"{paths.show(path)}: truncated or damaged gzip file ({error})") from None
 
 
@@ -228,6 +230,8 @@ def copy_documents(source, file: Path, seen: set[bytes], test_sentences: TestSen
                 rows = []
     if rows:
         out.write_table(pa.Table.from_pylist(rows, SCHEMA))
+    if not counts["read"]:
+        raise StudyError(f"{paths.show(file)}: no documents in the file")
     return {"file": file.name, **counts, "why left out": source.leave_out.get(file.name, "")}
 
 

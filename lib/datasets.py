@@ -138,6 +138,9 @@ def read_conll(path: Path) -> Iterator[Sentence]:
                     continue
                 columns = line.split("\t")
                 if columns[0] == "-DOCSTART-":
+                    if words:
+                        yield Sentence(words, tags)
+                        found, words, tags = True, [], []
                     continue
                 if len(columns) != 2 or not columns[0]:
                     raise StudyError(f"{where}:{number}: expected 'word<TAB>tag', found {len(columns)} column(s)")

@@ -51,10 +51,16 @@ def draw_table(table: pd.DataFrame, metric: str) -> Figure:
     figure, axes = new_figure(6.5, 1.2 + 0.55 * max(1, rows["row"].nunique()))
     names = list(dict.fromkeys(rows["row"]))
     colors = sns.color_palette("colorblind")
+    columns = rows["column"].nunique()
     for i, column in enumerate(dict.fromkeys(rows["column"])):
         cells = rows[rows["column"] == column]
-        y = [names.index(row) + 0.15 * (i - 1) for row in cells["row"]]
-        style = {"color": colors[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 5}
+        y = [names.index(row) + 0.15 * (i - (columns - 1) / 2) for row in cells["row"]]
+        style = {
+            "color": colors[i % len(colors)],
+            "marker": MARKERS[i % len(MARKERS)],
+            "linestyle": "none",
+            "markersize": 5,
+        }
         axes[0, 0].errorbar(cells["ours"], y, xerr=cells["ours_std"].fillna(0), label=f"{column}, ours", **style)
         if cells["published"].notna().any():
             axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)

@@ -26,7 +26,6 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
     protocol = params.load_protocol(setting, scale)
     budget = params.load("scales", scale)
     splits = {split: datasets.load(dataset, split, scale) for split in datasets.SPLITS}
-    splits["train"] = splits["train"][: protocol.train_sentences]
     inputs = {
         "model": encoder.fingerprint,
         "code": provenance.code_fingerprint("finetuning"),
@@ -68,7 +67,8 @@ class Job:
     def __init__(self, encoder, dataset, scale, setting, protocol, budget, splits, inputs):
         self.encoder, self.dataset, self.scale, self.setting = encoder, dataset, scale, setting
         self.protocol, self.budget, self.splits, self.inputs = protocol, budget, splits, inputs
-        self.labels = tagging.list_labels(splits["train"])
+        self.labels = tagging.list_labels(splits["train"])  # of all of it: a budget may train on a part
+        splits["train"] = splits["train"][: protocol.train_sentences]
         unseen = sorted({t for s in (*splits["dev"], *splits["test"]) for t in s.tags} - set(self.labels))
         if unseen:
             raise StudyError(f"{dataset}: tags {', '.join(unseen)} of dev or test do not occur in train")
@@ -148,12 +148,6 @@ def read_run(path: Path) -> dict | None:
         return json.loads(pq.read_metadata(path).metadata[b"record"])
     except (OSError, pa.ArrowInvalid):
         return None
-
-
-def read_predictions(path: Path) -> tuple[list[list[str]], list[list[str]]]:
-    """Gold and predicted tags of a run."""
-    table = pq.read_table(path)
-    return table["gold"].to_pylist(), table["predicted"].to_pylist()
 
 
 def tabulate(result: dict) -> list[dict]:

@@ -66,7 +66,7 @@ def find(name: str, scale: str) -> Encoder:
         return Encoder(f"{folder.resolve().name}-{fingerprint[:6]}", folder.resolve().name, str(folder), fingerprint)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         if "/" in name:
-            raise StudyError(f"no folder {paths.show(folder)} with a model in it")
+            raise StudyError(f"no folder {name} with a model in it")
         raise unknown("model", name, params.keys("models"))
     return Encoder(name.replace("/", "."), name, name, f"hub {name}")
 
@@ -85,7 +85,7 @@ def load_tokenizer(encoder: Encoder) -> PreTrainedTokenizerBase:
         tokenizer = AutoTokenizer.from_pretrained(encoder.source)
         if "Roberta" in type(tokenizer).__name__ or "GPT2" in type(tokenizer).__name__:
             tokenizer = AutoTokenizer.from_pretrained(encoder.source, add_prefix_space=True)
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # likewise
         raise StudyError(f"{encoder.title}: no tokenizer could be loaded: {first_line(error)}") from None
     vocabularies.check_casing(tokenizer, encoder.title)
     return tokenizer
@@ -103,9 +103,18 @@ def load_tagger(encoder: Encoder, labels: list[str], dropout: float) -> PreTrain
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if hasattr(config, name):
                 setattr(config, name, dropout)
-        return AutoModelForTokenClassification.from_pretrained(encoder.source, config=config)
+        model, loading = AutoModelForTokenClassification.from_pretrained(
+            encoder.source, config=config, output_loading_info=True
+        )
     except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
         raise StudyError(f"{encoder.title}: the model could not be loaded: {first_line(error)}") from error
+    missing = [name for name in loading["missing_keys"] if not name.startswith(("classifier", "score"))]
+    if missing:
+        raise StudyError(
+            f"{encoder.title}: {len(missing)} weights of the encoder are not in its file (the first: {missing[0]}), "
+            "and would have been random"
+        )
+    return model
 
 
 def first_line(error: Exception) -> str:

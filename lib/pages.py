@@ -1,9 +1,11 @@
 """What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
 
+import ast
 import itertools
 import sys
 
 import pandas as pd
+from IPython import get_ipython
 from IPython.display import Markdown, display
 from pandas.io.formats.style import Styler
 
@@ -11,12 +13,29 @@ from lib import corpora, datasets, params, paths, provenance, smoke_data
 
 
 def open_page(scale: str) -> None:
-    """Versions, device, commit and scale; and, where the data are made up, a notice that says so."""
+    """Versions, device, commit and scale; and, where the data are made up, a notice that says so.
+
+    Raises StudyError when the notebook was given parameters that it does not have, as `papermill -p` allows.
+    """
+    check_parameters(get_ipython().user_ns.get("In", []))
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
     title = params.load("scales", scale).title
     display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
     if params.load("scales", scale).made_up:
         display(Markdown(f"> **Made-up data.** {smoke_data.NOTICE.strip()} Its numbers are not findings."))
+
+
+def check_parameters(cells: list[str]) -> None:
+    """Compare the cell that papermill injects with the cell of parameters before it: names and types."""
+    given = next((cell for cell in cells if cell.startswith("# Parameters\n")), "")
+    declared = {
+        line.target.id: line.annotation.id
+        for cell in cells[: cells.index(given) if given else 0]
+        for line in ast.parse(cell).body
+        if isinstance(line, ast.AnnAssign)
+    }
+    for line in ast.parse(given).body:
+        params.check_parameter("this notebook", line.targets[0].id, ast.literal_eval(line.value), declared)
 
 
 def name_device() -> str:

@@ -36,7 +36,7 @@ class PretrainingBudget(Settings):
     learning_rate: float = Field(gt=0)
     warmup: float = Field(ge=0, lt=1)  # share of the steps
     weight_decay: float = Field(ge=0)
-    betas: list[float]
+    betas: list[float] = Field(min_length=2, max_length=2)
     dropout: float = Field(ge=0, lt=1)
     held_out_blocks: int = Field(gt=0)
     evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a stage
@@ -45,9 +45,9 @@ class PretrainingBudget(Settings):
 class FinetuningBudget(Settings):
     """What a scale changes of a protocol; lists are candidates, chosen between on the development set."""
 
-    epochs: list[int] | None = None
-    batch_size: list[int] | None = None
-    learning_rate: list[float] | None = None
+    epochs: list[int] | None = Field(default=None, min_length=1)
+    batch_size: list[int] | None = Field(default=None, min_length=1)
+    learning_rate: list[float] | None = Field(default=None, min_length=1)
     train_sentences: int | None = None  # a cap; None: all
 
 
@@ -59,7 +59,7 @@ class Scale(Settings):
     sequence_length: int = Field(gt=8)
     precision: Literal["float32", "auto"]  # auto: bfloat16 where the device computes in it
     threads: int = Field(gt=0)  # of one notebook; part of the budget, since sums depend on it
-    seeds: list[int]
+    seeds: list[int] = Field(min_length=1)
     datasets: list[str] | None = None  # None: every dataset that is present
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
@@ -103,9 +103,9 @@ class Protocol(Settings):
     title: str
     paper: str
     where: str
-    epochs: list[int]
-    batch_size: list[int]
-    learning_rate: list[float]
+    epochs: list[int] = Field(min_length=1)
+    batch_size: list[int] = Field(min_length=1)
+    learning_rate: list[float] = Field(min_length=1)
     warmup: float
     weight_decay: float
     dropout: float
@@ -211,6 +211,22 @@ def protocol_changes(key: str, scale: str) -> dict:
 def claim_tests() -> dict[str, ClaimTest]:
     """The tests of the claims that can be decided so far, by claim."""
     return read_yaml(paths.PARAMS / "claims.yaml", Claims).tests
+
+
+PARAMETER_TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
+
+
+def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -> None:
+    """StudyError for a parameter that a notebook does not have, or of another type than its annotation says.
+
+    `declared`: the type of each parameter, by name. papermill itself only warns of an unknown name.
+    """
+    if name not in declared:
+        raise unknown(f"parameter of {notebook}", name, declared)
+    kind = declared[name]
+    wrong_bool = isinstance(value, bool) and kind in ("int", "float")
+    if kind in PARAMETER_TYPES and (wrong_bool or not isinstance(value, PARAMETER_TYPES[kind])):
+        raise StudyError(f"{notebook}: parameter {name} must be {kind}, not {value!r}")
 
 
 def explain(kind: str, key: str, scale: str | None = None) -> list[dict]:

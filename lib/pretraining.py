@@ -40,12 +40,14 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, np.ndarray]:
     record = {
         "corpus": corpora.built(corpus, scale)["fingerprint"],
         "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, vocabulary) / "vocab.txt"),
-        "held out, one in": HELD_OUT,
+        "code": provenance.code_fingerprint("pretraining"),
         "type": kind,
     }
     with artefacts.locked(folder):
         if artefacts.read_record(folder) != record:
             write_tokens(folder, corpora.iterate(corpus, scale), tokenizer, record)
+    if not all((folder / f"{name}.bin").stat().st_size for name in ("train", "held_out")):
+        raise StudyError(f"corpus '{corpus}' is too small: no document to train on, or none to hold out")
     return {name: np.memmap(folder / f"{name}.bin", dtype=kind, mode="r") for name in ("train", "held_out")}
 
 
@@ -118,6 +120,7 @@ def run(key: str, scale: str) -> dict:
             "sequence length": budget.sequence_length,
             "precision": budget.precision,
             "threads": budget.threads,
+            "seed": budget.seeds[0],
             "pretraining": budget.pretraining.model_dump(exclude={"stage_tokens"}),
             "stage tokens": stage_tokens(key, scale) if model_settings.stages else [],
         },

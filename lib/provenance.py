@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from lib import paths
+from lib.errors import StudyError
 
 VERSIONS_SHOWN = ("torch", "transformers", "tokenizers", "numpy", "seqeval")
 
@@ -35,18 +36,23 @@ def file_fingerprint(path: Path) -> str:
 
 
 def code_fingerprint(*modules: str) -> str:
-    """A hash of what the named lib modules, and those they import, compute (NEUTRAL ones apart).
+    """A hash of what the named lib modules, and those they import, compute (NEUTRAL ones apart, unless named).
 
     Taken from the syntax tree without docstrings: a comment or a docstring can change, and nothing is redone.
     """
-    return fingerprint([[name, module_code(name)] for name in sorted(reachable_modules(modules) - NEUTRAL)])
+    return fingerprint(
+        [[name, module_code(name)] for name in sorted(reachable_modules(modules) - (NEUTRAL - set(modules)))]
+    )
 
 
 def notebook_fingerprint(notebook: Path) -> str:
     """A hash of a notebook's code cells and of every lib module they import, directly or not. Prose is free."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    modules = {name for source in sources for name in imported_modules(ast.parse(source))}
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        modules = {name for source in sources for name in imported_modules(ast.parse(source))}
+    except (OSError, ValueError, KeyError, SyntaxError) as error:
+        raise StudyError(f"{paths.show(notebook)}: not a notebook of plain Python cells: {error}") from None
     return fingerprint(sources, [[name, module_code(name)] for name in sorted(reachable_modules(modules))])
 
 

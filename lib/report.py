@@ -3,6 +3,7 @@
 import html
 import json
 import shutil
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -30,7 +31,6 @@ STYLE = """\
 table { font-size: 0.85em; display: block; overflow-x: auto; max-width: 100%; border-collapse: collapse; }
 td, th { padding: 0.25em 0.6em; text-align: left; vertical-align: top; }
 tbody tr:nth-child(odd) { background: var(--color-background-secondary); }
-.failed { color: #b00020; font-weight: bold; }
 """
 SETTINGS = {
     "project": "Five biomedical language models, reproduced",
@@ -66,24 +66,25 @@ def build(scale: str) -> tuple[Path, bool]:
     stamp = folder / "built.json"
     if stamp.exists() and json.loads(stamp.read_text()).get("state") == state:
         return folder / "index.html", False
-    with artefacts.whole_folder(folder) as site, artefacts.whole_folder(folder.with_name(".report-source")) as source:
+    with artefacts.whole_folder(folder) as site, tempfile.TemporaryDirectory(prefix="study-") as temporary:
+        source = Path(temporary) / "source"
+        source.mkdir()
         write_source(scale, pages, source)
         run_sphinx(source, site)
         artefacts.write_json(site / "built.json", {"state": state})
-    shutil.rmtree(folder.with_name(".report-source"))
     if scale == "laptop":
         update_readme(scale)
     return folder / "index.html", True
 
 
 def collect_pages(scale: str) -> dict[Path, str]:
-    """Executed copies, in reading order, with their state: done, failed or interrupted."""
-    found = {path: "done" for path in paths.output(scale, "notebooks").glob("*.ipynb")}
-    found |= {path: "failed" for path in paths.output(scale, "failed").glob("*.ipynb")}
-    for path, state in found.items():
-        if state == "done" and not nbformat.read(path, as_version=4).metadata.get("papermill", {}).get("end_time"):
-            found[path] = "interrupted"  # a killed notebook can look finished
-    return dict(sorted(found.items(), key=lambda item: item[0].name))
+    """Executed copies, in reading order, with their state. Of a notebook that failed when it was run again, or was
+    interrupted, only that copy: what an earlier run found may no longer hold."""
+    found = {}
+    for folder, state in (("notebooks", "done"), ("running", "interrupted"), ("failed", "failed")):
+        for path in paths.output(scale, folder).glob("*.ipynb"):
+            found[path.name] = (path, state)
+    return {found[name][0]: found[name][1] for name in sorted(found)}
 
 
 def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
@@ -93,9 +94,8 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     for path, state in pages.items():
         notebook = with_current_prose(nbformat.read(path, as_version=4), path.stem.split("--")[0])
         if state != "done":
-            lines = notebook.cells[0].source.splitlines()
-            lines[0] = lines[0].replace("# ", f"# {state.upper()}: ", 1)
-            notebook.cells[0].source = "\n".join(lines)
+            title = find_title(notebook)
+            title.source = title.source.replace("# ", f"# {state.upper()}: ", 1)
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.metadata.tags = sorted({*cell.metadata.get("tags", []), "hide-input"})
@@ -112,12 +112,18 @@ def with_current_prose(notebook: nbformat.NotebookNode, name: str) -> nbformat.N
     source = paths.NOTEBOOKS / f"{name}.ipynb"
     if source.exists():
         prose = {c.id: c.source for c in nbformat.read(source, as_version=4).cells if c.cell_type == "markdown"}
-        title = notebook.cells[0].source.splitlines()[0]  # holds the keys of this run
+        first = find_title(notebook)
+        title = first.source.splitlines()[0]  # holds the keys of this run
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = prose.get(cell.id, cell.source)
-        notebook.cells[0].source = "\n".join([title, *notebook.cells[0].source.splitlines()[1:]])
+        first.source = "\n".join([title, *first.source.splitlines()[1:]])
     return notebook
+
+
+def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The cell with the title; papermill puts a mark before it when a notebook fails."""
+    return next(cell for cell in notebook.cells if cell.cell_type == "markdown" and cell.source.startswith("# "))
 
 
 def make_index(scale: str, pages: dict[Path, str]) -> str:
@@ -148,7 +154,7 @@ def describe_scoreboard(scale: str) -> list[str]:
     path = paths.table(scale, "claims")
     if not path.exists():
         return ["Not judged yet: notebook 90 has not run."]
-    claims = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    claims = results.read_table(path)
     measured = claims[claims["n"] > 0]
     lines = [compare.describe_claims(claims), ""]
     if len(measured):
@@ -167,7 +173,7 @@ def describe_published_table(key: str, scale: str, pages: dict[Path, str]) -> li
     if not path.exists():
         return [*lines, f"Not there: notebook {table.notebook} has not ended.", ""]
     metric = list(table.metrics)[-1]
-    cells = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    cells = results.read_table(path)
     lines += [f"{metric}, mean ± standard deviation over seeds." + (f" [Its page]({page}.ipynb)." if page else ""), ""]
     return [*lines, to_html(compare.spread(cells, metric).reset_index(names="")), ""]
 
@@ -214,12 +220,12 @@ def summarise(scale: str) -> list[str]:
     """The state of the study in a few Markdown lines."""
     lines = [f"At scale *{params.load('scales', scale).title}*:", ""]
     if paths.table(scale, "claims").exists():
-        claims = pd.read_csv(paths.table(scale, "claims"), keep_default_na=False, na_values=[""])
+        claims = results.read_table(paths.table(scale, "claims"))
         lines += [compare.describe_claims(claims), ""]
     lines += ["| table | printed cells with a number of ours | agree |", "|---|---|---|"]
     for key in params.keys("tables"):
         if paths.table(scale, key).exists():
-            cells = pd.read_csv(paths.table(scale, key), keep_default_na=False, na_values=[""])
+            cells = results.read_table(paths.table(scale, key))
             printed = cells[cells["published"].notna()]
             ran = printed[printed["ours"].notna()]
             lines.append(f"| {key} | {len(ran)} of {len(printed)} | {(ran['verdict'] == 'agrees').sum()} |")

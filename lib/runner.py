@@ -17,7 +17,6 @@ from lib import params, parent, paths, progress
 from lib.errors import StudyError, unknown
 
 LOCK_SECONDS = 30  # how long a killed run may take to let go of its lock
-TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
 
 
 def run(scale: str, notebook: str, name: str, parameters: dict, expected: Path | None = None) -> Path:
@@ -53,20 +52,12 @@ def run(scale: str, notebook: str, name: str, parameters: dict, expected: Path |
 
 
 def check_parameters(source: Path, parameters: dict) -> None:
-    """StudyError for a parameter that the notebook does not have, or of a type other than its annotation says.
-
-    papermill itself only warns of an unknown name, and goes on with the default.
-    """
+    """StudyError for parameters that do not fit the notebook's cell of parameters."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        known = papermill.inspect_notebook(str(source))
+        declared = {n: known["inferred_type_name"] for n, known in papermill.inspect_notebook(str(source)).items()}
     for name, value in parameters.items():
-        if name not in known:
-            raise unknown(f"parameter of {source.name}", name, known)
-        kind = known[name]["inferred_type_name"]
-        wrong_bool = isinstance(value, bool) and kind in ("int", "float")
-        if kind in TYPES and (wrong_bool or not isinstance(value, TYPES[kind])):
-            raise StudyError(f"{source.name}: parameter {name} must be {kind}, not {value!r}")
+        params.check_parameter(source.name, name, value, declared)
 
 
 def prepare_environment(scale: str, progress_file: Path) -> None:

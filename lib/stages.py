@@ -97,14 +97,33 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
     return runs + [STAGES["vocabulary"].path(vocabulary=v) for v in table.vocabularies]
 
 
-def scale_settings(scale: str, keys: dict) -> object:
-    return params.load("scales", scale).model_dump()
+def published() -> list[str]:
+    """Fingerprints of the papers' numbers: what shows them is done again when one is corrected."""
+    return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
+
+
+def start_settings(scale: str, keys: dict) -> list:
+    return [params.load("scales", scale).model_dump(), list_targets(scale), published()]
+
+
+def dataset_settings(scale: str, keys: dict) -> list:
+    at_hand = [key for key in datasets.DATASETS if not made_up(scale) and datasets.is_at_hand(key, scale)]
+    files = [datasets.split_file(key, split, scale) for key in at_hand for split in datasets.SPLITS]
+    return [params.load("scales", scale).datasets, raw_state(scale, files), published()]
+
+
+def table_settings(scale: str, keys: dict) -> list:
+    table = params.load("tables", keys["table"])
+    models = [
+        params.load("models", model).model_dump() for model in [*table.ours_only.values(), *table.columns.values()]
+    ]
+    return [table.model_dump(), models, params.load("scales", scale).title, published()]
 
 
 STAGES = {
     stage.name: stage
     for stage in [
-        Stage("start", lambda k: "00_start_here", "tables/settings.csv", lambda s, k: [], scale_settings),
+        Stage("start", lambda k: "00_start_here", "tables/settings.csv", lambda s, k: [], start_settings),
         Stage("corpus", lambda k: "01_corpora", "corpora/{corpus}/meta.json", lambda s, k: made_up(s), corpus_settings),
         Stage(
             "vocabulary",
@@ -116,9 +135,10 @@ STAGES = {
             lambda s, k: [
                 params.load("vocabularies", k["vocabulary"]).model_dump(),
                 params.load("scales", s).vocabulary_size,
+                published(),
             ],
         ),
-        Stage("datasets", lambda k: "03_datasets", "tables/datasets.csv", lambda s, k: made_up(s), scale_settings),
+        Stage("datasets", lambda k: "03_datasets", "tables/datasets.csv", lambda s, k: made_up(s), dataset_settings),
         Stage("pretrain", lambda k: "10_pretrain", "models/{model}/meta.json", model_inputs, pretraining_settings),
         Stage(
             "tagging",
@@ -132,14 +152,14 @@ STAGES = {
             lambda k: params.load("tables", k["table"]).notebook,
             "tables/{table}.csv",
             table_inputs,
-            lambda s, k: [params.load("tables", k["table"]).model_dump(), params.load("scales", s).title],
+            table_settings,
         ),
         Stage(
             "scoreboard",
             lambda k: "90_scoreboard",
             "tables/claims.csv",
             lambda s, k: [STAGES["table"].path(table=t) for t in params.keys("tables")],
-            lambda s, k: [{c: t.model_dump() for c, t in params.claim_tests().items()}],
+            lambda s, k: [{c: t.model_dump() for c, t in params.claim_tests().items()}, published()],
         ),
     ]
 }

@@ -30,13 +30,14 @@ def main(words: list[str]) -> int:
     if words[:1] == ["test"]:
         return run_tests(words[1:])
     if words[:1] == ["lab"]:
-        return subprocess.run([sys.executable, "-m", "jupyterlab", *words[1:]], cwd=paths.ROOT).returncode
+        os.chdir(paths.ROOT)
+        os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--status", action="store_true", help="what runs, what failed, how far, time left")
-    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="notebooks at once (default: all cores)")
+    parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     options = parser.parse_args(words)
     try:
         return run(options)
@@ -55,7 +56,8 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         return print_targets(scale)
     if words == ["report"]:
-        return finish(scale, failed=False)
+        with the_only_study():
+            return finish(scale, failed=False)
     words = [word for word in words if word != "report"]  # every run ends with it
     try:
         outputs = stages.targets(scale, words)
@@ -82,10 +84,10 @@ def check(scale: str, jobs: dict[str, stages.Job]) -> None:
     """Find bad settings and missing raw data before anything starts."""
     if not params.load("scales", scale).made_up:
         paths.require_data(scale)
+    for dataset in params.load("scales", scale).datasets or []:
+        datasets.lookup(dataset)
     for job in jobs.values():
         stages.state(scale, job)
-        if "dataset" in job.keys and (why := datasets.why_not(job.keys["dataset"], scale)):
-            raise StudyError(f"{job.keys['dataset']}: {why}")
 
 
 class the_only_study:
@@ -146,7 +148,7 @@ def finish(scale: str, failed: bool) -> int:
     index, built = report.build(scale)
     print(f"{'Report' if built else 'Report, unchanged'}: {paths.show(index)}")
     if failed:
-        print("Some notebooks failed; the report links to them. What they left undone is done by the same command.")
+        print("Not everything was done (see above); the report links to failed notebooks. The same command goes on.")
     return 1 if failed else 0
 
 
@@ -187,10 +189,15 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
             unknown_times = True
     print(f"\n{len(jobs) - len(waiting)} of {len(jobs)} ended", end="")
     if waiting:
-        print(f", about {left / 60 / (os.cpu_count() or 1):.0f} min left", end="")
+        print(f", about {left / 60 / count_cores():.0f} min left", end="")
         print(", and the notebooks of which none has ended yet" if unknown_times else "", end="")
     print()
     return 0
+
+
+def count_cores() -> int:
+    """The cores that this process may use: fewer than the machine's under a batch system."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def is_locked(path) -> bool:

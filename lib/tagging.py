@@ -52,7 +52,7 @@ def make_windows(
                 windows.append(close_window(index, pieces, starts, tags, tokenizer))
                 pieces, starts, tags = [], [], []
             starts.append(len(pieces) + 1)
-            tags.append(numbers.get(tag, 0))
+            tags.append(numbers[tag])
             pieces += word_pieces
         windows.append(close_window(index, pieces, starts, tags, tokenizer))
     return windows

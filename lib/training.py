@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -121,6 +122,7 @@ def train(
             save_checkpoint(checkpoint, fingerprint, model, optimizer, state)
             saved_at = now
     model.eval()
+    device.free_memory()  # the Accelerator would keep every model and optimiser that it has prepared
     return state["log"]
 
 
@@ -136,7 +138,7 @@ def load_checkpoint(path: Path | None, fingerprint: str, model, optimizer) -> di
         return {}
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, OSError, ValueError) as error:
+    except (RuntimeError, EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
         print(f"checkpoint {os.path.basename(path)} cannot be read ({error}); starting over")
         return {}
     if content["fingerprint"] != fingerprint:

@@ -60,6 +60,11 @@ def test_damaged_files_name_the_file(tmp_path):
     (tmp_path / "plain.xml.gz").write_text("<not gzip/>")
     with pytest.raises(StudyError, match="truncated or damaged"):
         list(corpora.read_pubmed_xml(tmp_path / "plain.xml.gz"))
+    flipped = bytearray(whole)
+    flipped[200:260] = b"x" * 60
+    (tmp_path / "flipped.tsv.gz").write_bytes(flipped)
+    with pytest.raises(StudyError, match="flipped.tsv.gz"):
+        list(corpora.read_citations(tmp_path / "flipped.tsv.gz"))
     latin = tmp_path / "latin.txt.gz"
     latin.write_bytes(gzip.compress("naïve".encode("latin-1")))
     with pytest.raises(StudyError, match="not UTF-8"):

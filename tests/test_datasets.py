@@ -13,7 +13,7 @@ def read(tmp_path, text: str | bytes):
 
 
 def test_reads_sentences(tmp_path):
-    sentences = read(tmp_path, "-DOCSTART-\tO\n\nAspirin\tB-Chemical\nhelps\tO\n\n\nNo\tO\n")
+    sentences = read(tmp_path, "-DOCSTART-\tO\n\nAspirin\tB-Chemical\nhelps\tO\n-DOCSTART-\tO\n\nNo\tO\n")
     assert [s.words for s in sentences] == [["Aspirin", "helps"], ["No"]]
     assert [s.tags for s in sentences] == [["B-Chemical", "O"], ["O"]]
 

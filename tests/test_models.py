@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, BertTokenizer
 
 from lib import finetuning, models, params, vocabularies
@@ -62,6 +63,15 @@ def test_missing_and_truncated_files(folder):
     weights.unlink()
     with pytest.raises(StudyError, match="no config.json with model.safetensors"):
         models.find(str(folder), "smoke")
+
+
+def test_weights_that_do_not_fit_are_refused_not_made_up(folder):
+    state = load_file(folder / "model.safetensors")
+    save_file(
+        {f"encoder.{name}": tensor for name, tensor in state.items()}, folder / "model.safetensors", {"format": "pt"}
+    )
+    with pytest.raises(StudyError, match="weights of the encoder are not in its file"):
+        models.load_tagger(models.find(str(folder), "smoke"), ["O"], 0.1)
 
 
 def test_a_tokenizer_that_lower_cases_a_cased_vocabulary_is_refused(folder):

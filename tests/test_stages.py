@@ -77,6 +77,12 @@ def test_prose_and_outputs_do_not_count_and_code_does(notebook):
     assert notebook(code="from lib import metrics\nmetrics") != before
 
 
+def test_the_generator_of_made_up_data_counts_when_it_is_asked_for(monkeypatch):
+    before = provenance.code_fingerprint("smoke_data")
+    monkeypatch.setattr(provenance, "module_code", lambda name: f"another {name}")
+    assert provenance.code_fingerprint("smoke_data") != before
+
+
 @pytest.fixture
 def library(tmp_path, monkeypatch):
     """A lib of three modules: a imports b, c stands alone."""

@@ -38,6 +38,12 @@ def processes_in(folder) -> list[int]:
     return found
 
 
+def artefacts_of(study) -> dict[str, int]:
+    """When each expensive file was written."""
+    files = [path for kind in ("*.safetensors", "*.parquet", "vocab.txt") for path in study.outputs.rglob(kind)]
+    return {str(path): path.stat().st_mtime_ns for path in files if ".tmp" not in str(path)}
+
+
 def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
     assert len(jobs_started(finished_study.first_output)) == EVERYTHING
     assert "Report: outputs/smoke/report/index.html" in finished_study.first_output
@@ -57,7 +63,7 @@ def test_a_second_run_finds_nothing_to_do(study):
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="counts orphans in /proc")
 def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_study, tmp_path_factory):
     study = Study(tmp_path_factory.mktemp("killed"))
-    done_before: set[str] = set()
+    finished: dict[str, int] = {}
     for wait_for in ("10_pretrain--bert-general", "20_finetune_tagging"):
         process = study.start()
         for line in process.stdout:
@@ -74,11 +80,11 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_stu
         assert processes_in(study.folder) == []
         process.stdout.close()
         process.wait()
-        finished = {path.name for path in (study.outputs / "notebooks").glob("*.ipynb")}
-        assert done_before <= finished
-        done_before = finished
-    output = study.run()
-    assert not {f"{name}.ipynb" for name in jobs_started(output)} & done_before
+        assert finished.items() <= artefacts_of(study).items()  # nothing that was whole was made again
+        finished = artefacts_of(study)
+    study.run()
+    assert len(finished) >= 4
+    assert finished.items() <= artefacts_of(study).items()
     assert study.tables() == finished_study.tables()
     assert not list(study.outputs.rglob("*.tmp"))
 
@@ -129,6 +135,8 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     assert (study.outputs / "failed" / f"{name}.ipynb").exists()
     index = (study.outputs / "report" / "index.html").read_text()
     assert f"{name}--failed.html" in index
+    page = (study.outputs / "report" / f"{name}--failed.html").read_text()
+    assert "FAILED: bert-random · ncbi-disease · lee: How well" in page
     assert "FAILED" in study.run("--status")
     data.write_text(whole)
     study.run()
@@ -195,6 +203,12 @@ def test_any_encoder_by_papermill(finished_study, tmp_path):
         [sys.executable, "-m", *command], cwd=finished_study.folder, env=environment, capture_output=True
     )
     assert ran.returncode == 0, ran.stderr.decode()
+    wrong = subprocess.run(
+        [sys.executable, "-m", *command, "-p", "modle", "x"], cwd=finished_study.folder, env=environment,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert wrong.returncode != 0
+    assert "unknown parameter of this notebook 'modle': did you mean model" in wrong.stderr
     (results,) = (finished_study.outputs / "results").glob("somebody-*--ncbi-disease--lee.json")
     theirs = json.loads(results.read_text())["runs"]
     ours = json.loads((finished_study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
