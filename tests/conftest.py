@@ -32,9 +32,9 @@ pretraining:
   held_out_blocks: 8
   evaluations: 2
 finetuning:
-  epochs: [1]
-  batch_size: [16]
-  learning_rate: [1.0e-3]
+  epochs: [6]
+  batch_size: [8]
+  learning_rate: [5.0e-3]
 """
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 import nbformat
+import pandas as pd
 import pytest
 from conftest import Study, jobs_started
 
@@ -47,6 +48,7 @@ def artefacts_of(study) -> dict[str, int]:
 def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
     assert len(jobs_started(finished_study.first_output)) == EVERYTHING
     assert "Report: outputs/smoke/report/index.html" in finished_study.first_output
+    assert max(pd.read_csv(finished_study.outputs / "results.csv")["f1"]) > 0
     table = (finished_study.outputs / "tables" / "lee-4.csv").read_text()
     assert table.count("made-up data: not a finding") == 6  # two models, one dataset, three metrics
     assert not list((finished_study.outputs).rglob("*.tmp"))
@@ -72,7 +74,7 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_stu
         if wait_for.startswith("10"):
             refused = study.run(fails=True)  # takes a few seconds, in which the first one works on
             assert f"a study is already running in this folder (process {process.pid})" in refused
-        assert "running" in study.run("--status")
+        assert f" of {EVERYTHING} ended" in study.run("--status")
         process.send_signal(signal.SIGKILL)
         deadline = time.monotonic() + 15
         while processes_in(study.folder) and time.monotonic() < deadline:
@@ -86,6 +88,8 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_stu
     assert len(finished) >= 4
     assert finished.items() <= artefacts_of(study).items()
     assert study.tables() == finished_study.tables()
+    for weights in ("models/bert-random/model.safetensors", "models/bert-general/model.safetensors"):
+        assert (study.outputs / weights).read_bytes() == (finished_study.outputs / weights).read_bytes()
     assert not list(study.outputs.rglob("*.tmp"))
 
 
@@ -110,7 +114,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     # A parameter of fine-tuning: the same, and this time it is run.
     weights = study.outputs / "models" / "bert-general" / "model.safetensors"
     trained = weights.stat().st_mtime_ns
-    study.edit_text("params/scales/smoke.yaml", "learning_rate: [1.0e-3]", "learning_rate: [2.0e-3]")
+    study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
     again = {name.split("--")[0] for name in jobs_started(study.run())}
     assert {"20_finetune_tagging", "30_biobert_ner"} <= again <= EVALUATION
 
@@ -161,7 +165,7 @@ def test_words_that_lead_nowhere(finished_study, monkeypatch, words, message):
 
 def test_list_and_dry_run(study):
     assert "lee-4" in study.run("--list")
-    study.edit_text("params/scales/smoke.yaml", "epochs: [1]", "epochs: [4]")
+    study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [7]")
     output = study.run("--dry-run")
     assert "tagging" in output and "pretrain" not in output
     assert jobs_started(output) == []
