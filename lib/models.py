@@ -85,7 +85,7 @@ def load_tokenizer(encoder: Encoder) -> PreTrainedTokenizerBase:
         tokenizer = AutoTokenizer.from_pretrained(encoder.source)
         if "Roberta" in type(tokenizer).__name__ or "GPT2" in type(tokenizer).__name__:
             tokenizer = AutoTokenizer.from_pretrained(encoder.source, add_prefix_space=True)
-    except Exception as error:  # likewise
+    except Exception as error:  # a damaged tokenizer.json raises a plain Exception
         raise StudyError(f"{encoder.title}: no tokenizer could be loaded: {first_line(error)}") from None
     vocabularies.check_casing(tokenizer, encoder.title)
     return tokenizer
