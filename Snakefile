@@ -34,13 +34,12 @@ for stage in stages.STAGES.values():
         output:
             f"outputs/{SCALE}/{stage.output}",
         wildcard_constraints:
-            corpus=stages.KEY, vocabulary=stages.KEY, model=stages.KEY, dataset=stages.KEY, setting=stages.KEY,
-            table="(?!claims|datasets|settings)" + stages.KEY,
+            source=stages.KEY, file=stages.WILDCARDS["file"], corpus=stages.KEY, vocabulary=stages.KEY,
+            model=stages.KEY, dataset=stages.KEY, setting=stages.KEY,
+            table="(?!claims|corpora|datasets|pieces|settings)" + stages.KEY,
         params:
-            name=lambda wildcards, stage=stage: job(stage, wildcards).name,
-            notebook=lambda wildcards, stage=stage: job(stage, wildcards).notebook,
-            parameters=lambda wildcards, stage=stage: stages.parameters(SCALE, job(stage, wildcards)),
+            command=lambda wildcards, stage=stage: stages.command(SCALE, job(stage, wildcards)),
             state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),
         threads: params.load("scales", SCALE).threads
         shell:
-            "exec python -m lib.runner {SCALE} {params.notebook} {params.name} {params.parameters:q} {output}"
+            "exec {params.command}"

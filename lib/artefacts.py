@@ -75,12 +75,15 @@ def reuse(folder: Path, fingerprint: str) -> dict | None:
 def read_record(folder: Path) -> dict | None:
     """The record of a finished artefact, or None when there is none; StudyError when it is damaged."""
     path = folder / "record.json"
+    return read_json(path) if path.exists() else None
+
+
+def read_json(path: Path):
+    """The content of a JSON file of ours; StudyError when it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
     except ValueError as error:
-        raise StudyError(f"{paths.show(path)}: damaged ({error}); delete its folder and run again") from None
+        raise StudyError(f"{paths.show(path)}: damaged ({error}); delete it and run again") from None
 
 
 def write_text(path: Path, text: str) -> None:

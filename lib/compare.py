@@ -6,13 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib import artefacts, datasets, params, results
+from lib import artefacts, conll, corpora, datasets, params, paths, pieces, results
 from lib.errors import unknown
 
-COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_std", "ours", "ours_std", "n_seeds",
-           "verdict", "note"]  # fmt: skip
 RESAMPLES = 10_000
-MADE_UP = "made-up data: not a finding"
 
 
 def judge_cell(published: float, ours: list[float]) -> str:
@@ -69,7 +66,7 @@ def build_table(key: str, scale: str) -> pd.DataFrame:
         why = table.not_run.get(cell["column"]) or table.not_run.get(cell["row"])
         model, dataset = table.columns.get(cell["column"]), table.rows.get(cell["row"])
         lines.append(line | fill_cell(table, scale, made_up, model, dataset, cell, why))
-    return pd.DataFrame(lines, columns=COLUMNS)
+    return pd.DataFrame(lines, columns=results.COLUMNS)
 
 
 def fill_cell(table, scale, made_up, model, dataset, cell, note=None, run_anyway=False) -> dict:
@@ -91,32 +88,101 @@ def fill_cell(table, scale, made_up, model, dataset, cell, note=None, run_anyway
         "ours_std": round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else np.nan,
         "n_seeds": len(values),
         "verdict": "n/a" if made_up else judge_cell(cell["value"], values),
-        "note": MADE_UP if made_up else note or "",
+        "note": results.MADE_UP if made_up else note or "",
     }
 
 
 def spread(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     """A table as a person reads it: a row a dataset, the paper's value and ours side by side for each column."""
     rows = table[table["metric"] == metric]
+    has_ours = set(rows.loc[rows["ours"].notna(), "column"])
     cells = {}
     for line in rows.to_dict("records"):
         row = cells.setdefault(line["row"], {})
-        if not np.isnan(line["published"]):
-            row[(line["column"], "paper")] = f"{line['published']:.2f}"
-        if line["column"] in set(rows.loc[rows["ours"].notna(), "column"]):
+        if not pd.isna(line["published"]):
+            row[(line["column"], "paper")] = show_value(line["published"])
+        if line["column"] in has_ours:
             row[(line["column"], "ours")] = show_ours(line)
     wide = pd.DataFrame.from_dict(cells, orient="index")
     wide.columns = pd.MultiIndex.from_tuples(wide.columns)
     return wide.fillna("")
 
 
+def show_value(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.2f}"
+
+
 def show_ours(line: dict) -> str:
-    if np.isnan(line["ours"]):
+    if pd.isna(line["ours"]):
         return "n/a"
-    return f"{line['ours']:.2f}" + ("" if np.isnan(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
+    return show_value(line["ours"]) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
 
 
-def paired_differences(test: params.ClaimTest, scale: str) -> dict[str, list[float]]:
+def build_sizes(key: str, scale: str) -> pd.DataFrame:
+    """A table of corpus sizes: what our corpora hold, in the paper's units, beside the printed cells."""
+    table = params.load("tables", key)
+    made_up = params.load("scales", scale).made_up
+    lines = []
+    for cell in results.read_published(table.paper, table.table).to_dict("records"):
+        line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
+        line |= {"published": cell["value"], "published_std": np.nan, "ours": np.nan, "ours_std": np.nan}
+        line |= {"n_seeds": 0, "verdict": "n/a", "note": table.not_run.get(cell["row"], "")}
+        if not line["note"]:
+            row, measure = table.rows[cell["row"]], table.columns[cell["column"]]
+            line["note"] = corpora.why_not(row.corpus, scale)
+            if not line["note"]:
+                files = corpora.built(row.corpus, scale)["files"]
+                ours = sum(f[measure.of] for f in files if not row.sources or f["source"] in row.sources) / measure.unit
+                share = f"a sample, {100 * ours / cell['value']:.2g}% of it"
+                line |= {"ours": float(f"{ours:.3g}"), "note": results.MADE_UP if made_up else share}
+        lines.append(line)
+    return pd.DataFrame(lines, columns=results.COLUMNS)
+
+
+def raw_to_kept(scale: str) -> pd.DataFrame:
+    """Every corpus that is at hand: how many records were read, left out for each reason, and kept."""
+    rows = []
+    for key in params.keys("corpora"):
+        if not corpora.why_not(key, scale):
+            record = corpora.built(key, scale)
+            rows.append({"corpus": key, **{name: record[name] for name in ("read", *corpora.REASONS, "kept", "words")}})
+    return pd.DataFrame(rows)
+
+
+def describe_sizes(sizes: pd.DataFrame, scale: str) -> str:
+    """How large our samples are, in one sentence (Markdown)."""
+    at_hand = sizes[sizes["ours"].notna()]
+    shares = 100 * at_hand["ours"] / at_hand["published"]
+    said = f"At scale **{params.load('scales', scale).title}**: {len(at_hand)} of {len(sizes)} printed sizes have a "
+    said += "counterpart here" + (f", of {shares.min():.2g}% to {shares.max():.2g}% of it." if len(at_hand) else ".")
+    return said
+
+
+def describe_pieces(branches: pd.DataFrame) -> str:
+    """The shortest and the longest way to write each branch's terms, in sentences (Markdown)."""
+    lines = []
+    for branch, rows in branches.groupby("branch", sort=False):
+        best, worst = (rows.loc[getattr(rows["pieces per term"], which)()] for which in ("idxmin", "idxmax"))
+        lines.append(
+            f"- {branch}: {best['pieces per term']:.2f} pieces a term with {best['vocabulary']}, "
+            f"{worst['pieces per term']:.2f} with {worst['vocabulary']} ({best['terms']} terms)."
+        )
+    return "\n".join(lines)
+
+
+def describe_cells(table: pd.DataFrame, scale: str) -> str:
+    """How many printed cells come out, in one sentence (Markdown)."""
+    printed = table[table["published"].notna()]
+    tried = printed[printed["verdict"] != "n/a"]
+    agree = (tried["verdict"] == "agrees").sum()
+    if tried.empty:
+        return f"None of the {len(printed)} printed cells can be tried at scale **{scale}**."
+    said = f"Of {len(printed)} printed cells {len(tried)} can be tried here, and {agree} come out exactly as printed."
+    differ = [f"{line['row']} ({line['column']})" for line in tried[tried["verdict"] == "differs"].to_dict("records")]
+    return said + (f" Not reached: {', '.join(differ)}." if differ else "")
+
+
+def paired_differences(test: params.PairedTest, scale: str) -> dict[str, list[float]]:
     """`better` minus `than`, by dataset and then by seed, over the rows that both have run."""
     table = params.load("tables", test.table)
     models = table.columns | table.ours_only
@@ -134,6 +200,58 @@ def paired_differences(test: params.ClaimTest, scale: str) -> dict[str, list[flo
     return found
 
 
+def decide_paired(test: params.PairedTest, scale: str) -> dict:
+    """A claim that one model beats another."""
+    differences = paired_differences(test, scale)
+    if not differences:
+        return {"note": f"no dataset has been run for {test.table}"}
+    sets = ", ".join(differences)
+    note = f"{test.metric} points, one pretraining of each model, {len(differences)} sets: {sets}"
+    return judge_difference(list(differences.values())) | {"note": note}
+
+
+def decide_cells(test: params.CellsTest, scale: str) -> dict:
+    """A claim that is a table of pieces: it holds when every printed cell comes out, and fails when one does not."""
+    cells = results.read_table(paths.table(scale, test.table))
+    tried = cells[cells["published"].notna() & (cells["verdict"] != "n/a")]
+    if tried.empty:
+        return {"note": f"no cell of {test.table} can be tried"}
+    agree = (tried["verdict"] == "agrees").sum()
+    verdict = "holds" if agree == len(tried) else "fails"
+    return {"effect": 100 * agree / len(tried), "n": len(tried), "verdict": verdict,
+            "note": f"{agree} of {len(tried)} printed cells that can be tried come out, in %"}  # fmt: skip
+
+
+def decide_shorter(test: params.ShorterTest, scale: str) -> dict:
+    """A claim that inputs are shorter on every dataset: the difference in pieces, paired by dataset."""
+    cells = results.read_table(paths.table(scale, test.table))
+    wide = cells[cells["ours"].notna()].pivot(index="row", columns="column", values="ours")
+    if wide.empty:
+        return {"note": f"no row of {test.table} can be tried"}
+    differences = (wide[test.than] - wide[test.better]).tolist()
+    judged = judge_difference([[difference] for difference in differences])
+    shorter, rows = sum(d > 0 for d in differences), cells["row"].nunique()
+    judged["verdict"] = "fails" if shorter < len(differences) else "holds" if len(wide) == rows else "undecided"
+    return judged | {"note": f"pieces saved an input; shorter on {shorter} of {len(wide)} sets at hand, of {rows}"}
+
+
+def decide_whole(test: params.WholeTest, scale: str) -> dict:
+    """A claim that one vocabulary keeps more medical words whole: the difference in %, resampled over words."""
+    found = pieces.whole_words(test.better, test.than, scale)
+    values, shares = np.array([-100, 0, 100]), np.array([found.count(v) for v in (-1, 0, 1)]) / len(found)
+    # Drawing words with replacement is drawing how many fall into each of the three groups.
+    means = np.random.default_rng(0).multinomial(len(found), shares, RESAMPLES) @ values / len(found)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return {
+        "effect": float(shares @ values), "ci_low": float(low), "ci_high": float(high), "n": len(found),
+        "verdict": "holds" if low > 0 else "fails" if high < 0 else "undecided",
+        "note": f"% of the distinct words of MeSH's terms kept whole, {test.better} against {test.than}",
+    }  # fmt: skip
+
+
+DECIDE = {"paired": decide_paired, "cells": decide_cells, "shorter": decide_shorter, "whole": decide_whole}
+
+
 def judge_claims(scale: str) -> pd.DataFrame:
     """The scoreboard: every claim of the papers with its test, effect, interval and verdict."""
     tests = params.claim_tests()
@@ -145,17 +263,9 @@ def judge_claims(scale: str) -> pd.DataFrame:
         if claim["claim"] not in tests:
             lines.append(line | {"note": "not tested yet"})
             continue
-        test = tests[claim["claim"]]
-        differences = paired_differences(test, scale)
-        if not differences:
-            lines.append(line | {"note": f"no dataset has been run for {test.table}"})
-            continue
-        line |= judge_difference(list(differences.values()))
-        line["note"] = f"{test.metric} points, one pretraining of each model, {len(differences)} sets: " + ", ".join(
-            differences
-        )
+        line |= DECIDE[tests[claim["claim"]].kind](tests[claim["claim"]], scale)
         if made_up:
-            line |= {"verdict": "n/a", "note": MADE_UP}
+            line |= {"verdict": "n/a", "note": results.MADE_UP}
         lines.append(line)
     return pd.DataFrame(lines).round({"effect": 2, "ci_low": 2, "ci_high": 2})
 
@@ -227,7 +337,7 @@ def count_datasets(scale: str) -> pd.DataFrame:
                     "split": split,
                     "sentences": len(sentences),
                     "lee-3": find_count(dataset, "lee-3", split),
-                    "entities": datasets.count_mentions(sentences),
+                    "entities": conll.count_mentions(sentences),
                     "gu-3": find_count(dataset, "gu-3", split),
                 }
             )
@@ -266,10 +376,14 @@ def datasets_run(key: str, scale: str) -> list[str]:
     return [d for d in params.load("tables", key).rows.values() if not datasets.why_not(d, scale)]
 
 
-def write_markdown(path: Path, wide: pd.DataFrame) -> None:
-    """Write a table of `spread` as Markdown, for readers without the report."""
-    flat = wide.set_axis([f"{column}, {whose}" for column, whose in wide.columns], axis=1)
-    artefacts.write_text(path, flat.to_markdown(disable_numparse=True) + "\n")
+def write_markdown(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as Markdown, for readers without the report: one of `spread`, or plain lines."""
+    if table.columns.nlevels > 1:
+        table = table.set_axis([f"{column}, {whose}" for column, whose in table.columns], axis=1)
+    else:
+        table = table[["row", "column", "published", "ours", "verdict", "note"]].set_index("row")
+    text = table.astype(object).where(table.notna(), "").to_markdown(disable_numparse=True)
+    artefacts.write_text(path, text + "\n")
 
 
 def write_table(path: Path, rows) -> None:

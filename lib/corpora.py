@@ -1,242 +1,172 @@
-"""Raw text of many formats to one table of documents, with everything that was left out counted."""
+"""A corpus: the rows of its sources, duplicates and test documents taken out, chosen and cleaned as a paper does."""
 
-import gzip
-import hashlib
-import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from lxml import etree
 
-from lib import artefacts, datasets, params, paths, provenance
-from lib.errors import StudyError, unknown
+from lib import artefacts, cleaning, documents, mesh, params, paths, provenance
+from lib.errors import StudyError
+from lib.records import Document
 
-SCHEMA = pa.schema([("id", pa.string()), ("file", pa.string()), ("text", pa.string())])
-PART_WORDS = 1000  # a book is cut into parts of about this length, so that a document is never a whole novel
-SENTENCE_WORDS = 10  # a test sentence shorter than this may stand in an unrelated text
+SCHEMA = pa.schema([("id", pa.string()), ("source", pa.string()), ("text", pa.string())])
+PART_WORDS = 1000  # a longer text is cut into parts of about this length, so that no document is a whole novel
+# Why a record is left out, in the order in which the reasons are looked at.
+REASONS = ("too long", "file left out", "withdrawn", "newer version", "without text", "near duplicate", "test text",
+           "not selected", "PMID", "too few words", "nothing left")  # fmt: skip
+COLUMNS = ("id", "version", "deleted", "characters", "holds test text")  # what the choice between records needs
 
 
 @dataclass(frozen=True)
-class Document:
-    """A text with the identifier it had at its source (empty where it had none)."""
+class Text:
+    """A cleaned document, or a part of a long one."""
 
     id: str
     text: str
 
 
-def read_citations(path: Path) -> Iterator[Document]:
-    """Citations of a gzip table `pmid TAB title TAB abstract` with a header; the text is title and abstract."""
-    for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) != 3:
-            raise StudyError(f"{paths.show(path)}:{number}: expected 3 columns, found {len(columns)}")
-        if number == 1:
-            if columns != ["pmid", "title", "abstract"]:
-                raise StudyError(f"{paths.show(path)}:1: expected the header 'pmid title abstract'")
-            continue
-        pmid, title, abstract = columns
-        yield Document(pmid, f"{title} {abstract}".strip() if abstract.strip() else "")
+def source_files(key: str, scale: str) -> list[tuple[str, str]]:
+    """The (source, file name) pairs of a corpus that are in the data folder, in the order in which they are read."""
+    corpus = params.load("corpora", key)
+    sources = corpus.sources if params.load("scales", scale).text == "full" else corpus.samples
+    return [(source, file) for source in sources for file in documents.raw_files(source, scale)]
 
 
-def read_paragraphs(path: Path) -> Iterator[Document]:
-    """Documents of a gzip text: a paragraph a line, a blank line between documents, `# id` on top where known.
-
-    A document longer than about PART_WORDS words comes in parts, cut between paragraphs.
-    """
-    identifier, part, lines, words = "", 0, [], 0
-    at_start = True  # of a document, where `# ` marks its identifier and is no text
-
-    def finish() -> Iterator[Document]:
-        nonlocal part, lines, words
-        if lines:
-            yield Document(f"{identifier}#{part}" if identifier else "", "\n".join(lines))
-            part, lines, words = part + 1, [], 0
-
-    for line in read_lines(path):
-        if not line.strip():
-            yield from finish()
-            identifier, part, at_start = "", 0, True
-        elif line.startswith("# ") and at_start:
-            identifier, at_start = line[2:].strip(), False
-        else:
-            at_start = False
-            lines.append(line)
-            words += len(line.split())
-            if words >= PART_WORDS:
-                yield from finish()
-    yield from finish()
+def why_not(key: str, scale: str) -> str:
+    """Why a corpus cannot be built, or an empty string when it can."""
+    if source_files(key, scale):
+        return ""
+    corpus = params.load("corpora", key)
+    sources = corpus.sources if params.load("scales", scale).text == "full" else corpus.samples
+    return f"no text at hand: {params.load('sources', sources[0]).missing}"
 
 
-def read_pubmed_xml(path: Path) -> Iterator[Document]:
-    """Citations of a PubMed XML file (.xml.gz): PMID, title and abstract with its section labels."""
-    try:
-        with gzip.open(path) as file:
-            events = etree.iterparse(
-                file, tag="PubmedArticle", resolve_entities=False, no_network=True, huge_tree=False
-            )
-            for _, article in events:
-                title = article.find(".//ArticleTitle")
-                sections = []
-                for section in article.iterfind(".//Article/Abstract/AbstractText"):
-                    text = flat_text(section)
-                    label = section.get("Label")
-                    sections.append(f"{label}: {text}" if label and text else text)
-                abstract = " ".join(filter(None, sections))
-                text = f"{flat_text(title)} {abstract}".strip() if abstract else ""
-                yield Document(article.findtext(".//PMID") or "", text)
-                article.clear()
-                while article.getprevious() is not None:
-                    del article.getparent()[0]
-    except etree.XMLSyntaxError as error:
-        raise StudyError(f"{paths.show(path)}:{error.lineno}: not well-formed XML: {error.msg}") from None
-    except (EOFError, OSError, zlib.error) as error:
-        raise StudyError(f"{paths.show(path)}: truncated or damaged gzip file ({error})") from None
-
-
-READERS = {"citations": read_citations, "paragraphs": read_paragraphs, "pubmed-xml": read_pubmed_xml}
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """Lines of a gzip text without their ends; StudyError for a damaged file or bytes that are not UTF-8."""
-    number = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
-            for line in file:
-                number += 1
-                yield line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise StudyError(f"{paths.show(path)}: after line {number}: not UTF-8 text ({error.reason})") from None
-    except (EOFError, OSError) as error:
-        raise StudyError(f"{paths.show(path)}: after line {number}: truncated or damaged gzip file ({error})") from None
-
-
-def flat_text(element) -> str:
-    """The text of an XML element without its markup, white space folded."""
-    return "" if element is None else " ".join("".join(element.itertext()).split())
-
-
-def plain_words(text: str) -> list[str]:
-    """Lower-case runs of letters and digits: what two tokenisations of one text have in common."""
-    return re.findall(r"[^\W_]+", text.lower())
-
-
-class TestSentences:
-    """Sentences of the benchmarks' test sets, to find the documents that they were taken from."""
-
-    __test__ = False
-
-    def __init__(self, sentences: list[list[str]]):
-        """`sentences`: lists of words. Those under SENTENCE_WORDS plain words are not used."""
-        self.starts: dict[str, set[str]] = {}
-        for words in sentences:
-            plain = plain_words(" ".join(words))
-            if len(plain) >= SENTENCE_WORDS:
-                self.starts.setdefault(" ".join(plain[:SENTENCE_WORDS]), set()).add(" ".join(plain))
-
-    def are_in(self, text: str) -> bool:
-        """Whether a whole test sentence stands in the text."""
-        plain = plain_words(text)
-        for i in range(len(plain) - SENTENCE_WORDS + 1):
-            candidates = self.starts.get(" ".join(plain[i : i + SENTENCE_WORDS]))
-            if candidates:
-                rest = " ".join(plain[i:]) + " "
-                if any(rest.startswith(sentence + " ") for sentence in candidates):
-                    return True
-        return False
-
-
-def source_files(corpus: params.Corpus, scale: str) -> list[tuple[params.Source, Path]]:
-    """The raw files of a corpus with the source each belongs to; StudyError when a source has none."""
-    found = []
-    for source in corpus.sources:
-        if source.reader not in READERS:
-            raise unknown("reader", source.reader, READERS)
-        files = sorted(paths.require_data(scale).glob(source.files))
-        if not files:
-            raise StudyError(f"no file matches {source.files} in {paths.show(paths.data(scale))}")
-        found += [(source, file) for file in files]
-    return found
-
-
-def test_files(scale: str) -> dict[str, Path]:
-    """The test files of every tagging dataset that is present, inside the budget or not."""
-    folders = {key: paths.data(scale) / row.folder / "test.tsv" for key, row in datasets.DATASETS.items()}
-    return {key: path for key, path in sorted(folders.items()) if path.is_file()}
+def access(key: str) -> str:
+    """`credentialed` when any of a corpus's sources is, else `public`."""
+    corpus = params.load("corpora", key)
+    kinds = {params.load("sources", source).access for source in (*corpus.sources, *corpus.samples)}
+    return "credentialed" if "credentialed" in kinds else "public"
 
 
 def build(key: str, scale: str) -> dict:
     """Write a corpus's documents.parquet and meta.json unless they are there already; returns the record.
 
-    Left out, in this order, each counted by file: documents without text, with an identifier already seen, with
-    a beginning (160 letters and digits) already seen, and those that hold a sentence of a benchmark's test set.
+    Of the records of one PMID the newest version is kept, and of equal ones the last read (an update file comes
+    after the baseline). Of near-duplicate texts the first is kept. Then go: documents that hold a sentence of a
+    benchmark's test set, those that are not selected, and what the cleaning rules drop. All is counted by file.
     """
     corpus = params.load("corpora", key)
-    files = source_files(corpus, scale)
-    tests = test_files(scale)
+    files = source_files(key, scale)
+    if not files:
+        raise StudyError(f"corpus '{key}': {why_not(key, scale)}")
+    rules = params.load("cleaning", corpus.cleaning)
+    selection = params.load("selections", corpus.selection) if corpus.selection else None
     folder = paths.corpus(scale, key)
     record = provenance.record(
-        corpus.model_dump(exclude={"title", "papers", "differs"}),
-        {file.name: provenance.file_fingerprint(file) for _, file in files}
-        | {f"test set {name}": provenance.file_fingerprint(path) for name, path in tests.items()}
+        {
+            "cleaning": rules.model_dump(exclude={"title", "where", "differs"}),
+            "selection": selection and selection.model_dump(exclude={"title", "where", "differs"}),
+            "left out": {s: params.load("sources", s).leave_out for s, _ in files},
+        },
+        {f"{source}/{file}": provenance.file_fingerprint(rows_path(scale, source, file)) for source, file in files}
         | {"code": provenance.code_fingerprint("corpora")},
     )
     if finished := artefacts.reuse(folder, record["fingerprint"]):
         return finished
-
-    test_sentences = TestSentences([s.words for path in tests.values() for s in datasets.read_conll(path)])
-    seen: set[bytes] = set()
+    verdicts = judge_records(files, scale)
+    record["files"] = []
     with artefacts.whole_folder(folder) as temporary:
         with pq.ParquetWriter(temporary / "documents.parquet", SCHEMA) as out:
-            record["files"] = [copy_documents(source, file, seen, test_sentences, out) for source, file in files]
-        record["documents"] = sum(row["kept"] for row in record["files"])
-        record["words"] = sum(row["words"] for row in record["files"])
-        if not record["documents"]:
+            for number, (source, file) in enumerate(files):
+                record["files"].append(copy_file(source, file, scale, verdicts[number], selection, rules, out))
+        totals = pd.DataFrame(record["files"])
+        record |= {name: int(totals[name].sum()) for name in ("read", "kept", "words", "bytes", *REASONS)}
+        if not record["kept"]:
             raise StudyError(f"corpus '{key}': nothing is left after cleaning")
         artefacts.write_record(temporary, record)
     return record
 
 
-def copy_documents(source, file: Path, seen: set[bytes], test_sentences: TestSentences, out) -> dict:
-    """Copy the documents to keep of one file; returns the counts of what was read, left out and kept."""
-    counts = dict.fromkeys(
-        ["read", "file left out", "without text", "same id", "same beginning", "benchmark test", "kept", "words"], 0
-    )
-    rows = []
-    for document in READERS[source.reader](file):
-        counts["read"] += 1
-        identifier = short_hash(document.id)
-        beginning = short_hash("".join(plain_words(document.text[:600]))[:160])
-        if file.name in source.leave_out:
-            counts["file left out"] += 1
-        elif not document.text:
-            counts["without text"] += 1
-        elif document.id and identifier in seen:
-            counts["same id"] += 1
-        elif beginning in seen:
-            counts["same beginning"] += 1
-        elif test_sentences.are_in(document.text):
-            counts["benchmark test"] += 1
-        else:
-            seen |= {identifier, beginning} if document.id else {beginning}
+def rows_path(scale: str, source: str, file: str):
+    """The rows of one raw file; StudyError when they have not been made."""
+    path = paths.documents(scale, source, file).with_suffix(".parquet")
+    if not path.exists():
+        raise StudyError(f"{file} has not been read at scale '{scale}': run ./run_all.sh {scale} 01")
+    return path
+
+
+def judge_records(files: list[tuple[str, str]], scale: str) -> list[pd.Series]:
+    """For each file, the reason to leave out each of its rows as far as other rows decide it; empty for the rest.
+
+    Only identifiers and hashes are held in memory, about a hundred bytes a record.
+    """
+    frames = []
+    for number, (source, file) in enumerate(files):
+        table = pq.read_table(rows_path(scale, source, file), columns=[*COLUMNS, "bands"])
+        frame = table.select(COLUMNS).to_pandas()
+        bands = table["bands"].combine_chunks().flatten().to_numpy().reshape(-1, documents.BANDS)
+        frame["left out"] = file in params.load("sources", source).leave_out
+        frames.append(frame.assign(file=number, **{f"band {i}": bands[:, i] for i in range(documents.BANDS)}))
+    rows = pd.concat(frames, ignore_index=True)
+    reason = pd.Series("", index=rows.index)
+    reason[rows["left out"]] = "file left out"
+    known = rows[~rows["left out"] & (rows["id"] != "")]
+    newest = known.reset_index().sort_values(["id", "version", "index"]).drop_duplicates("id", keep="last")
+    newest_of_each = known["id"].map(newest.set_index("id")["index"]).to_numpy(int)
+    reason[known.index[known.index != newest_of_each]] = "newer version"
+    reason[known.index[rows["deleted"].to_numpy()[newest_of_each]]] = "withdrawn"
+    reason[(reason == "") & (rows["characters"] == 0)] = "without text"
+    candidates = rows[reason == ""]
+    duplicate = pd.Series(False, index=candidates.index)
+    for i in range(documents.BANDS):
+        duplicate |= candidates[f"band {i}"].duplicated()
+    reason[candidates.index[duplicate]] = "near duplicate"
+    reason[(reason == "") & rows["holds test text"]] = "test text"
+    return [part.reset_index(drop=True) for _, part in reason.groupby(rows["file"])]
+
+
+def copy_file(source, file, scale, reasons, selection, rules, out) -> dict:
+    """Copy what is kept of one file; returns the counts of what was read, left out (by reason) and kept."""
+    record = artefacts.read_json(paths.documents(scale, source, file))
+    counts = {"source": source, "file": file, "read": record["read"], **dict.fromkeys(REASONS, 0)}
+    counts |= {"too long": record["too long"], "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
+    position = 0
+    for batch in pq.ParquetFile(rows_path(scale, source, file)).iter_batches(1000):
+        kept = []
+        for row in batch.to_pylist():
+            reason, text = reasons[position], ""
+            position += 1
+            if not reason and selection and not mesh.selects(selection, row["trees"], row["major trees"]):
+                reason = "not selected"
+            if not reason:
+                document = Document(row["id"], row["title"], row["text"], language=row["language"])
+                text, reason, dropped = cleaning.clean(document, rules)
+                counts["lines dropped"] += dropped
+            if reason:
+                counts[reason] += 1
+                continue
             counts["kept"] += 1
-            counts["words"] += len(document.text.split())
-            rows.append({"id": document.id, "file": file.name, "text": document.text})
-            if len(rows) == 2000:
-                out.write_table(pa.Table.from_pylist(rows, SCHEMA))
-                rows = []
-    if rows:
-        out.write_table(pa.Table.from_pylist(rows, SCHEMA))
-    if not counts["read"]:
-        raise StudyError(f"{paths.show(file)}: no documents in the file")
-    return {"file": file.name, **counts, "why left out": source.leave_out.get(file.name, "")}
+            counts["words"] += len(text.split())
+            counts["bytes"] += len(text.encode()) + 1
+            kept += [{"id": row["id"], "source": source, "text": part} for part in cut(text)]
+        if kept:
+            out.write_table(pa.Table.from_pylist(kept, SCHEMA))
+    return counts | {"why left out": params.load("sources", source).leave_out.get(file, "")}
 
 
-def short_hash(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=8).digest()
+def cut(text: str) -> Iterator[str]:
+    """A text in parts of about PART_WORDS words, cut between lines."""
+    part, words = [], 0
+    for line in text.split("\n"):
+        part.append(line)
+        words += len(line.split())
+        if words >= PART_WORDS:
+            yield "\n".join(part)
+            part, words = [], 0
+    if part:
+        yield "\n".join(part)
 
 
 def built(key: str, scale: str) -> dict:
@@ -247,13 +177,13 @@ def built(key: str, scale: str) -> dict:
     return record
 
 
-def iterate(key: str, scale: str) -> Iterator[Document]:
+def iterate(key: str, scale: str) -> Iterator[Text]:
     """The kept documents of a built corpus, in order; StudyError when it is not built or damaged."""
     built(key, scale)
     path = paths.corpus(scale, key) / "documents.parquet"
     try:
         for batch in pq.ParquetFile(path).iter_batches(columns=["id", "text"]):
             for row in batch.to_pylist():
-                yield Document(**row)
+                yield Text(**row)
     except (OSError, pa.ArrowInvalid) as error:
         raise StudyError(f"{paths.show(path)}: damaged ({error}); delete it and run again") from None

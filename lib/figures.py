@@ -70,6 +70,50 @@ def draw_table(table: pd.DataFrame, metric: str) -> Figure:
     return figure
 
 
+def draw_lengths(table: pd.DataFrame) -> Figure:
+    """One row a dataset: mean input length with each vocabulary, the paper's hollow, ours filled."""
+    figure, axes = new_figure(6.5, 4)
+    names = list(dict.fromkeys(table["row"]))
+    colors = sns.color_palette("colorblind")
+    for i, column in enumerate(dict.fromkeys(table["column"])):
+        cells = table[table["column"] == column]
+        y = [names.index(row) for row in cells["row"]]
+        style = {"color": colors[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 6}
+        axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
+        axes[0, 0].plot(cells["ours"], y, label=f"{column}, ours", **style | {"markersize": 3})
+    axes[0, 0].set(xlabel="mean input length (word pieces)", xscale="log", yticks=range(len(names)), yticklabels=names)
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def draw_pieces(branches: pd.DataFrame) -> Figure:
+    """Pieces per term of MeSH: a row a vocabulary, a marker a branch."""
+    order = branches.groupby("vocabulary")["pieces per term"].mean().sort_values().index
+    figure, axes = new_figure(6.5, 1 + 0.28 * len(order))
+    for i, (branch, rows) in enumerate(branches.groupby("branch", sort=False)):
+        values = rows.set_index("vocabulary").loc[order, "pieces per term"]
+        axes[0, 0].plot(values, range(len(order)), MARKERS[i % len(MARKERS)], label=branch, markersize=5)
+    axes[0, 0].set(xlabel="pieces per term", yticks=range(len(order)), yticklabels=order)
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_kept_whole(table: pd.DataFrame) -> Figure:
+    """The share of words kept whole against their rank by frequency, a line a vocabulary."""
+    figure, axes = new_figure(6.5, 4)
+    lines = ["-", "--", ":", "-."]
+    for i, (vocabulary, rows) in enumerate(table.groupby("vocabulary")):
+        style = {"color": sns.color_palette("colorblind")[i % 10], "linestyle": lines[i // 10 % 4]}
+        middle = rows["rank from"] + rows["words"] / 2
+        axes[0, 0].plot(middle, 100 * rows["kept whole"], marker=MARKERS[i % len(MARKERS)], markersize=4,
+                        linewidth=1, label=vocabulary, **style)  # fmt: skip
+    axes[0, 0].set(xlabel="rank of the word by frequency", ylabel="words kept whole, %", xscale="log")
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as SVG and PNG; `path` has no suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from IPython import get_ipython
 from IPython.display import Markdown, display
 from pandas.io.formats.style import Styler
 
-from lib import corpora, datasets, params, paths, provenance, smoke_data
+from lib import conll, corpora, datasets, params, paths, provenance, smoke_data
 
 
 def open_page(scale: str) -> None:
@@ -57,6 +57,39 @@ def show_settings(*parts: tuple[str, str], scale: str) -> Styler:
     return show([row for kind, key in parts for row in params.explain(kind, key, scale)])
 
 
+def show_selection(corpus: str) -> Styler | Markdown:
+    """The rule by which a corpus's citations were chosen, where there is one."""
+    key = params.load("corpora", corpus).selection
+    return show(params.explain("selections", key)) if key else Markdown("No choice by MeSH.")
+
+
+def show_registry(kind: str) -> Styler:
+    """Every entry of a kind of params/, a row each; settings that are off are left out."""
+    rows = [{"key": key} | params.load(kind, key).model_dump(exclude_defaults=True) for key in params.keys(kind)]
+    table = pd.DataFrame(rows)
+    return show(table.astype(object).where(table.notna(), ""))
+
+
+def show_counts(rows, reasons) -> Styler:
+    """What was read, left out for each reason that took something, and kept."""
+    table = pd.DataFrame(rows)
+    names = [n for n in ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words") if n in table]
+    table = table[[n for n in names if n not in (*reasons, "lines dropped") or table[n].any()]]
+    return show(table)
+
+
+def show_corpus_rows(table: str) -> Styler:
+    """Which corpus of ours stands for which row of a table, and how it differs from the paper's."""
+    rows = params.load("tables", table).rows
+    return show(
+        [
+            {"row": row, "corpus": ours.corpus, "sources": ", ".join(ours.sources) or "all of it",
+             "differs from the paper": params.load("corpora", ours.corpus).differs}
+            for row, ours in rows.items()
+        ]
+    )  # fmt: skip
+
+
 def look_at_sentences(dataset: str, split: str, scale: str, show_text: bool, n: int = 3) -> Styler:
     """A few tagged sentences, or made-up ones in their place where text is not to be shown."""
     if show_text and datasets.lookup(dataset).access == "public":
@@ -70,7 +103,7 @@ def show_made_up(what: str) -> Styler:
     return show([{f"{what} (made up, in place of the real data's own)": text} for text in smoke_data.make_examples(3)])
 
 
-def mark_entities(sentence: datasets.Sentence) -> str:
+def mark_entities(sentence: conll.Sentence) -> str:
     """A sentence as text, its entities in brackets."""
     out, inside = [], False
     for word, tag in zip(sentence.words, sentence.tags, strict=True):
@@ -99,7 +132,7 @@ def look_at_datasets(scale: str, show_text: bool) -> Styler:
 
 def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> Styler:
     """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
-    if not show_text:
+    if not show_text or corpora.access(corpus) == "credentialed":
         return show_made_up("text")
     first = itertools.islice(corpora.iterate(corpus, scale), 3)
     return show([{"id": document.id, "text": document.text[:letters]} for document in first])

@@ -5,10 +5,10 @@ Budget (how much compute) lives in params/scales/, science (what is computed) ev
 
 from functools import cache
 from itertools import product
-from typing import Literal
+from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from lib import paths
 from lib.errors import StudyError, unknown
@@ -54,8 +54,9 @@ class FinetuningBudget(Settings):
 class Scale(Settings):
     title: str
     made_up: bool  # the data are generated, and no number is a finding
+    text: Literal["samples", "full"]  # which sources the corpora are made of
     body: Body
-    vocabulary_size: int = Field(gt=0)
+    vocabulary_size: int | None = Field(gt=0)  # at most; None: as the papers have it
     sequence_length: int = Field(gt=8)
     precision: Literal["float32", "auto"]  # auto: bfloat16 where the device computes in it
     threads: int = Field(gt=0)  # of one notebook; part of the budget, since sums depend on it
@@ -66,24 +67,74 @@ class Scale(Settings):
 
 
 class Source(Settings):
-    reader: str
-    files: str  # a glob below the data folder
+    """Raw files of one format."""
+
+    title: str
+    reader: str  # a name in lib/readers.py
+    files: str = Field(pattern=r"^[\w./-]+/[^/]+$")  # a glob below the data folder, with a folder of plain names
     leave_out: dict[str, str] = {}  # file name -> reason
+    language: str = ""  # where the reader cannot know it
+    access: Literal["public", "credentialed"] = "public"  # credentialed: no text may leave the data folder
+    missing: str = "run ./run_all.sh data"  # how to get it
+
+
+class Selection(Settings):
+    """A choice of citations by the MeSH tree numbers of their headings; those without any are never chosen."""
+
+    title: str
+    where: str
+    each_of: list[list[str]] = []  # for each list, a heading below one of its branches
+    major_of: list[str] = []  # a major heading below one of these
+    none_of: list[str] = []  # no heading below any of these
+    complement_of: str = ""  # another selection: all that it does not choose, citations without headings too
+    differs: str
+
+
+class Cleaning(Settings):
+    """A paper's rules for the text of one document."""
+
+    title: str
+    where: str
+    minimum_pmid: int = 0  # citations up to this PMID are dropped
+    minimum_words: int = 0  # documents with fewer in their abstract or body are dropped
+    minimum_characters: int = 0  # shorter lines are dropped
+    one_paragraph: bool = False
+    title_joined: bool = True  # the title begins the first paragraph; else it is a line of its own
+    sentences: bool = False  # one a line
+    segmented: bool = False  # Japanese, cut into words by MeCab
+    differs: str
 
 
 class Corpus(Settings):
     title: str
     papers: list[str]
-    sources: list[Source]
-    differs: str  # from the papers
+    sources: list[str]  # of the papers, read at the scales whose text is "full"
+    samples: list[str]  # what stands in for them elsewhere; of one PMID the last is kept, of one text the first
+    cleaning: str
+    selection: str | None = None
+    differs: str
 
 
 class Vocabulary(Settings):
+    """Trained here on `corpora`, or published: a `file` below the data folder."""
+
     title: str
-    corpora: list[str]
-    algorithm: Literal["wordpiece"]
     cased: bool
+    algorithm: Literal["wordpiece", "bpe", "unigram", "sentencepiece-bpe"] = "wordpiece"
+    corpora: list[str] = []
+    amplify: list[str] = []  # those of the corpora that are repeated until they are as large as the others
+    size: int = Field(gt=0)  # a scale may ask for less
+    file: str = ""
+    language: Literal["en", "ja"] = "en"
     differs: str
+
+    @model_validator(mode="after")
+    def check(self):
+        if bool(self.file) == bool(self.corpora):
+            raise ValueError("give either corpora to train on, or the file of a published vocabulary")
+        if not set(self.amplify) <= set(self.corpora) or self.amplify and set(self.amplify) == set(self.corpora):
+            raise ValueError("amplify names some of the corpora, and leaves others to measure them by")
+        return self
 
 
 class Model(Settings):
@@ -120,28 +171,108 @@ class Protocol(Settings):
 
 
 class Table(Settings):
-    """Which run fills which cell of a published table."""
+    """A published table; what fills its cells depends on its kind."""
 
     title: str
     paper: str
     table: str
     notebook: str
+    not_run: dict[str, str] = {}  # a row or column of the paper that we cannot run -> why
+
+
+class ScoreTable(Table):
+    """Scores of fine-tuned models: which run fills which cell."""
+
+    kind: Literal["scores"]
     protocol: str
     rows: dict[str, str]  # the paper's row -> dataset
     columns: dict[str, str]  # the paper's column -> model
     ours_only: dict[str, str] = {}  # a column of ours without a printed counterpart -> model
     metrics: dict[str, str]  # the paper's metric -> ours
-    not_run: dict[str, str] = {}  # a row or column of the paper that we cannot run -> why
     vocabularies: list[str] = []  # shown beside each other on the page
 
 
-class ClaimTest(Settings):
-    """A paired comparison that decides a claim: `better` minus `than`, over the rows of a table."""
+class Measure(Settings):
+    """A number of a corpus's record, in the paper's unit."""
 
+    of: Literal["words", "bytes"]
+    unit: float = Field(gt=0)
+
+
+class CorpusRow(Settings):
+    """A corpus of ours, or those of its sources that stand for a row of the paper."""
+
+    corpus: str
+    sources: list[str] = []
+
+
+class CorpusTable(Table):
+    """Sizes of corpora."""
+
+    kind: Literal["corpora"]
+    rows: dict[str, CorpusRow]
+    columns: dict[str, Measure]
+
+
+class TermTable(Table):
+    """Terms, whole or in pieces; the cells are in published/vocabulary_terms.csv."""
+
+    kind: Literal["terms"]
+    columns: dict[str, str]  # the paper's vocabulary -> ours
+    ours_only: list[str] = []
+
+
+class LengthColumn(Settings):
+    vocabulary: str
+    strip_accents: bool
+
+
+class LengthTable(Table):
+    """Mean input lengths in word pieces."""
+
+    kind: Literal["lengths"]
+    columns: dict[str, LengthColumn]
+    other_vocabularies: dict[str, LengthColumn]  # what was tried in their place
+
+
+AnyTable = Annotated[ScoreTable | CorpusTable | TermTable | LengthTable, Field(discriminator="kind")]
+
+
+class PairedTest(Settings):
+    """A paired comparison: `better` minus `than`, over the rows of a table of scores."""
+
+    kind: Literal["paired"]
     table: str
     metric: str
     better: str
     than: str
+
+
+class CellsTest(Settings):
+    """Whether every printed cell of a table of terms comes out."""
+
+    kind: Literal["cells"]
+    table: str
+
+
+class ShorterTest(Settings):
+    """Whether inputs are shorter with the vocabulary of one column than with that of another, on every row."""
+
+    kind: Literal["shorter"]
+    table: str
+    better: str
+    than: str
+
+
+class WholeTest(Settings):
+    """Whether one vocabulary keeps more words of MeSH terms whole than another of the same size."""
+
+    kind: Literal["whole"]
+    better: str
+    than: str
+
+
+ClaimTest = Annotated[PairedTest | CellsTest | ShorterTest | WholeTest, Field(discriminator="kind")]
 
 
 class Claims(Settings):
@@ -150,12 +281,16 @@ class Claims(Settings):
 
 KINDS = {
     "scales": Scale,
+    "sources": Source,
+    "selections": Selection,
+    "cleaning": Cleaning,
     "corpora": Corpus,
     "vocabularies": Vocabulary,
     "models": Model,
     "protocols": Protocol,
-    "tables": Table,
+    "tables": AnyTable,
 }
+SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
 
 
 def keys(kind: str) -> list[str]:
@@ -163,7 +298,7 @@ def keys(kind: str) -> list[str]:
     return sorted(path.stem for path in (paths.PARAMS / kind).glob("*.yaml"))
 
 
-def read_yaml(path, schema: type[Settings]):
+def read_yaml(path, schema):
     """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
     where = paths.show(path)
     try:
@@ -173,7 +308,7 @@ def read_yaml(path, schema: type[Settings]):
     except yaml.YAMLError as error:
         raise StudyError(f"{where}: not valid YAML: {error}") from None
     try:
-        return schema.model_validate(content)
+        return TypeAdapter(schema).validate_python(content)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}"
@@ -188,7 +323,7 @@ def load(kind: str, key: str):
     """The settings of one key; StudyError with the nearest names when there is none."""
     if key not in keys(kind):
         raise unknown(
-            kind.removesuffix("s").replace("corpora", "corpus").replace("vocabularie", "vocabulary"), key, keys(kind)
+            SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind)
         )
     return read_yaml(paths.PARAMS / kind / f"{key}.yaml", KINDS[kind])
 

@@ -44,6 +44,10 @@ def show(path: Path) -> str:
     return f"$STUDY_DATA/{path.relative_to(real)}" if path.is_relative_to(real) else path.name
 
 
+def documents(scale: str, source: str, file: str) -> Path:
+    return output(scale, "documents", source, f"{file}.json")
+
+
 def corpus(scale: str, key: str) -> Path:
     return output(scale, "corpora", key)
 

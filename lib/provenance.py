@@ -16,7 +16,7 @@ VERSIONS_SHOWN = ("torch", "transformers", "tokenizers", "numpy", "seqeval")
 
 
 # Modules that cannot change a number: what they pass on is fingerprinted by value, or is only shown.
-NEUTRAL = {"artefacts", "errors", "figures", "pages", "params", "paths", "progress", "provenance",
+NEUTRAL = {"artefacts", "datasets", "errors", "figures", "pages", "params", "paths", "progress", "provenance",
            "smoke_data"}  # fmt: skip
 
 

@@ -167,14 +167,16 @@ def describe_scoreboard(scale: str) -> list[str]:
 
 def describe_published_table(key: str, scale: str, pages: dict[Path, str]) -> list[str]:
     table = params.load("tables", key)
-    page = next((page_name(path, state) for path, state in pages.items() if path.stem == table.notebook), None)
+    stems = (table.notebook, f"{table.notebook}--{key}")
+    page = next((page_name(path, state) for path, state in pages.items() if path.stem in stems), None)
     lines = [f"### {key}: {table.title}", ""]
     path = paths.table(scale, key)
     if not path.exists():
         return [*lines, f"Not there: notebook {table.notebook} has not ended.", ""]
-    metric = list(table.metrics)[-1]
     cells = results.read_table(path)
-    lines += [f"{metric}, mean ± standard deviation over seeds." + (f" [Its page]({page}.ipynb)." if page else ""), ""]
+    metric = list(dict.fromkeys(cells["metric"]))[-1 if table.kind == "scores" else 0]
+    said = f"{metric}, mean ± standard deviation over seeds." if table.kind == "scores" else f"{metric}."
+    lines += [said + (f" [Its page]({page}.ipynb)." if page else ""), ""]
     return [*lines, to_html(compare.spread(cells, metric).reset_index(names="")), ""]
 
 

@@ -15,6 +15,9 @@ PAPERS = {
     "naseem-bioalbert": "BioALBERT",
     "ozyurt-bioelectra": "Bio-ELECTRA",
 }
+COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_std", "ours", "ours_std", "n_seeds",
+           "verdict", "note"]  # fmt: skip
+MADE_UP = "made-up data: not a finding"
 
 
 def read_published(paper: str, table: str) -> pd.DataFrame:

@@ -65,7 +65,6 @@ def prepare_environment(scale: str, progress_file: Path) -> None:
     threads = str(params.load("scales", scale).threads)
     os.environ |= {
         "OMP_NUM_THREADS": threads,
-        "RAYON_NUM_THREADS": threads,
         "TOKENIZERS_PARALLELISM": "false",
         progress.FILE: str(progress_file),
     }

@@ -2,13 +2,16 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
-from lib import corpora, datasets, params, paths, provenance
+from lib import corpora, datasets, documents, instances, mesh, params, paths, provenance, vocabularies
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
+WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,7 @@ class Stage:
     """A kind of job. `output` is its JSON or CSV below outputs/<scale>/, with a {wildcard} for each key."""
 
     name: str
-    notebook: Callable[[dict], str]
+    notebook: Callable[[dict], str]  # empty for a job that has none
     output: str
     inputs: Callable[[str, dict], list[str]]  # (scale, keys) -> outputs of other stages that it reads
     settings: Callable[[str, dict], object]  # (scale, keys) -> what it is done again for when it changes
@@ -26,7 +29,7 @@ class Stage:
 
     def match(self, path: str) -> dict[str, str] | None:
         """The keys in a path that this stage writes, or None."""
-        pattern = re.sub(r"\\\{(\w+)\\\}", rf"(?P<\1>{KEY})", re.escape(self.output))
+        pattern = re.sub(r"\\\{(\w+)\\\}", lambda m: f"(?P<{m[1]}>{WILDCARDS.get(m[1], KEY)})", re.escape(self.output))
         found = re.fullmatch(pattern, path)
         return found.groupdict() if found else None
 
@@ -44,7 +47,8 @@ class Job:
     @property
     def name(self) -> str:
         """The name of the executed copy: the notebook and the keys that tell this run from its siblings."""
-        return "--".join([self.notebook, *(value for key, value in self.keys.items() if key != "table")])
+        shared = self.stage.name != "table" or self.notebook in shared_notebooks()
+        return "--".join([self.notebook or self.stage.name, *(self.keys.values() if shared else ())])
 
 
 def made_up(scale: str) -> list[str]:
@@ -58,12 +62,41 @@ def raw_state(scale: str, files) -> list:
     return [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
 
 
+@cache
+def shared_notebooks() -> set[str]:
+    """The notebooks that make more than one table."""
+    names = [params.load("tables", key).notebook for key in params.keys("tables")]
+    return {name for name in names if names.count(name) > 1}
+
+
+def document_settings(scale: str, keys: dict) -> list:
+    source = params.load("sources", keys["source"])
+    code = provenance.code_fingerprint("documents")
+    if made_up(scale):
+        return [source.model_dump(include={"reader", "language"}), code]
+    others = [*instances.test_files(scale), *mesh.files(scale)]
+    files = [documents.raw_file(keys["source"], keys["file"], scale), *others]
+    return [source.model_dump(include={"reader", "language"}), code, raw_state(scale, files)]
+
+
+def corpus_inputs(scale: str, key: str) -> list[str]:
+    return [STAGES["documents"].path(source=source, file=file) for source, file in corpora.source_files(key, scale)]
+
+
 def corpus_settings(scale: str, keys: dict) -> list:
     corpus = params.load("corpora", keys["corpus"])
-    if made_up(scale):
-        return [corpus.model_dump()]
-    files = [file for _, file in corpora.source_files(corpus, scale)] + list(corpora.test_files(scale).values())
-    return [corpus.model_dump(), raw_state(scale, files)]
+    selections = [params.load("selections", key).model_dump() for key in params.keys("selections")]
+    left_out = [params.load("sources", s).leave_out for s, _ in corpora.source_files(keys["corpus"], scale)]
+    return [corpus.model_dump(), params.load("cleaning", corpus.cleaning).model_dump(), selections, left_out]
+
+
+def vocabulary_output(keys: list[str], scale: str) -> list[str]:
+    """The outputs of those vocabularies that are trained here, and can be."""
+    return [
+        STAGES["vocabulary"].path(vocabulary=key)
+        for key in keys
+        if params.load("vocabularies", key).corpora and not vocabularies.why_not(key, scale)
+    ]
 
 
 def pretraining_settings(scale: str, keys: dict) -> list:
@@ -86,15 +119,29 @@ def model_inputs(scale: str, keys: dict) -> list[str]:
 
 
 def table_inputs(scale: str, keys: dict) -> list[str]:
-    """Results for every cell of the table that can be run at this scale, and the vocabularies that it shows."""
+    """What the cells of a table that can be tried at this scale are made from."""
     table = params.load("tables", keys["table"])
+    match table.kind:
+        case "corpora":
+            needed = dict.fromkeys(row.corpus for row in table.rows.values())
+            return [STAGES["corpus"].path(corpus=c) for c in needed if not corpora.why_not(c, scale)]
+        case "terms":
+            return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
+        case "lengths":
+            return []
     runs = [
         STAGES["tagging"].path(model=model, dataset=dataset, setting=table.protocol)
         for model in [*table.ours_only.values(), *table.columns.values()]
         for dataset in table.rows.values()
         if not datasets.why_not(dataset, scale)
     ]
-    return runs + [STAGES["vocabulary"].path(vocabulary=v) for v in table.vocabularies]
+    return runs + vocabulary_output(table.vocabularies, scale)
+
+
+def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
+    """Every table, and the vocabularies that a claim compares."""
+    compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
+    return [STAGES["table"].path(table=t) for t in params.keys("tables")] + vocabulary_output(compared, scale)
 
 
 def published() -> list[str]:
@@ -114,9 +161,9 @@ def dataset_settings(scale: str, keys: dict) -> list:
 
 def table_settings(scale: str, keys: dict) -> list:
     table = params.load("tables", keys["table"])
-    models = [
-        params.load("models", model).model_dump() for model in [*table.ours_only.values(), *table.columns.values()]
-    ]
+    models = []
+    if table.kind == "scores":
+        models = [params.load("models", m).model_dump() for m in [*table.ours_only.values(), *table.columns.values()]]
     return [table.model_dump(), models, params.load("scales", scale).title, published()]
 
 
@@ -124,7 +171,16 @@ STAGES = {
     stage.name: stage
     for stage in [
         Stage("start", lambda k: "00_start_here", "tables/settings.csv", lambda s, k: [], start_settings),
-        Stage("corpus", lambda k: "01_corpora", "corpora/{corpus}/meta.json", lambda s, k: made_up(s), corpus_settings),
+        Stage(
+            "documents", lambda k: "", "documents/{source}/{file}.json", lambda s, k: made_up(s), document_settings
+        ),
+        Stage(
+            "corpus",
+            lambda k: "01_corpora",
+            "corpora/{corpus}/meta.json",
+            lambda s, k: corpus_inputs(s, k["corpus"]),
+            corpus_settings,
+        ),
         Stage(
             "vocabulary",
             lambda k: "02_vocabularies",
@@ -135,8 +191,23 @@ STAGES = {
             lambda s, k: [
                 params.load("vocabularies", k["vocabulary"]).model_dump(),
                 params.load("scales", s).vocabulary_size,
-                published(),
             ],
+        ),
+        Stage(
+            "kept",
+            lambda k: "05_from_raw_to_kept",
+            "tables/corpora.csv",
+            lambda s, k: [
+                STAGES["corpus"].path(corpus=c) for c in params.keys("corpora") if not corpora.why_not(c, s)
+            ],
+            lambda s, k: [params.load("corpora", c).model_dump() for c in params.keys("corpora")],
+        ),
+        Stage(
+            "pieces",
+            lambda k: "09_words_and_pieces",
+            "tables/pieces.csv",
+            lambda s, k: [*vocabulary_output(params.keys("vocabularies"), s), STAGES["corpus"].path(corpus="pubmed")],
+            lambda s, k: [params.load("vocabularies", v).model_dump() for v in params.keys("vocabularies")],
         ),
         Stage("datasets", lambda k: "03_datasets", "tables/datasets.csv", lambda s, k: made_up(s), dataset_settings),
         Stage("pretrain", lambda k: "10_pretrain", "models/{model}/meta.json", model_inputs, pretraining_settings),
@@ -158,7 +229,7 @@ STAGES = {
             "scoreboard",
             lambda k: "90_scoreboard",
             "tables/claims.csv",
-            lambda s, k: [STAGES["table"].path(table=t) for t in params.keys("tables")],
+            scoreboard_inputs,
             lambda s, k: [{c: t.model_dump() for c, t in params.claim_tests().items()}, published()],
         ),
     ]
@@ -194,7 +265,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 def whole_study(scale: str) -> list[str]:
     """The last outputs of everything that the study holds at a scale."""
-    return [STAGES["start"].path(), STAGES["datasets"].path(), STAGES["scoreboard"].path()]
+    return [STAGES[name].path() for name in ("start", "kept", "pieces", "datasets", "scoreboard")]
 
 
 def targets(scale: str, words: list[str]) -> list[str]:
@@ -231,12 +302,16 @@ def list_targets(scale: str) -> dict[str, list[str]]:
 
 def state(scale: str, job: Job) -> str:
     """A fingerprint of all that a job is done again for besides its inputs: code cells, lib modules, settings."""
-    code = provenance.notebook_fingerprint(paths.NOTEBOOKS / f"{job.notebook}.ipynb")
+    code = provenance.notebook_fingerprint(paths.NOTEBOOKS / f"{job.notebook}.ipynb") if job.notebook else ""
     return provenance.fingerprint(code, job.stage.settings(scale, job.keys))
 
 
-def parameters(scale: str, job: Job) -> str:
-    """The notebook's parameters as JSON. Text of a dataset is shown on the pages of made-up data only."""
+def command(scale: str, job: Job) -> str:
+    """The shell command that does a job. Text of a dataset is shown on the pages of made-up data only."""
+    if not job.notebook:
+        return shlex.join(["python", "-m", "lib.documents", scale, job.keys["source"], job.keys["file"]])
     shown = {"show_text": params.load("scales", scale).made_up}
     wanted = (paths.NOTEBOOKS / f"{job.notebook}.ipynb").read_text(encoding="utf-8")
-    return json.dumps({"scale": scale, **job.keys, **(shown if "show_text" in wanted else {})})
+    parameters = json.dumps({"scale": scale, **job.keys, **(shown if "show_text" in wanted else {})})
+    output = f"outputs/{scale}/{job.output}"
+    return shlex.join(["python", "-m", "lib.runner", scale, job.notebook, job.name, parameters, output])

@@ -9,16 +9,18 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import datetime
 
 import nbformat
 
-from lib import artefacts, datasets, params, paths, report, stages
+from lib import artefacts, datasets, downloads, params, paths, report, stages
 from lib.errors import StudyError, unknown
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
 ./run_all.sh [scale] report         only the report, from what is there
+./run_all.sh data [name ...]         fetch the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
 ./run_all.sh lab                    JupyterLab with the study's kernel
 
@@ -32,6 +34,8 @@ def main(words: list[str]) -> int:
     if words[:1] == ["lab"]:
         os.chdir(paths.ROOT)
         os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
+    if words[:1] == ["data"] and not any(word.startswith("-") for word in words):
+        return guard(lambda: downloads.fetch(words[1:]))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
@@ -39,8 +43,13 @@ def main(words: list[str]) -> int:
     parser.add_argument("--status", action="store_true", help="what runs, what failed, how far, time left")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     options = parser.parse_args(words)
+    return guard(lambda: run(options))
+
+
+def guard(work: Callable[[], int]) -> int:
+    """The exit status of a piece of work, after one clear line where it failed or was stopped."""
     try:
-        return run(options)
+        return work()
     except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -64,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     except StudyError:
         if words and options.words[0] != scale and len(words) == 1:
             names = [n for names in stages.list_targets(scale).values() for n in names]
-            raise unknown("scale or target", words[0], [*scales, *names, "test", "lab"]) from None
+            raise unknown("scale or target", words[0], [*scales, *names, "data", "test", "lab"]) from None
         raise
     jobs = stages.plan(scale, outputs)
     if options.status:
@@ -134,7 +143,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
     failed = False
     for line in process.stdout:
         lines.append(line)
-        if stream or re.match(r"(start|done|FAILED) +\d\d_", line):
+        if stream or re.match(r"(start|done|FAILED) +(\d\d_|documents )", line):
             failed = failed or line.startswith("FAILED")
             print(line if stream else f"{datetime.now():%H:%M:%S} {line}", end="", flush=True)
     status = process.wait()
@@ -164,7 +173,12 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
     waiting: list[str] = []
     left = 0.0
     unknown_times = False
-    for job in jobs.values():
+    raw = [job for job in jobs.values() if not job.notebook]
+    for source in dict.fromkeys(job.keys["source"] for job in raw):
+        files = [paths.output(scale) / job.output for job in raw if job.keys["source"] == source]
+        print(f"{f'documents {source}':60} {sum(f.exists() for f in files)} of {len(files)} files read")
+    pages = [job for job in jobs.values() if job.notebook]
+    for job in pages:
         folder = paths.output(scale)
         copy = folder / "notebooks" / f"{job.name}.ipynb"
         lock = folder / "running" / f"{job.name}.lock"
@@ -187,7 +201,7 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
             left += statistics.mean(took[notebook])
         else:
             unknown_times = True
-    print(f"\n{len(jobs) - len(waiting)} of {len(jobs)} ended", end="")
+    print(f"\n{len(pages) - len(waiting)} of {len(pages)} notebooks ended", end="")
     if waiting:
         print(f", about {left / 60 / count_cores():.0f} min left", end="")
         print(", and the notebooks of which none has ended yet" if unknown_times else "", end="")

@@ -9,7 +9,7 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from lib import vocabularies
-from lib.datasets import Sentence
+from lib.conll import Sentence
 from lib.errors import StudyError
 
 IGNORED = -100  # the label that cross-entropy ignores: special tokens, and all but the first piece of a word

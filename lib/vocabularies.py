@@ -1,51 +1,104 @@
-"""Vocabularies: training, loading, and what they make of a word."""
+"""Vocabularies: trained on a mix of corpora, or published; and loading them with their casing checked."""
 
+import io
+import os
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-from tokenizers import BertWordPieceTokenizer
-from transformers import BertTokenizer, PreTrainedTokenizerBase
+import sentencepiece
+from tokenizers import (
+    BertWordPieceTokenizer,
+    ByteLevelBPETokenizer,
+    SentencePieceBPETokenizer,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 
-from lib import artefacts, corpora, datasets, params, paths, provenance
+from lib import artefacts, corpora, params, paths, provenance
 from lib.errors import StudyError
+
+if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
+    from transformers import PreTrainedTokenizerBase
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
 ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown piece
 
+Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpora
+
 
 def train(key: str, scale: str) -> dict:
-    """Train a WordPiece vocabulary on its corpora, unless it is there already; returns the record.
+    """Train a vocabulary on its corpora, unless it is there already; returns the record.
 
-    Writes outputs/<scale>/vocabularies/<key> in the save_pretrained layout.
+    Writes outputs/<scale>/vocabularies/<key> in the save_pretrained layout. The same bytes for the same corpora,
+    whatever the number of cores.
     """
     vocabulary = params.load("vocabularies", key)
-    size = params.load("scales", scale).vocabulary_size
+    if vocabulary.file:
+        raise StudyError(f"vocabulary '{key}' is published: there is nothing to train")
+    limit = params.load("scales", scale).vocabulary_size
+    size = min(vocabulary.size, limit or vocabulary.size)
+    built = {name: corpora.built(name, scale) for name in vocabulary.corpora}
     record = provenance.record(
-        vocabulary.model_dump(exclude={"title", "differs"}) | {"size": size},
-        {name: corpora.built(name, scale)["fingerprint"] for name in vocabulary.corpora}
+        vocabulary.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size},
+        {name: corpus["fingerprint"] for name, corpus in built.items()}
         | {"code": provenance.code_fingerprint("vocabularies")},
     )
     folder = paths.vocabulary(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):
         return finished
+    record["repeats"] = repeats({name: corpus["bytes"] for name, corpus in built.items()}, vocabulary.amplify)
 
     def texts() -> Iterator[str]:
-        return (document.text for name in vocabulary.corpora for document in corpora.iterate(name, scale))
+        for name, times in record["repeats"].items():
+            for _ in range(times):
+                yield from (document.text for document in corpora.iterate(name, scale))
 
-    wordpiece = train_wordpiece(texts, size, vocabulary.cased)
-    record["size"] = wordpiece.get_vocab_size()
-    with artefacts.whole_folder(folder) as temporary:
-        wordpiece.save_model(str(temporary))
-        tokenizer = BertTokenizer(
-            vocab=str(temporary / "vocab.txt"), do_lower_case=not vocabulary.cased, strip_accents=None
-        )
+    with artefacts.whole_folder(folder) as temporary, all_cores():
+        if vocabulary.algorithm == "wordpiece":
+            wordpiece = train_wordpiece(texts, size, vocabulary.cased)
+            wordpiece.save_model(str(temporary))
+            tokenizer = load_wordpiece(temporary / "vocab.txt", vocabulary.cased)
+        else:
+            tokenizer = wrap(TRAINERS[vocabulary.algorithm](texts, size, vocabulary.cased))
+        check_casing(tokenizer, f"vocabulary '{key}'")
+        record["size"] = len(tokenizer)
         tokenizer.save_pretrained(temporary)
         artefacts.write_record(temporary, record)
     return record
 
 
-def train_wordpiece(texts: Callable[[], Iterable[str]], size: int, cased: bool) -> BertWordPieceTokenizer:
+@contextmanager
+def all_cores() -> Iterator[None]:
+    """Let `tokenizers` use every core; elsewhere a notebook keeps to the threads of its scale."""
+    before = os.environ.get("TOKENIZERS_PARALLELISM", "false")
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"
+    try:
+        yield
+    finally:
+        os.environ["TOKENIZERS_PARALLELISM"] = before
+
+
+def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:
+    """How often each corpus is read: the amplified ones together as often as they go into the size of the others.
+
+    After ouBioBERT's amplified vocabulary (Wada et al. 2020, section 2.2); the ratio is rounded, as in its code.
+    """
+    core = sum(size for name, size in sizes.items() if name in amplify)
+    times = max(1, round((sum(sizes.values()) - core) / core)) if core else 1
+    return {name: times if name in amplify else 1 for name in sizes}
+
+
+def train_wordpiece(texts: Texts, size: int, cased: bool) -> BertWordPieceTokenizer:
     """WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##.
 
     `texts` is called twice: first for the alphabet. The trainer numbers continued letters in the order of a hash map,
@@ -53,45 +106,150 @@ def train_wordpiece(texts: Callable[[], Iterable[str]], size: int, cased: bool) 
     fixes the numbers.
     """
     wordpiece = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased)
-    letters = Counter()
-    for text in texts():
-        letters.update(wordpiece.normalize(text))
-    # The commonest, ties by code point; white space is in no piece.
-    common = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))[:ALPHABET]
+    letters = common_letters(wordpiece.normalize(text) for text in texts())
     wordpiece.train_from_iterator(
         texts(),
         vocab_size=size,
         min_frequency=2,
         limit_alphabet=ALPHABET,
-        initial_alphabet=sorted(common),
-        special_tokens=SPECIAL + [f"##{letter}" for letter in sorted(common)],
+        initial_alphabet=letters,
+        special_tokens=SPECIAL + [f"##{letter}" for letter in letters],
         show_progress=False,
     )
     return wordpiece
 
 
-def load(key: str, scale: str) -> PreTrainedTokenizerBase:
-    """A registered vocabulary as a tokenizer."""
-    params.load("vocabularies", key)  # an unknown key fails here, with the nearest names
+def train_bpe(texts: Texts, size: int, cased: bool) -> Tokenizer:
+    """Byte-level BPE as in RoBERTa: no unknown piece, a space belongs to the word after it."""
+    bpe = ByteLevelBPETokenizer(add_prefix_space=True, lowercase=not cased)
+    bpe.train_from_iterator(texts(), vocab_size=size, min_frequency=2, special_tokens=SPECIAL, show_progress=False)
+    return bpe._tokenizer
+
+
+def train_sentencepiece_bpe(texts: Texts, size: int, cased: bool) -> Tokenizer:
+    """BPE over whole lines with the space as a letter, as SentencePiece has it."""
+    bpe = SentencePieceBPETokenizer(unk_token="[UNK]")
+    bpe.train_from_iterator(
+        fold(texts, cased), vocab_size=size, min_frequency=2, special_tokens=SPECIAL, limit_alphabet=ALPHABET,
+        initial_alphabet=common_letters(fold(texts, cased)), show_progress=False,
+    )  # fmt: skip
+    return with_normalizer(bpe._tokenizer, cased)
+
+
+def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
+    """SentencePiece's unigram language model, as in ALBERT.
+
+    By SentencePiece itself, on one core: the trainer of `tokenizers` gives another vocabulary each time, and
+    SentencePiece's own depends on the number of its threads.
+    """
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(line for text in fold(texts, cased) for line in text.split("\n")), model_writer=model,
+        model_type="unigram", vocab_size=size, hard_vocab_limit=False, normalization_rule_name="identity",
+        max_sentence_length=2**20, num_threads=1, minloglevel=2, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
+        pad_piece="[PAD]", unk_piece="[UNK]", bos_piece="[CLS]", eos_piece="[SEP]", user_defined_symbols=["[MASK]"],
+    )  # fmt: skip
+    trained = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    pieces = [(trained.id_to_piece(i), trained.get_score(i)) for i in range(len(trained))]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=1))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return with_normalizer(tokenizer, cased)
+
+
+TRAINERS = {"bpe": train_bpe, "unigram": train_unigram, "sentencepiece-bpe": train_sentencepiece_bpe}
+
+
+def fold(texts: Texts, cased: bool) -> Iterator[str]:
+    """The texts as the tokenizers of SentencePiece's kind see them."""
+    folded = (unicodedata.normalize("NFKC", text) for text in texts())
+    return folded if cased else (text.lower() for text in folded)
+
+
+def common_letters(texts: Iterable[str]) -> list[str]:
+    """The ALPHABET commonest letters, in order; ties by code point."""
+    letters = Counter()
+    for text in texts:
+        letters.update(text)
+    common = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))
+    return sorted(common[:ALPHABET])
+
+
+def with_normalizer(tokenizer: Tokenizer, cased: bool) -> Tokenizer:
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *([] if cased else [normalizers.Lowercase()])])
+    return tokenizer
+
+
+def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
+    """A trained tokenizer with BERT's special pieces around one text, or two."""
+    from transformers import PreTrainedTokenizerFast
+
+    ids = {piece: tokenizer.token_to_id(piece) for piece in ("[CLS]", "[SEP]")}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items())
+    )
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **dict(zip(names, SPECIAL, strict=True)))
+
+
+def load_wordpiece(path: Path, cased: bool) -> "PreTrainedTokenizerBase":
+    """BERT's tokenizer over a vocabulary of one piece a line."""
+    from transformers import BertTokenizer
+
+    return BertTokenizer(vocab=str(path), do_lower_case=not cased, strip_accents=None)
+
+
+def why_not(key: str, scale: str) -> str:
+    """Why a vocabulary cannot be had at a scale, or an empty string when it can."""
+    vocabulary = params.load("vocabularies", key)
+    if vocabulary.file:
+        if params.load("scales", scale).made_up:
+            return "published vocabularies are not shown beside made-up data"
+        return "" if (paths.data(scale) / vocabulary.file).is_file() else "not at hand: run ./run_all.sh data vocab"
+    return next(filter(None, (corpora.why_not(corpus, scale) for corpus in vocabulary.corpora)), "")
+
+
+def at_hand(scale: str) -> list[str]:
+    """The registered vocabularies of English that can be had at a scale."""
+    keys = params.keys("vocabularies")
+    return [k for k in keys if params.load("vocabularies", k).language == "en" and not why_not(k, scale)]
+
+
+@cache
+def load(key: str, scale: str) -> "PreTrainedTokenizerBase":
+    """A registered vocabulary, trained or published, as a tokenizer whose casing is checked."""
+    from transformers import AutoTokenizer
+
+    vocabulary = params.load("vocabularies", key)
+    if vocabulary.file:
+        if reason := why_not(key, scale):
+            raise StudyError(f"vocabulary '{key}': {reason}")
+        path = paths.data(scale) / vocabulary.file
+        tokenizer = load_wordpiece(path, vocabulary.cased)
+        check_casing(tokenizer, paths.show(path))
+        return tokenizer
     folder = paths.vocabulary(scale, key)
     if artefacts.read_record(folder) is None:
-        raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} 02")
-    tokenizer = BertTokenizer.from_pretrained(folder)
+        raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     check_casing(tokenizer, paths.show(folder))
     return tokenizer
 
 
-def check_casing(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
-    """StudyError when a WordPiece tokenizer lower-cases a cased vocabulary, or feeds capitals to an uncased one."""
-    pieces = [p for p in tokenizer.get_vocab() if p not in tokenizer.all_special_tokens and not p.startswith("[unused")]
-    if not any(piece.startswith("##") for piece in pieces):
-        return  # byte-level and SentencePiece vocabularies do not separate cased from uncased in this way
-    capitals = sum(piece != piece.lower() for piece in pieces)
+def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
+    """StudyError when a tokenizer lower-cases a cased vocabulary, or feeds capitals to an uncased one.
+
+    Pieces of one letter do not count: they are the alphabet, which byte-level vocabularies always have whole.
+    """
+    special = set(tokenizer.all_special_tokens)
+    pieces = [p for p in tokenizer.get_vocab() if p not in special and not p.startswith("[unused")]
+    capitals = [p for p in pieces if re.search("[A-Z]", p)]
+    longer = sum(len(re.sub("^(##|\u2581|\u0120)", "", piece)) > 1 for piece in capitals)
     normalizer = tokenizer.backend_tokenizer.normalizer
-    lowers = normalizer is not None and normalizer.normalize_str("ABC") == "abc"
-    if lowers and capitals > 0.01 * len(pieces):
+    lowers = normalizer is not None and "abc" in normalizer.normalize_str("ABC")
+    if lowers and longer > 0.01 * len(pieces):
         raise StudyError(
-            f"{name}: the vocabulary is cased ({capitals} of {len(pieces)} pieces hold capitals) but its tokenizer "
+            f"{name}: the vocabulary is cased ({longer} of {len(pieces)} pieces hold capitals) but its tokenizer "
             "lower-cases: set do_lower_case to false in tokenizer_config.json"
         )
     if not lowers and not capitals:
@@ -101,47 +259,14 @@ def check_casing(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
         )
 
 
-def pieces_of_words(tokenizer: PreTrainedTokenizerBase, words: Iterable[str]) -> dict[str, list[int]]:
+def pieces_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) -> dict[str, list[int]]:
     """Piece ids of each distinct word, without special tokens; a word of no known piece becomes the unknown piece."""
     distinct = sorted(set(words))
     encoded = tokenizer(distinct, add_special_tokens=False)["input_ids"] if distinct else []
     return {w: ids or [tokenizer.unk_token_id] for w, ids in zip(distinct, encoded, strict=True)}
 
 
-def continuation_flags(tokenizer: PreTrainedTokenizerBase) -> list[bool]:
+def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:
     """For each piece id, whether the piece continues a word (##)."""
     by_id = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     return [piece.startswith("##") for piece, _ in by_id]
-
-
-def show_pieces(term: str, tokenizer: PreTrainedTokenizerBase) -> str:
-    """A term's pieces joined by `-`, as the papers print them; ✓ when it is kept whole."""
-    pieces = tokenizer.tokenize(term)
-    return "✓" if len(pieces) == 1 else "-".join(piece.removeprefix("##") for piece in pieces)
-
-
-def compare_printed_terms(terms: pd.DataFrame, paper: str, tokenizers: dict) -> pd.DataFrame:
-    """The terms of a paper's vocabulary tables: the printed pieces beside those of the named tokenizers."""
-    printed = terms[terms["paper"] == paper].copy()
-    printed["shown"] = printed["pieces"].where(printed["whole_word"] != "1", "✓")
-    wide = printed.pivot_table(index="term", columns="vocabulary", values="shown", aggfunc="first", sort=False)
-    for name, tokenizer in tokenizers.items():
-        wide[f"{name} (ours)"] = [show_pieces(term, tokenizer) for term in wide.index]
-    return wide.reset_index()
-
-
-def mean_pieces(words: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> float:
-    """Mean number of pieces of a word, over all its occurrences."""
-    pieces = pieces_of_words(tokenizer, words)
-    return sum(len(pieces[word]) for word in words) / len(words)
-
-
-def pieces_in_entities(keys: list[str], dataset_keys: list[str], scale: str) -> pd.DataFrame:
-    """Mean pieces of a word inside the gold entities of each training set, under each vocabulary."""
-    tokenizers = {key: load(key, scale) for key in keys}
-    rows = []
-    for dataset in dataset_keys:
-        sentences = datasets.load(dataset, "train", scale)
-        words = [w for s in sentences for w, tag in zip(s.words, s.tags, strict=True) if tag != "O"]
-        rows.append({"dataset": dataset} | {key: mean_pieces(words, tok) for key, tok in tokenizers.items()})
-    return pd.DataFrame(rows)

@@ -65,7 +65,7 @@ def laptop_results(tmp_path, monkeypatch):
 
 def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
     table = compare.build_table("lee-4", "laptop")
-    assert list(table.columns) == compare.COLUMNS
+    assert list(table.columns) == results.COLUMNS
     printed = results.read_published("lee-biobert", "4")
     assert table["published"].notna().sum() == len(printed) == 150
     assert (table["ours"].notna() | (table["note"] != "")).all()

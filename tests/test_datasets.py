@@ -2,14 +2,14 @@
 
 import pytest
 
-from lib import datasets
+from lib import conll, datasets
 from lib.errors import StudyError
 
 
 def read(tmp_path, text: str | bytes):
     path = tmp_path / "train.tsv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return list(datasets.read_conll(path))
+    return list(conll.read(path))
 
 
 def test_reads_sentences(tmp_path):
@@ -63,4 +63,4 @@ def test_real_counts(real_data, key, sentences, mentions):
     """Counts measured when the files were collected, with another program."""
     splits = [datasets.load(key, split, "laptop") for split in datasets.SPLITS]
     assert tuple(map(len, splits)) == sentences
-    assert tuple(map(datasets.count_mentions, splits)) == mentions
+    assert tuple(map(conll.count_mentions, splits)) == mentions

@@ -5,7 +5,7 @@ import torch
 from transformers import BertConfig, BertForTokenClassification, BertTokenizer
 
 from lib import metrics, tagging, training, vocabularies
-from lib.datasets import Sentence
+from lib.conll import Sentence
 from lib.progress import Progress
 
 

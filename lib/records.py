@@ -1,0 +1,117 @@
+"""A document as it came from its source, and what readers of all formats share: lines, XML, messages."""
+
+import bz2
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from isal import igzip, isal_zlib
+from lxml import etree
+
+from lib import paths
+from lib.errors import StudyError
+
+FLAT = etree.XPath("normalize-space()", smart_strings=False)  # several times as fast as joining itertext()
+
+
+class Heading(NamedTuple):
+    """A MeSH heading: descriptor UI (`D009369`) or name, whichever the source has, and whether it is a major topic."""
+
+    ui: str = ""
+    name: str = ""
+    major: bool = False
+
+
+@dataclass(slots=True)
+class Document:
+    """A text with what its source knows of it; empty where it knows nothing.
+
+    `id`: PMID, PMCID, or the source's own. `version` counts up with newer versions of one citation; a `deleted` one
+    was withdrawn. `text` is the abstract, or the body with a paragraph a line. `trees` are MeSH tree numbers that
+    the source gives directly.
+    """
+
+    id: str = ""
+    title: str = ""
+    text: str = ""
+    version: int = 1
+    deleted: bool = False
+    language: str = ""
+    year: int = 0
+    mesh: tuple[Heading, ...] = ()
+    trees: tuple[str, ...] = ()
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """A file as bytes, unpacked when it begins as gzip or bzip2 does, whatever its name; StudyError when damaged."""
+    with open(path, "rb") as raw:
+        start = raw.peek(3)[:3] if isinstance(raw, io.BufferedReader) else b""
+        opened = raw
+        if start[:2] == b"\x1f\x8b":
+            opened = igzip.GzipFile(fileobj=raw)  # twice as fast as zlib's
+        elif start == b"BZh":
+            opened = bz2.BZ2File(raw)
+        try:
+            yield opened
+        except (EOFError, isal_zlib.error, igzip.BadGzipFile) as error:
+            raise StudyError(f"{paths.show(path)}: cut off or damaged ({error}); fetch the file again") from None
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a text, without their ends; StudyError with the line for bytes that are not UTF-8."""
+    number = 0
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise StudyError(
+                    f"{paths.show(path)}:{number}: not UTF-8 text ({error.reason}); convert the file"
+                ) from None
+            yield number, text.rstrip("\r\n")
+
+
+def iterate_xml(path: Path, file: BinaryIO, tags: tuple[str, ...], what: str) -> Iterator[etree._Element]:
+    """The elements with these tags, one at a time, each freed after use.
+
+    Nothing is resolved or expanded: a file that declares entities of its own is refused (entity expansion, files of
+    this machine). StudyError with the line, and how many elements were whole before it, for XML that is not well
+    formed or not in the encoding that it claims.
+    """
+    found = 0
+    try:
+        events = etree.iterparse(
+            file, tag=tags, resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True
+        )
+        for _, element in events:
+            if not found:
+                refuse_entities(paths.show(path), element.getroottree())
+            found += 1
+            yield element
+            element.clear(keep_tail=False)
+            parent = element.getparent()
+            if parent is not None:
+                while element.getprevious() is not None:
+                    del parent[0]
+    except etree.XMLSyntaxError as error:
+        raise StudyError(
+            f"{paths.show(path)}:{error.lineno}: not well-formed XML after {what} {found}: {error.msg}; fetch the file "
+            "again, or name it under leave_out of its source"
+        ) from None
+
+
+def refuse_entities(where: str, tree: etree._ElementTree) -> None:
+    """StudyError when a document type declares entities inside the file, as no publisher's file does."""
+    dtd = tree.docinfo.internalDTD
+    names = [entity.name for entity in dtd.iterentities()] if dtd is not None else []
+    if names:
+        raise StudyError(f"{where}: declares entities of its own ({', '.join(names[:3])}): refused")
+
+
+def flat_text(element) -> str:
+    """The text of an XML element without its markup, white space folded; empty for None."""
+    return "" if element is None else FLAT(element)

@@ -1,0 +1,334 @@
+"""Every file arrives whole and right or not at all, whatever a server does."""
+
+import gzip
+import hashlib
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import yaml
+
+from lib import downloads, params, paths
+from lib.errors import StudyError
+
+CONTENT = b"".join(b"%06d\n" % i for i in range(30_000))
+SHA256 = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
+BLOB = "blob:" + hashlib.sha1(b"blob %d\0" % len(CONTENT) + CONTENT).hexdigest()
+MD5 = hashlib.md5(CONTENT).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Serves CONTENT; the first part of an address says how it misbehaves. `requests`: address and range of each."""
+
+    requests: list[tuple[str, str | None]]
+
+    def url(self, how: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}/{how}/file"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        span = self.headers.get("Range")
+        seen = [path for path, _ in self.server.requests]
+        self.server.requests.append((self.path, span))
+        how = self.path.split("/")[1]
+        begin = int(span.removeprefix("bytes=").rstrip("-")) if span else 0
+        body, status, length = CONTENT, 200, None
+        if how == "missing":
+            return self.send_error(404)
+        if how == "busy-once" and self.path not in seen:
+            return self.send_error(503)
+        if how == "wrong":
+            body = CONTENT.swapcase().replace(b"1", b"2")
+        if how == "listing":
+            page = "/".join(self.path.split("/")[2:])
+            names = "".join(f'<a href="pubmed26n000{i}.xml.gz{e}">x</a>' for i in (1, 2) for e in ("", ".md5"))
+            body = names.encode() if not page else f"MD5(x)= {MD5}\n".encode() if page.endswith("md5") else CONTENT
+        if span and how != "no-range":
+            if begin >= len(body):
+                return self.send_error(416)
+            body, status = body[begin:], 206
+        breaks_off = how == "always-breaks" or (how in ("breaks-once", "no-range") and self.path not in seen)
+        if breaks_off:
+            body, length = body[: len(body) // 2], len(body)
+        if how == "too-long":
+            length = len(body) + 100
+        if how == "too-short":
+            length = len(body) - 100
+        self.send_response(status)
+        self.send_header("Content-Length", str(length or len(body)))
+        if status == 206:
+            self.send_header("Content-Range", f"bytes {begin}-{begin + len(body) - 1}/{begin + len(body)}")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(downloads, "PAUSE", 0)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = Server(("127.0.0.1", 0), Handler)
+    server.requests = []
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def study(server, tmp_path, monkeypatch):
+    """A manifest of the test's own and an empty data folder; each file comes from the server, as `file` says."""
+    monkeypatch.setattr(paths, "PARAMS", tmp_path)
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(downloads, "addresses", lambda source, file: [server.url(how) for how in file.file.split("+")])
+
+    def write(**groups) -> None:
+        content = {"groups": {name: {"title": name} | group for name, group in groups.items()}}
+        (tmp_path / "downloads.yaml").write_text(yaml.safe_dump(content))
+
+    write.folder, write.server = tmp_path / "data", server
+    return write
+
+
+def source(*files: dict) -> dict:
+    return {"sources": [{"repository": "a/b", "commit": "0" * 40, "licence": "MIT", "files": list(files)}]}
+
+
+def entry(path: str, how: str = "good", **changes) -> dict:
+    return {"path": path, "file": how, "checksum": SHA256, "bytes": len(CONTENT)} | changes
+
+
+def visible(folder) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p.name[0] != ".")
+
+
+def test_a_file_is_fetched_once(server, tmp_path):
+    path = tmp_path / "new" / "file"
+    assert downloads.bring(path, [server.url("good")], SHA256, len(CONTENT)) == "fetched"
+    assert path.read_bytes() == CONTENT
+    assert downloads.bring(path, [server.url("good")], SHA256, len(CONTENT)) == "there"
+    assert len(server.requests) == 1
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.parametrize("size", [len(CONTENT), None])
+@pytest.mark.parametrize("checksum", [SHA256, BLOB, f"md5:{MD5}"])
+def test_a_broken_connection_is_taken_up_where_it_broke(server, tmp_path, size, checksum):
+    path = tmp_path / "file"
+    downloads.download([server.url("breaks-once")], path, checksum, size)
+    assert path.read_bytes() == CONTENT
+    assert [span for _, span in server.requests] == [None, f"bytes={len(CONTENT) // 2}-"]
+
+
+def test_the_next_run_goes_on_where_this_one_gave_up(server, tmp_path):
+    path = tmp_path / "file"
+    with pytest.raises(StudyError, match="127.0.0.1:.*Run again"):
+        downloads.download([server.url("always-breaks")], path, SHA256, len(CONTENT))
+    assert len(server.requests) == downloads.ATTEMPTS and visible(tmp_path) == []
+    kept = (tmp_path / ".file.part").stat().st_size
+    assert 0 < kept < len(CONTENT)
+    server.requests.clear()
+    downloads.download([server.url("good")], path, SHA256, len(CONTENT))
+    assert path.read_bytes() == CONTENT and [span for _, span in server.requests] == [f"bytes={kept}-"]
+
+
+def test_a_server_without_ranges_starts_again(server, tmp_path):
+    path = tmp_path / "file"
+    downloads.download([server.url("no-range")], path, SHA256, len(CONTENT))
+    assert path.read_bytes() == CONTENT
+    assert [span for _, span in server.requests] == [None, f"bytes={len(CONTENT) // 2}-"]
+
+
+@pytest.mark.parametrize("how", ["too-long", "too-short"])
+@pytest.mark.parametrize("size", [len(CONTENT), None])
+def test_a_server_that_lies_about_the_length_is_left(server, tmp_path, how, size):
+    """Or found out, where we do not know better; what is whole in the end is right."""
+    path = tmp_path / "file"
+    downloads.download([server.url(how), server.url("good")], path, SHA256, size)
+    assert path.read_bytes() == CONTENT
+    assert any("/good/" in address for address, _ in server.requests) or (how == "too-long" and size is None)
+
+
+def test_wrong_bytes_are_thrown_away_and_the_next_mirror_asked(server, tmp_path):
+    path = tmp_path / "file"
+    downloads.download([server.url(how) for how in ("missing", "wrong", "good")], path, SHA256, len(CONTENT))
+    assert path.read_bytes() == CONTENT
+    assert [address.split("/")[1] for address, _ in server.requests] == ["missing", "wrong", "good"]
+
+
+def test_a_busy_server_is_asked_again(server, tmp_path):
+    downloads.download([server.url("busy-once")], tmp_path / "file", SHA256, len(CONTENT))
+    assert len(server.requests) == 2 and visible(tmp_path) == ["file"]
+
+
+def test_every_mirror_s_reason_is_told(server, tmp_path):
+    with pytest.raises(StudyError) as error:
+        downloads.download([server.url("missing"), server.url("wrong")], tmp_path / "file", SHA256, len(CONTENT))
+    assert "file: 127.0.0.1" in str(error.value) and "status 404" in str(error.value)
+    assert re.search(f"expected {SHA256}, got sha256:[0-9a-f]{{64}}", str(error.value))
+    assert visible(tmp_path) == [] and not (tmp_path / ".file.part").exists()
+
+
+@pytest.mark.parametrize("left", [b"other bytes", b"x" * len(CONTENT), CONTENT + b"more", CONTENT])
+def test_a_partial_file_of_whatever_content_does_no_harm(server, tmp_path, left):
+    for size in (len(CONTENT), None):
+        (tmp_path / ".file.part").write_bytes(left)
+        downloads.download([server.url("good")], tmp_path / "file", SHA256, size)
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        (tmp_path / "file").unlink()
+
+
+def test_gzip_is_stored_the_same_every_time_and_its_content_checked(server, tmp_path):
+    path = tmp_path / "file.gz"
+    assert downloads.bring(path, [server.url("good")], SHA256, len(CONTENT), True) == "fetched"
+    stored = path.read_bytes()
+    assert gzip.decompress(stored) == CONTENT
+    assert stored[3] == 0 and stored[4:8] == bytes(4)  # no name, no time
+    for checksum in (SHA256, BLOB):
+        assert downloads.bring(path, [], checksum, len(CONTENT), True) == "there"
+    path.write_bytes(stored[: len(stored) // 2])
+    with pytest.raises(StudyError, match="damaged gzip file"):
+        downloads.bring(path, [], SHA256, len(CONTENT), True)
+
+
+def test_two_at_once_do_not_disturb_each_other(server, tmp_path):
+    words = (tmp_path / "file", [server.url("good")], SHA256, len(CONTENT))
+    threads = [threading.Thread(target=downloads.bring, args=words) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "file").read_bytes() == CONTENT and len(server.requests) == 1
+
+
+def test_an_interruption_leaves_the_partial_file(server, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(downloads, "digest", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            downloads.download([server.url("good")], tmp_path / "file", SHA256, len(CONTENT))
+    assert visible(tmp_path) == [] and (tmp_path / ".file.part").read_bytes() == CONTENT
+    downloads.download([server.url("good")], tmp_path / "file", SHA256, len(CONTENT))
+    assert visible(tmp_path) == ["file"] and len(server.requests) == 1
+
+
+def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
+    copied = {"path": "one/made", "checksum": SHA256, "bytes": 1, "licence": "MIT", "how": "joined"}
+    steps = {"by_hand": {"path": "two/secret", "steps": ["Ask.", "Wait."]}}
+    study(
+        one=source(entry("one/a", "missing"), entry("one/b"), entry("one/c.gz", gzip=True)) | {"made": [copied]},
+        secret=steps,
+    )
+    assert downloads.fetch([]) == 1
+    output = capsys.readouterr().out
+    assert "FAILED   $STUDY_DATA/one/a: 127.0.0.1" in output and str(study.folder) not in output
+    assert "to copy  one: one/made" in output and "data secret" in output and "Wait." not in output
+    assert output.splitlines()[-1] == "2 fetched, 1 failed, 1 to be copied, 1 to be got by hand"
+    assert visible(study.folder) == ["one/b", "one/c.gz"]
+
+    study(one=source(entry("one/b")) | {"made": [copied]}, secret=steps)
+    (study.folder / "one/made").write_bytes(CONTENT)
+    assert downloads.fetch(["secret", "one"]) == 0
+    output = capsys.readouterr().out
+    assert "2. Wait." in output and output.splitlines()[-1] == "2 there, 1 to be got by hand"
+    (study.folder / "two/secret").mkdir(parents=True)
+    (study.folder / "two/secret/notes").touch()
+    assert downloads.fetch(["two"]) == 0
+    assert capsys.readouterr().out == "1 there\n"
+
+
+def test_another_file_under_the_name_is_kept(study, capsys):
+    study(one=source(entry("one/a"), entry("one/b")))
+    (study.folder / "one").mkdir(parents=True)
+    (study.folder / "one/a").write_text("mine")
+    assert downloads.fetch([]) == 1
+    output = capsys.readouterr().out
+    assert "FAILED   $STUDY_DATA/one/a: not the file" in output and "move it away" in output
+    assert (study.folder / "one/a").read_text() == "mine" and visible(study.folder) == ["one/a", "one/b"]
+    assert len(study.server.requests) == 1
+
+
+def test_a_listed_source_is_fetched_only_when_asked_for(study, monkeypatch, capsys):
+    plan = {"path": "corpora/all", "url": "https://x/", "pattern": r"pubmed\d{2}n\d{4}\.xml\.gz", "size": "9 GB"}
+    study(everything={"plan": plan | {"as_of": "2020", "note": "Large."}}, small=source(entry("corpora/b")))
+    assert downloads.fetch(["corpora"]) == 0
+    output = capsys.readouterr().out
+    assert "9 GB (2020); ./run_all.sh data everything" in output and "1 fetched, 1 only planned" in output
+    groups = downloads.load()
+    url = study.server.url("listing").removesuffix("file")
+    there = groups["everything"].plan.model_copy(update={"url": url})
+    listed = {"everything": groups["everything"].model_copy(update={"plan": there})}
+    monkeypatch.setattr(downloads, "load", lambda: listed)
+    for last in ("2 fetched", "2 there"):
+        assert downloads.fetch(["everything"]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == last
+    assert visible(study.folder / "corpora/all") == ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
+
+
+def test_an_unknown_name_gives_the_nearest():
+    with pytest.raises(StudyError, match="unknown data source 'pubmed-xlm': did you mean pubmed-xml"):
+        downloads.fetch(["vocab", "pubmed-xlm"])
+
+
+@pytest.mark.parametrize("path", ["../a", "/etc/a", "a/../../b", "a/..", ".a.part", "a/.b", ""])
+def test_a_path_outside_the_data_folder_is_refused(study, path):
+    study(one=source(entry(path)))
+    with pytest.raises(StudyError, match="downloads.yaml: groups.one.sources.0.files.0.path"):
+        downloads.fetch([])
+
+
+def test_only_https_and_one_entry_a_path(study):
+    study(one=source(entry("a", urls=["http://x/a"])))
+    with pytest.raises(StudyError, match="https"):
+        downloads.load()
+    study(one=source(entry("a")), two=source(entry("a")))
+    with pytest.raises(StudyError, match="a: named twice"):
+        downloads.load()
+
+
+def all_files() -> list[tuple[str, str, int | None, bool]]:
+    groups = downloads.load().values()
+    files = [f for group in groups for source in group.sources for f in source.files]
+    made = [m for group in groups for m in group.made]
+    return [(f.path, f.checksum, f.bytes, f.gzip) for f in files] + [(m.path, m.checksum, m.bytes, False) for m in made]
+
+
+def test_the_manifest_says_everything_about_every_file():
+    for path, checksum, size, compressed in all_files():
+        assert not compressed or path.endswith(".gz"), path
+        assert size or checksum.startswith("blob:"), path
+    groups = downloads.load()
+    assert all(group.paths() or group.by_hand for group in groups.values())
+    for source, file in [(s, f) for group in groups.values() for s in group.sources for f in s.files]:
+        assert all(re.fullmatch(r"https://[\w./@%()-]+", url) for url in downloads.addresses(source, file))
+    assert groups["mimic"].by_hand.path == "corpora/mimic/NOTEEVENTS.csv.gz"
+
+
+def test_every_source_of_the_corpora_can_be_had():
+    """No source reads a folder that the manifest does not know."""
+    groups = downloads.load().values()
+    known = {path.rsplit("/", 1)[0] for group in groups for path in group.paths()}
+    known |= {group.plan.path for group in groups if group.plan}
+    for key in params.keys("sources"):
+        assert params.load("sources", key).files.rsplit("/", 1)[0] in known, key
+
+
+def test_the_real_data_are_those_of_the_manifest(real_data):
+    entries = all_files()
+    for path, checksum, size, compressed in entries:
+        if (real_data / path).exists():
+            downloads.check_there(real_data / path, checksum, compressed)
+            if not compressed and size:
+                assert (real_data / path).stat().st_size == size, path
+    known = {path for path, *_ in entries}
+    for folder in ("corpora", "vocab"):
+        for path in visible(real_data / folder):
+            assert path == "README.md" or f"{folder}/{path}" in known or path.startswith("mimic/"), path
