@@ -54,7 +54,7 @@ DATASETS = {
         Dataset("s800", "Species-800", "species", "ner/s800", "none stated", "public", {"lee-3": "Species-800"}),
         Dataset(
             "bc4chemd", "BC4CHEMD", "chemicals", "ner/bc4chemd", "unclear", "public", {"lee-3": "BC4CHEMD"},
-            missing="put the IOB form of MTL-Bioinformatics-2016 into ner/bc4chemd of the data folder",
+            missing="run ./run_all.sh data bc4chemd",
         ),
         Dataset(
             "i2b2-2010", "i2b2 2010 concepts", "problems, tests and treatments", "ner/i2b2-2010",

@@ -178,7 +178,7 @@ def build_lengths(key: str, scale: str, lengths: pd.DataFrame) -> pd.DataFrame:
         agrees = f"{ours:.1f}" == f"{cell['value']:.1f}"
         note = f"mean of {len(found)} instances of {', '.join(dict.fromkeys(found['split']))}"
         line["verdict"] = "n/a" if missing else "agrees" if agrees else "differs"
-        lines.append(line | {"ours": round(ours, 2), "note": note + (f"; {missing}" if missing else "")})
+        lines.append(line | {"ours": round(ours, 3), "note": note + (f"; {missing}" if missing else "")})
     return pd.DataFrame(lines, columns=results.COLUMNS)
 
 

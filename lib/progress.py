@@ -6,9 +6,8 @@ from pathlib import Path
 
 from IPython import get_ipython
 from IPython.display import display
-from matplotlib import pyplot
 
-from lib import artefacts, figures
+from lib import artefacts
 
 FILE = "STUDY_PROGRESS"  # environment variable: where the runner wants the state written
 LINE_SECONDS, CURVE_SECONDS = 2.0, 10.0
@@ -40,6 +39,10 @@ class Progress:
         if self.curve and done == total and "curve" in self.handles:
             self.show("curve", {})  # the notebook draws the whole curve itself
         elif self.curve and log and now - self.drawn > CURVE_SECONDS:
+            from matplotlib import pyplot  # here, since the runner imports this module and draws nothing
+
+            from lib import figures
+
             self.drawn = now
             figure = figures.draw_learning_curve({self.what: log})
             self.show("curve", figure)

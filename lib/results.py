@@ -36,7 +36,7 @@ def read_claims() -> pd.DataFrame:
 
 def read_terms() -> pd.DataFrame:
     """The cells of the printed vocabulary tables."""
-    return pd.read_csv(paths.PUBLISHED / "vocabulary_terms.csv", dtype=str)
+    return pd.read_csv(paths.PUBLISHED / "vocabulary_terms.csv", dtype=str, keep_default_na=False)
 
 
 def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:

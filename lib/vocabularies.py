@@ -189,7 +189,11 @@ def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items())
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **dict(zip(names, SPECIAL, strict=True)))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        **dict(zip(names, SPECIAL, strict=True)),
+    )
 
 
 def load_wordpiece(path: Path, cased: bool) -> "PreTrainedTokenizerBase":

@@ -14,6 +14,7 @@ from lib import params, paths
 TINY = """\
 title: smoke (made-up data, for the tests)
 made_up: true
+text: samples
 body: {layers: 1, hidden: 32, heads: 2, intermediate: 64}
 vocabulary_size: 400
 sequence_length: 32
@@ -36,10 +37,17 @@ finetuning:
   batch_size: [8]
   learning_rate: [5.0e-3]
 """
+# What the small copy keeps of each kind.
+KEPT = {
+    "tables": ["lee-4", "gu-1"],
+    "corpora": ["wiki-books", "pubmed"],
+    "vocabularies": ["wiki-books-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased"],
+    "models": ["bert-random", "bert-general"],
+}
 
 
 class Study:
-    """A copy of the study at a tiny smoke scale: two models, one dataset."""
+    """A copy of the study at a tiny smoke scale: two models, one dataset, two tables."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -48,10 +56,16 @@ class Study:
         for name in ("Snakefile", "README.md"):
             shutil.copy(paths.ROOT / name, folder / name)
         (folder / "params/scales/smoke.yaml").write_text(TINY)
+        for kind, kept in KEPT.items():
+            for path in (folder / "params" / kind).glob("*.yaml"):
+                if path.stem not in kept:
+                    path.unlink()
         self.edit_yaml("params/tables/lee-4.yaml", vocabularies=["wiki-books-cased"])
         self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": "bert-general"})
-        self.edit_text("params/claims.yaml", "better: BioBERT (+PubMed), than: BERT (Wiki+Books)",
-                       "better: BERT (Wiki+Books), than: Random initialisation")  # fmt: skip
+        self.edit_yaml("params/tables/gu-1.yaml", ours_only=["wiki-books-cased"])
+        test = {"kind": "paired", "table": "lee-4", "metric": "F1"}
+        test |= {"better": "BERT (Wiki+Books)", "than": "Random initialisation"}
+        (folder / "params/claims.yaml").write_text(yaml.safe_dump({"tests": {"lee-beats-bert-ner": test}}))
 
     @property
     def outputs(self) -> Path:

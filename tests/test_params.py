@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib import datasets, params, paths, results
+from lib import datasets, instances, params, paths, readers, results
 from lib.errors import StudyError
 
 
@@ -31,36 +31,75 @@ def test_a_key_never_holds_what_joins_keys():
 @pytest.mark.parametrize("key", params.keys("tables"))
 def test_tables_name_printed_cells_and_existing_runs(key):
     table = params.load("tables", key)
+    assert (paths.NOTEBOOKS / f"{table.notebook}.ipynb").exists()
+    if table.kind == "terms":
+        terms = results.read_terms()
+        printed = set(terms.loc[terms["paper"] == table.paper, "vocabulary"])
+        assert printed == set(table.columns) | set(table.not_run)
+        assert {*table.columns.values(), *table.ours_only} <= set(params.keys("vocabularies"))
+        return
     cells = results.read_published(table.paper, table.table)
     printed = {name: set(cells[name]) for name in ("row", "column", "metric")}
-    assert set(table.rows) <= printed["row"]
-    assert set(table.columns) <= printed["column"]
+    if table.kind == "lengths":
+        assert set(table.columns) == printed["column"]
+        assert {known.row for known in instances.SETS.values()} == printed["row"]
+        for column in (table.columns | table.other_vocabularies).values():
+            params.load("vocabularies", column.vocabulary)
+        return
+    assert set(table.rows) <= printed["row"] <= set(table.rows) | set(table.not_run)
+    assert set(table.columns) <= printed["column"] <= set(table.columns) | set(table.not_run)
+    if table.kind == "corpora":
+        for row in table.rows.values():
+            corpus = params.load("corpora", row.corpus)
+            assert set(row.sources) <= {*corpus.sources, *corpus.samples}
+        return
     assert set(table.metrics) == printed["metric"]
-    assert printed["row"] <= set(table.rows) | set(table.not_run)
-    assert printed["column"] <= set(table.columns) | set(table.not_run)
     assert set(table.rows.values()) <= set(datasets.DATASETS)
     for model in (table.columns | table.ours_only).values():
         params.load("models", model)
     params.load("protocols", table.protocol)
-    assert (paths.NOTEBOOKS / f"{table.notebook}.ipynb").exists()
 
 
 def test_claims_with_a_test_exist_and_name_columns():
     claims = set(results.read_claims()["claim"])
     for claim, test in params.claim_tests().items():
-        table = params.load("tables", test.table)
         assert claim in claims
-        assert {test.better, test.than} <= set(table.columns | table.ours_only)
-        assert test.metric in table.metrics
+        if test.kind == "whole":
+            assert {test.better, test.than} <= set(params.keys("vocabularies"))
+            continue
+        table = params.load("tables", test.table)
+        if test.kind != "cells":
+            assert {test.better, test.than} <= set(table.columns | getattr(table, "ours_only", {}))
+        if test.kind == "paired":
+            assert test.metric in table.metrics
+
+
+@pytest.mark.parametrize("key", params.keys("corpora"))
+def test_corpora_name_sources_rules_and_selections(key):
+    corpus = params.load("corpora", key)
+    params.load("cleaning", corpus.cleaning)
+    for source in (*corpus.sources, *corpus.samples):
+        assert params.load("sources", source).reader in readers.READERS
+    if corpus.selection:
+        params.load("selections", corpus.selection)
+
+
+@pytest.mark.parametrize("key", params.keys("vocabularies"))
+def test_vocabularies_name_corpora_or_a_file(key):
+    vocabulary = params.load("vocabularies", key)
+    assert all(params.load("corpora", corpus) for corpus in vocabulary.corpora)
+    assert vocabulary.file or vocabulary.corpora
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("title: x\ncorpora: [a]\nalgorithm: wordpiece\ncased: yes please\ndiffers: ''", "cased: .*got 'yes please'"),
-        ("title: x\ncorpora: [a]\nalgorithm: bpe\ncased: true\ndiffers: ''", "algorithm: .*'wordpiece'"),
-        ("title: x", "corpora: Field required"),
-        ("title: x\ncorpora: [a]\nalgorithm: wordpiece\ncased: true\ndiffers: ''\ncase: 1", "case: Extra inputs"),
+        ("title: x\ncorpora: [a]\nsize: 9\ncased: yes please\ndiffers: ''", "cased: .*got 'yes please'"),
+        ("title: x\ncorpora: [a]\nsize: 9\ncased: true\nalgorithm: x\ndiffers: ''", "algorithm: .*'wordpiece'"),
+        ("title: x", "size: Field required"),
+        ("title: x\ncorpora: [a]\nsize: 9\ncased: true\ndiffers: ''\ncase: 1", "case: Extra inputs"),
+        ("title: x\nsize: 9\ncased: true\ndiffers: ''", "either corpora to train on, or the file"),
+        ("title: x\ncorpora: [a]\namplify: [a]\nsize: 9\ncased: true\ndiffers: ''", "amplify names some of"),
         ("title: [x", "not valid YAML"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import nbformat
 import pytest
@@ -98,6 +99,8 @@ def test_every_notebook_takes_the_parameters_that_the_graph_gives():
     from lib import stages
 
     for job in stages.plan("smoke", stages.whole_study("smoke")).values():
-        given = json.loads(stages.parameters("smoke", job))
-        runner.check_parameters(paths.NOTEBOOKS / f"{job.notebook}.ipynb", given)
-        assert re.fullmatch(r"\d\d_\w+(--[a-z0-9.-]+)*", job.name)
+        if job.notebook:
+            *_, scale, notebook, name, given, output = shlex.split(stages.command("smoke", job))
+            assert (scale, notebook, output) == ("smoke", job.notebook, f"outputs/smoke/{job.output}")
+            runner.check_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb", json.loads(given))
+            assert re.fullmatch(r"\d\d_\w+(--[a-z0-9.-]+)*", name)

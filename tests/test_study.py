@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import Study, jobs_started
 
-EVERYTHING = 10  # notebooks in the tiny study
+EVERYTHING = 14  # notebooks in the tiny study
 EVALUATION = {"00_start_here", "03_datasets", "20_finetune_tagging", "30_biobert_ner", "90_scoreboard"}
 
 
@@ -74,7 +74,7 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_stu
         if wait_for.startswith("10"):
             refused = study.run(fails=True)  # takes a few seconds, in which the first one works on
             assert f"a study is already running in this folder (process {process.pid})" in refused
-        assert f" of {EVERYTHING} ended" in study.run("--status")
+        assert f" of {EVERYTHING} notebooks ended" in study.run("--status")
         process.send_signal(signal.SIGKILL)
         deadline = time.monotonic() + 15
         while processes_in(study.folder) and time.monotonic() < deadline:

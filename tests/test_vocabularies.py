@@ -1,11 +1,14 @@
-"""Vocabularies: deterministic training, pieces, casing."""
+"""Vocabularies: deterministic training of every kind, amplification, pieces, casing."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from transformers import BertTokenizer
 
-from lib import vocabularies
+from lib import corpora, documents, params, paths, vocabularies
 from lib.errors import StudyError
 
 TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of aspirin is low ."] * 20
@@ -53,3 +56,129 @@ def test_casing_survives_saving(tmp_path, tokenizer):
     loaded = BertTokenizer.from_pretrained(tmp_path / "saved")
     assert loaded.tokenize("Aspirin") == tokenizer.tokenize("Aspirin") != loaded.tokenize("aspirin")
     assert json.loads((tmp_path / "saved" / "tokenizer_config.json").read_text())["do_lower_case"] is False
+
+
+TRAIN = """
+import hashlib, sys
+from lib import vocabularies
+text = open(sys.argv[1]).read().splitlines()
+for train in (vocabularies.train_wordpiece, *vocabularies.TRAINERS.values()):
+    for cased in (True, False):
+        with vocabularies.all_cores():
+            print(hashlib.sha256(train(lambda: text, 300, cased).to_str().encode()).hexdigest())
+"""
+
+
+@pytest.fixture
+def some_text(smoke_data, tmp_path):
+    build("wiki-books")
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(d.text.replace("\n", " ") for d in corpora.iterate("wiki-books", "smoke")))
+    return path
+
+
+def build(corpus: str) -> None:
+    for source, file in corpora.source_files(corpus, "smoke"):
+        if not paths.documents("smoke", source, file).exists():
+            documents.read(source, file, "smoke")
+    corpora.build(corpus, "smoke")
+
+
+def test_every_kind_is_the_same_in_another_process_and_on_another_number_of_cores(some_text):
+    found = set()
+    for cores in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", TRAIN, str(some_text)],
+            env=os.environ | {"RAYON_NUM_THREADS": cores},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(set(found.pop().split())) == 8  # and they differ from each other
+
+
+@pytest.mark.parametrize("kind", list(vocabularies.TRAINERS))
+@pytest.mark.parametrize("cased", [True, False])
+def test_other_kinds_keep_special_pieces_casing_and_text(some_text, tmp_path, kind, cased):
+    lines = some_text.read_text().splitlines()
+    tokenizer = vocabularies.wrap(vocabularies.TRAINERS[kind](lambda: lines, 300, cased))
+    vocabularies.check_casing(tokenizer, kind)
+    assert tokenizer.convert_ids_to_tokens(range(5)) == vocabularies.SPECIAL
+    # SentencePiece leaves the rarest letters to the unknown piece.
+    line = next(line for line in lines if tokenizer.unk_token_id not in tokenizer(line)["input_ids"])
+    text = line if cased else line.lower()
+    assert tokenizer.decode(tokenizer(line, add_special_tokens=False)["input_ids"]).strip() == text
+    pair = tokenizer("The town", "The river")
+    assert [pair["input_ids"].count(tokenizer.convert_tokens_to_ids(t)) for t in ("[CLS]", "[SEP]")] == [1, 2]
+    assert set(pair["token_type_ids"]) == {0, 1}
+
+
+def test_unigram_pieces_are_those_of_sentencepiece(some_text):
+    import io
+
+    import sentencepiece
+
+    lines = some_text.read_text().splitlines()
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_writer=model, model_type="unigram", vocab_size=300, num_threads=1,
+        hard_vocab_limit=False, normalization_rule_name="identity", max_sentence_length=2**20, minloglevel=2,
+        pad_id=0, unk_id=1, bos_id=2, eos_id=3,
+        pad_piece="[PAD]", unk_piece="[UNK]", bos_piece="[CLS]", eos_piece="[SEP]", user_defined_symbols=["[MASK]"],
+    )  # fmt: skip
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    ours = vocabularies.train_unigram(lambda: lines, 300, cased=True)
+    for line in lines[:200]:
+        assert ours.encode(line).tokens == theirs.encode(line, out_type=str)
+
+
+def test_the_core_is_repeated_to_the_size_of_the_satellite():
+    assert vocabularies.repeats({"core": 10, "satellite": 49}, ["core"]) == {"core": 5, "satellite": 1}
+    assert vocabularies.repeats({"core": 90, "satellite": 20}, ["core"]) == {"core": 1, "satellite": 1}
+    assert vocabularies.repeats({"a": 3, "b": 4}, []) == {"a": 1, "b": 1}
+
+
+def test_an_amplified_vocabulary_keeps_more_words_of_its_core(smoke_data, monkeypatch):
+    small, load = params.load("scales", "smoke").model_copy(update={"vocabulary_size": 260}), params.load
+    monkeypatch.setattr(params, "load", lambda kind, key: small if kind == "scales" else load(kind, key))
+    for corpus in ("pubmed-small", "wiki-books"):
+        build(corpus)
+    vocabularies.load.cache_clear()
+    assert vocabularies.train("small-general-amplified", "smoke")["repeats"]["pubmed-small"] > 5
+    vocabularies.train("small-general-uncased", "smoke")
+    words = {word for document in corpora.iterate("pubmed-small", "smoke") for word in document.text.split()}
+    whole = [
+        sum(len(vocabularies.load(key, "smoke").tokenize(word)) == 1 for word in words)
+        for key in ("small-general-amplified", "small-general-uncased")
+    ]
+    assert whole[0] > whole[1]
+    vocabularies.load.cache_clear()
+
+
+def test_a_published_vocabulary_needs_its_file_and_is_never_trained(monkeypatch, tmp_path):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    vocabularies.load.cache_clear()
+    with pytest.raises(StudyError, match="'bert-uncased': not at hand: run ./run_all.sh data vocab"):
+        vocabularies.load("bert-uncased", "laptop")
+    with pytest.raises(StudyError, match="published: there is nothing to train"):
+        vocabularies.train("bert-uncased", "laptop")
+    assert "made-up" in vocabularies.why_not("bert-uncased", "smoke")
+
+
+def test_published_vocabularies_load_with_their_casing(real_data):
+    vocabularies.load.cache_clear()
+    for key in params.keys("vocabularies"):
+        vocabulary = params.load("vocabularies", key)
+        if vocabulary.file:
+            assert len(vocabularies.load(key, "laptop")) == vocabulary.size
+    vocabularies.load.cache_clear()
+
+
+def test_a_cased_vocabulary_in_lower_case_is_refused(real_data, monkeypatch):
+    cased = params.load("vocabularies", "bert-cased").model_copy(update={"cased": False})
+    load = params.load
+    monkeypatch.setattr(params, "load", lambda kind, key: cased if kind == "vocabularies" else load(kind, key))
+    with pytest.raises(StudyError, match="bert-base-cased.txt: the vocabulary is cased .* set do_lower_case to false"):
+        vocabularies.load.__wrapped__("bert-cased", "laptop")
