@@ -152,6 +152,8 @@ def raw_to_kept(scale: str) -> pd.DataFrame:
 def describe_sizes(sizes: pd.DataFrame, scale: str) -> str:
     """How large our samples are, in one sentence (Markdown)."""
     at_hand = sizes[sizes["ours"].notna()]
+    if params.load("scales", scale).made_up:
+        return f"Made-up text stands for {len(at_hand)} of {len(sizes)} printed sizes; its amount means nothing."
     shares = 100 * at_hand["ours"] / at_hand["published"]
     said = f"At scale **{params.load('scales', scale).title}**: {len(at_hand)} of {len(sizes)} printed sizes have a "
     said += "counterpart here" + (f", of {shares.min():.2g}% to {shares.max():.2g}% of it." if len(at_hand) else ".")

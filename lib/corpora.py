@@ -13,10 +13,11 @@ from lib.records import Document
 
 SCHEMA = pa.schema([("id", pa.string()), ("source", pa.string()), ("text", pa.string())])
 PART_WORDS = 1000  # a longer text is cut into parts of about this length, so that no document is a whole novel
+PHRASE = 5  # a test sentence in more documents is a phrase, such as a notice of competing interests, and no leak
 # Why a record is left out, in the order in which the reasons are looked at.
 REASONS = ("too long", "file left out", "withdrawn", "newer version", "without text", "near duplicate", "test text",
            "not selected", "PMID", "too few words", "nothing left")  # fmt: skip
-COLUMNS = ("id", "version", "deleted", "characters", "holds test text")  # what the choice between records needs
+COLUMNS = ("id", "version", "deleted", "characters", "test texts")  # what the choice between records needs
 
 
 @dataclass(frozen=True)
@@ -27,20 +28,22 @@ class Text:
     text: str
 
 
+def sources(key: str, scale: str) -> list[str]:
+    """The sources that a corpus is made of at a scale, in the order in which they are read."""
+    corpus = params.load("corpora", key)
+    return corpus.sources if params.load("scales", scale).text == "full" else corpus.samples
+
+
 def source_files(key: str, scale: str) -> list[tuple[str, str]]:
     """The (source, file name) pairs of a corpus that are in the data folder, in the order in which they are read."""
-    corpus = params.load("corpora", key)
-    sources = corpus.sources if params.load("scales", scale).text == "full" else corpus.samples
-    return [(source, file) for source in sources for file in documents.raw_files(source, scale)]
+    return [(source, file) for source in sources(key, scale) for file in documents.raw_files(source, scale)]
 
 
 def why_not(key: str, scale: str) -> str:
     """Why a corpus cannot be built, or an empty string when it can."""
     if source_files(key, scale):
         return ""
-    corpus = params.load("corpora", key)
-    sources = corpus.sources if params.load("scales", scale).text == "full" else corpus.samples
-    return f"no text at hand: {params.load('sources', sources[0]).missing}"
+    return f"no text at hand: {params.load('sources', sources(key, scale)[0]).missing}"
 
 
 def access(key: str) -> str:
@@ -85,6 +88,8 @@ def build(key: str, scale: str) -> dict:
         record |= {name: int(totals[name].sum()) for name in ("read", "kept", "words", "bytes", *REASONS)}
         if not record["kept"]:
             raise StudyError(f"corpus '{key}': nothing is left after cleaning")
+        # What is trained on a corpus is trained again when its text changes, and not when only its making does.
+        record["content"] = provenance.file_fingerprint(temporary / "documents.parquet")
         artefacts.write_record(temporary, record)
     return record
 
@@ -123,7 +128,9 @@ def judge_records(files: list[tuple[str, str]], scale: str) -> list[pd.Series]:
     for i in range(documents.BANDS):
         duplicate |= candidates[f"band {i}"].duplicated()
     reason[candidates.index[duplicate]] = "near duplicate"
-    reason[(reason == "") & rows["holds test text"]] = "test text"
+    found = rows.loc[reason == "", "test texts"].explode().dropna()
+    telling = found[found.groupby(found).transform("size") <= PHRASE]
+    reason[telling.index.unique()] = "test text"
     return [part.reset_index(drop=True) for _, part in reason.groupby(rows["file"])]
 
 

@@ -191,6 +191,13 @@ def test_files(scale: str) -> list[Path]:
     return [path for source in tests_at_hand(scale).values() for path in find(source, scale)]
 
 
+def files(scale: str) -> list[Path]:
+    """Every file of SETS that is at hand."""
+    named = {file for known in SETS.values() for source in known.sources.values() for file in source.files}
+    found = (paths.data(scale) / f"{name}{end}" for name in sorted(named) for end in ("", ".gz"))
+    return [path for path in found if path.is_file()]
+
+
 def test_texts(scale: str) -> dict[str, list[str]]:
     """Every test set at hand in sentences, titles, abstracts and snippets, cut into fragments at dummies (@GENE$)."""
     return {

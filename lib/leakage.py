@@ -1,6 +1,7 @@
 """Sentences of the benchmarks' test sets, to find the documents that they were taken from."""
 
 import re
+import zlib
 
 SENTENCE_WORDS = 10  # a test sentence shorter than this may stand in an unrelated text
 
@@ -24,11 +25,12 @@ class TestSentences:
                 self.starts.setdefault(words[:SENTENCE_WORDS], set()).add(words)
         self.first = {start[0] for start in self.starts}
 
-    def are_in(self, words: list[str]) -> bool:
-        """Whether a whole test text stands in a text, given as its plain words."""
+    def find(self, words: list[str]) -> set[int]:
+        """Numbers that stand for the test texts found whole in a text, given as its plain words."""
+        found = set()
         for i, word in enumerate(words):
             if word in self.first:  # most words begin no test text, so that most places cost one look
                 for sentence in self.starts.get(tuple(words[i : i + SENTENCE_WORDS]), ()):
                     if tuple(words[i : i + len(sentence)]) == sentence:
-                        return True
-        return False
+                        found.add(zlib.crc32(" ".join(sentence).encode()))
+        return found

@@ -8,16 +8,19 @@ from lxml import etree
 
 from lib import paths
 from lib.errors import StudyError
-from lib.records import Document, Heading, flat_text, open_bytes, read_lines
+from lib.records import Document, Heading, flat_text, open_bytes, read_lines, read_year
 
-PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8")
+PARSER = etree.XMLParser(
+    resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8", remove_comments=True, remove_pis=True
+)
 RECORD = re.compile(rb"<(PubmedArticle|PubmedBookArticle|DeleteCitation|DeleteDocument)[ >]")
-BLOCK = 1 << 20
+HEAD, BLOCK = 1 << 16, 1 << 20  # bytes read at a time; a file says in its head what it is
 
 YEAR = etree.XPath("string((.//PubDate/Year | .//PubDate/MedlineDate)[1])", smart_strings=False)
 # A heading as NLM writes it today; of any other form (older exports have no UI) the parser makes sense, more slowly.
 HEADING = re.compile(
-    r'<MeshHeading>\s*<DescriptorName UI="(\w+)" MajorTopicYN="([YN])"(?: Type="\w+")?>([^<&]+)</DescriptorName>'
+    r'<MeshHeading>\s*<DescriptorName UI="(\w+)" MajorTopicYN="([YN])"(?: Type="\w+")?>([^<&\0-\x1f]+)'
+    r"</DescriptorName>"
     r"((?:\s*<QualifierName[^<>]*>[^<]*</QualifierName>)*)\s*</MeshHeading>"
 )
 
@@ -42,7 +45,8 @@ def read_xml(path: Path) -> Iterator[Document]:
                     yield Document(id=pmid.text or "", version=int(pmid.get("Version", 1)), deleted=True)
         except (etree.XMLSyntaxError, LookupError, AttributeError, ValueError) as error:
             pmid = re.search(rb"<PMID[^>]*>(\d+)", record)
-            wrong = "not well-formed XML" if isinstance(error, etree.XMLSyntaxError) else "an element is missing"
+            malformed = isinstance(error, etree.XMLSyntaxError | UnicodeDecodeError)
+            wrong = "not well-formed XML" if malformed else "an element is missing"
             raise StudyError(
                 f"{paths.show(path)}: citation {number} (PMID {pmid[1].decode() if pmid else 'unknown'}): {wrong} "
                 f"({error}); fetch the file again, or name it under leave_out of its source"
@@ -57,7 +61,7 @@ def split_records(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """
     where, number = paths.show(path), 0
     with open_bytes(path) as file:
-        buffer = check_head(path, file.read(BLOCK))
+        buffer = check_head(path, file.read(HEAD))
         ended = False
         while True:
             start = 0
@@ -66,7 +70,8 @@ def split_records(path: Path) -> Iterator[tuple[bytes, bytes]]:
                 end = buffer.find(end_tag, found.end())
                 if end < 0:
                     break
-                if number and buffer[start : found.start()].strip():
+                between = buffer[start : found.start()]
+                if between.strip() if number else b"</" in between:  # before the first one stand other opening tags
                     raise StudyError(f"{where}: not well-formed XML after citation {number}: fetch the file again")
                 number += 1
                 start = end + len(end_tag)
@@ -77,17 +82,22 @@ def split_records(path: Path) -> Iterator[tuple[bytes, bytes]]:
             block = file.read(max(BLOCK, len(buffer) - start))
             ended = not block
             buffer = buffer[start:] + block
-    if not re.fullmatch(rb"\s*</\w+>\s*", buffer[start:]) and not (number == 0 and b"</" in buffer):
+    rest = buffer[start:]
+    if number:
+        ends = re.fullmatch(rb"\s*</\w+>\s*", rest)
+    else:  # a set of none
+        ends = re.search(rb"</\w+>\s*$", rest) and rest.count(b"</") == 1 and not RECORD.search(rest)
+    if not ends:
         raise StudyError(f"{where}: the file ends early, or is damaged, after citation {number}: fetch it again")
 
 
 def check_head(path: Path, head: bytes) -> bytes:
-    """The first block without a byte order mark; StudyError for another encoding, entities, or what is not PubMed's."""
+    """The first bytes without a byte order mark; StudyError for another encoding, entities, or what is not PubMed's."""
     where = paths.show(path)
     head = head.removeprefix(b"\xef\xbb\xbf")
     if not head:
         raise StudyError(f"{where}: empty file")
-    encoding = re.match(rb"<\?xml[^>]*encoding=[\"']([\w.-]+)", head)
+    encoding = re.match(rb"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)", head)
     if encoding and encoding[1].lower() not in (b"utf-8", b"us-ascii") or b"\0" in head[:100]:
         raise StudyError(f"{where}: PubMed's XML is UTF-8, this file says otherwise: convert it")
     first = RECORD.search(head)
@@ -119,19 +129,18 @@ def read_article(record: bytes) -> Document:
 def shorten(record: bytes) -> tuple[bytes, tuple[Heading, ...] | None]:
     """A citation without what no row needs, most of its bytes, and its MeSH headings, read without a tree.
 
-    Where the headings are not of the usual form, or a comment or CDATA section might hide a tag: all of it, and None.
+    Where the headings are not of the usual form, or a comment, CDATA section or instruction might hide a tag: all of
+    it, and None.
     """
-    if b"<!" in record:
-        return record, None
     end = record.find(b"</Article>")
-    first = record.find(b"<MeshHeadingList>", end)
+    if end < 0 or b"<!" in record or b"<?" in record:
+        return record, None
+    first = record.find(b"<MeshHeadingList", end)
     headings = record[first : record.find(b"</MeshHeadingList>", first)].decode() if first > 0 else ""
     found = HEADING.findall(headings)
-    if len(found) != headings.count("<MeshHeading>"):
+    if len(found) != max(0, headings.count("<MeshHeading") - 1):
         return record, None
-    mesh = tuple(
-        [Heading(ui, name, major == "Y" or '"Y"' in qualifiers) for ui, major, name, qualifiers in found]
-    )
+    mesh = tuple([Heading(ui, name, major == "Y" or '"Y"' in qualifiers) for ui, major, name, qualifiers in found])
     authors = record.find(b"<AuthorList", 0, end)
     after = record.find(b"</AuthorList>", authors, end) if authors > 0 else -1
     if after < 0:
@@ -169,12 +178,6 @@ def read_abstract(element) -> str:
     return " ".join(sections)
 
 
-def read_year(date: str) -> int:
-    """The first four digits of a date such as `1998 Dec-1999 Jan`; 0 when there are none."""
-    found = re.search(r"\d{4}", date)
-    return int(found[0]) if found else 0
-
-
 def read_headings(headings) -> tuple[Heading, ...]:
     """The headings of a MeshHeadingList; one is major when its descriptor or any of its qualifiers is."""
     if headings is None:
@@ -189,7 +192,7 @@ def read_headings(headings) -> tuple[Heading, ...]:
 
 def read_text(path: Path) -> Iterator[Document]:
     """Citations of a file in MEDLINE display format: `TAG - value`, lines going on after six spaces."""
-    fields: dict[str, list[str]] = {}
+    fields: dict[str, list[list[str]]] = {}  # the lines of each value of a tag
     tag, number, name = None, 0, paths.show(path)
     for number, line in read_lines(path):
         if not line.strip():
@@ -197,19 +200,20 @@ def read_text(path: Path) -> Iterator[Document]:
                 yield citation_of(fields, f"{name}:{number}")
             fields, tag = {}, None
         elif line.startswith("      ") and tag:
-            fields[tag][-1] += " " + line.strip()
+            fields[tag][-1].append(line.strip())
         elif FIELD.match(line):
             tag = line[:4].strip()
-            fields.setdefault(tag, []).append(line[6:].strip())
+            fields.setdefault(tag, []).append([line[6:].strip()])
         else:
             raise StudyError(f"{name}:{number}: expected 'TAG - value' of the MEDLINE format, found {line[:40]!r}")
     if fields:
         yield citation_of(fields, f"{name}:{number}")
 
 
-def citation_of(fields: dict[str, list[str]], where: str) -> Document:
+def citation_of(lines: dict[str, list[list[str]]], where: str) -> Document:
     """The fields of one MEDLINE record as a document; StudyError when it has no PMID."""
-    if "PMID" not in fields:
+    fields = {tag: [" ".join(value) for value in values] for tag, values in lines.items()}
+    if not any(fields.get("PMID", [])):
         raise StudyError(f"{where}: the record that ends here has no PMID")
     headings = []
     for value in fields.get("MH", []):

@@ -153,9 +153,10 @@ def count_lengths(texts: list[str], column: params.LengthColumn, scale: str) -> 
     backend = Tokenizer.from_str(vocabularies.load(column.vocabulary, scale).backend_tokenizer.to_str())
     backend.normalizer = normalizers.BertNormalizer(lowercase=not cased, strip_accents=column.strip_accents)
     lengths = []
-    for start in range(0, len(texts), 2000):
-        encoded = backend.encode_batch_fast(texts[start : start + 2000], add_special_tokens=False)
-        lengths += [len(e.ids) for e in encoded]
+    with vocabularies.all_cores():
+        for start in range(0, len(texts), 2000):
+            encoded = backend.encode_batch_fast(texts[start : start + 2000], add_special_tokens=False)
+            lengths += [len(e.ids) for e in encoded]
     return lengths
 
 

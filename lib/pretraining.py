@@ -38,7 +38,7 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, np.ndarray]:
     tokenizer = vocabularies.load(vocabulary, scale)
     kind = "uint16" if len(tokenizer) < 2**16 else "uint32"
     record = {
-        "corpus": corpora.built(corpus, scale)["fingerprint"],
+        "corpus": corpora.built(corpus, scale)["content"],
         "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, vocabulary) / "vocab.txt"),
         "code": provenance.code_fingerprint("pretraining"),
         "type": kind,
@@ -52,7 +52,7 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, np.ndarray]:
 
 
 def write_tokens(folder: Path, documents: Iterator[corpora.Document], tokenizer, record: dict) -> None:
-    with artefacts.whole_folder(folder) as temporary:
+    with artefacts.whole_folder(folder) as temporary, vocabularies.all_cores():
         with open(temporary / "train.bin", "wb") as train, open(temporary / "held_out.bin", "wb") as held_out:
             while texts := [document.text for document in itertools.islice(documents, 500)]:
                 encoded = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
@@ -125,7 +125,7 @@ def run(key: str, scale: str) -> dict:
             "stage tokens": stage_tokens(key, scale) if model_settings.stages else [],
         },
         {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model_settings.vocabulary) / "vocab.txt")}
-        | {corpus: corpora.built(corpus, scale)["fingerprint"] for corpus in model_settings.stages}
+        | {corpus: corpora.built(corpus, scale)["content"] for corpus in model_settings.stages}
         | {"code": provenance.code_fingerprint("pretraining")},
     )
     folder = paths.model(scale, key)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lib import articles, medline, paths
 from lib.errors import StudyError
-from lib.records import Document, Heading, open_bytes, read_lines
+from lib.records import Document, Heading, open_bytes, read_lines, read_year
 
 
 def read_citations(path: Path) -> Iterator[Document]:
@@ -51,32 +51,32 @@ def read_europepmc(path: Path) -> Iterator[Document]:
     """JSON lines of Europe PMC records: pmid, title, abstract, year, MeSH descriptors with major flags."""
     for where, record in read_json_lines(path):
         try:
-            mesh = tuple(Heading(name=m["descriptor"], major=m.get("major") == "Y") for m in record.get("mesh") or ())
+            headings = record.get("mesh") or ()
             yield Document(
-                id=record.get("pmid") or "",
-                title=record.get("title") or "",
-                text=record.get("abstract") or "",
-                year=int(record.get("year") or 0),
-                mesh=mesh,
+                id=as_text(record.get("pmid")),
+                title=as_text(record.get("title")),
+                text=as_text(record.get("abstract")),
+                year=read_year(str(record.get("year"))),
+                mesh=tuple(Heading(name=as_text(m["descriptor"]), major=m.get("major") == "Y") for m in headings),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StudyError(f"{where}: not a record of Europe PMC ({error!r})") from None
+            raise StudyError(f"{where}: not a record of Europe PMC ({type(error).__name__}: {error})") from None
 
 
 def read_mesh_sample(path: Path) -> Iterator[Document]:
     """JSON lines of the PubMed multi-label sample: pmid, Title, abstractText, names and tree numbers as lists."""
     for where, record in read_json_lines(path):
         try:
-            names = re.findall(r"""'([^']*)'|"([^"]*)\"""", record["meshMajor"])
+            names = re.findall(r"""'([^']*)'|"([^"]*)\"""", as_text(record["meshMajor"]))
             yield Document(
-                id=record["pmid"],
-                title=record["Title"],
-                text=record["abstractText"],
+                id=as_text(record["pmid"]),
+                title=as_text(record["Title"]),
+                text=as_text(record["abstractText"]),
                 mesh=tuple(Heading(name=single or double) for single, double in names),
-                trees=tuple(re.findall(r"[A-Z]\d\d(?:\.\d+)*", record["meshid"])),
+                trees=tuple(re.findall(r"[A-Z]\d\d(?:\.\d+)*", as_text(record["meshid"]))),
             )
-        except (KeyError, TypeError) as error:
-            raise StudyError(f"{where}: a field is missing ({error!r})") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise StudyError(f"{where}: not a record of the sample ({type(error).__name__}: {error})") from None
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
@@ -85,8 +85,16 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
         where = f"{name}:{number}"
         try:
             yield where, json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StudyError(f"{where}: not JSON ({error}); was the file cut off?") from None
+
+
+def as_text(value) -> str:
+    """A value from JSON that must be text or null; TypeError when it is neither, ValueError for half a character."""
+    if not isinstance(value, str | None):
+        raise TypeError(f"text expected, found {type(value).__name__}")
+    (value or "").encode()  # JSON can escape half of a surrogate pair
+    return value or ""
 
 
 def read_paragraphs(path: Path) -> Iterator[Document]:
@@ -98,7 +106,7 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
     at_start = True  # of a document, where `# ` marks its identifier and is no text
     for _, line in read_lines(path):
         if not line.strip():
-            if lines:
+            if lines or identifier:
                 yield Document(identifier, text="\n".join(lines))
             identifier, lines, at_start = "", [], True
         elif at_start and line.startswith("# "):
@@ -106,7 +114,7 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
         else:
             at_start = False
             lines.append(line.strip())
-    if lines:
+    if lines or identifier:
         yield Document(identifier, text="\n".join(lines))
 
 
@@ -117,7 +125,7 @@ def read_extracted_wikipedia(path: Path) -> Iterator[Document]:
         if line.startswith("<doc "):
             if head is not None:
                 raise StudyError(f"{name}:{number}: an article begins inside another one: was the file cut off?")
-            head, lines = dict(re.findall(r'(\w+)="([^"]*)"', line)), []
+            head, lines = dict(re.findall(r'(\w+)="(.*?)"(?=\s+\w+="|\s*>$)', line)), []  # a title may hold quotes
         elif line.startswith("</doc>"):
             if head is None:
                 raise StudyError(f"{name}:{number}: </doc> without <doc>")
@@ -135,14 +143,15 @@ def read_notes(path: Path) -> Iterator[Document]:
     """Clinical notes of MIMIC-III's NOTEEVENTS.csv; a note marked as an error by its author comes back empty."""
     csv.field_size_limit(sys.maxsize)
     with open_bytes(path) as raw:
-        rows = csv.DictReader(TextIOWrapper(raw, encoding="utf-8", newline=""), strict=True)
+        rows = csv.DictReader(TextIOWrapper(raw, encoding="utf-8-sig", newline=""), strict=True)
         try:
             missing = {"ROW_ID", "ISERROR", "TEXT"} - set(rows.fieldnames or ())
             if missing:
                 raise StudyError(f"{paths.show(path)}: no column {', '.join(sorted(missing))}: not NOTEEVENTS")
             for row in rows:
-                if row["TEXT"] is None:
-                    raise StudyError(f"{paths.show(path)}:{rows.line_num}: too few columns: was the file cut off?")
+                if None in row or None in row.values():
+                    where = f"{paths.show(path)}:{rows.line_num}"
+                    raise StudyError(f"{where}: not as many columns as in the first line: was the file cut off?")
                 lines = [line.strip() for line in row["TEXT"].splitlines() if line.strip()]
                 yield Document(row["ROW_ID"], text="" if row["ISERROR"] == "1" else "\n".join(lines))
         except (csv.Error, UnicodeDecodeError) as error:

@@ -2,6 +2,7 @@
 
 import bz2
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,13 +52,15 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     with open(path, "rb") as raw:
         start = raw.peek(3)[:3] if isinstance(raw, io.BufferedReader) else b""
         opened = raw
-        if start[:2] == b"\x1f\x8b":
+        if start[:1] == b"\x1f":  # of gzip, however short it was cut; no text begins so
             opened = igzip.GzipFile(fileobj=raw)  # twice as fast as zlib's
         elif start == b"BZh":
             opened = bz2.BZ2File(raw)
         try:
             yield opened
-        except (EOFError, isal_zlib.error, igzip.BadGzipFile) as error:
+        except (EOFError, OSError, isal_zlib.error) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise  # of the disk, not of what is on it
             raise StudyError(f"{paths.show(path)}: cut off or damaged ({error}); fetch the file again") from None
 
 
@@ -110,6 +113,12 @@ def refuse_entities(where: str, tree: etree._ElementTree) -> None:
     names = [entity.name for entity in dtd.iterentities()] if dtd is not None else []
     if names:
         raise StudyError(f"{where}: declares entities of its own ({', '.join(names[:3])}): refused")
+
+
+def read_year(date: str) -> int:
+    """The first four digits of a date such as `1998 Dec-1999 Jan`; 0 when there are none."""
+    found = re.search(r"\d{4}", date)
+    return int(found[0]) if found else 0
 
 
 def flat_text(element) -> str:

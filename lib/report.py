@@ -70,7 +70,8 @@ def build(scale: str) -> tuple[Path, bool]:
         source = Path(temporary) / "source"
         source.mkdir()
         write_source(scale, pages, source)
-        run_sphinx(source, site)
+        run_sphinx(source, Path(temporary) / "site")  # myst-nb leaves a folder of its own beside what it builds
+        shutil.copytree(Path(temporary) / "site", site, dirs_exist_ok=True)
         artefacts.write_json(site / "built.json", {"state": state})
     if scale == "laptop":
         update_readme(scale)

@@ -164,7 +164,12 @@ def table_settings(scale: str, keys: dict) -> list:
     models = []
     if table.kind == "scores":
         models = [params.load("models", m).model_dump() for m in [*table.ours_only.values(), *table.columns.values()]]
-    return [table.model_dump(), models, params.load("scales", scale).title, published()]
+    files = []
+    if table.kind in ("terms", "lengths"):
+        files = sorted(paths.data(scale).glob("vocab/*.txt"))
+    if table.kind == "lengths":
+        files += instances.files(scale)
+    return [table.model_dump(), models, raw_state(scale, files), params.load("scales", scale).title, published()]
 
 
 STAGES = {

@@ -50,7 +50,7 @@ def train(key: str, scale: str) -> dict:
     built = {name: corpora.built(name, scale) for name in vocabulary.corpora}
     record = provenance.record(
         vocabulary.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size},
-        {name: corpus["fingerprint"] for name, corpus in built.items()}
+        {name: corpus["content"] for name, corpus in built.items()}
         | {"code": provenance.code_fingerprint("vocabularies")},
     )
     folder = paths.vocabulary(scale, key)
