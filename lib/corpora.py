@@ -131,7 +131,8 @@ def judge_records(files: list[tuple[str, str]], scale: str) -> list[pd.Series]:
     found = rows.loc[reason == "", "test texts"].explode().dropna()
     telling = found[found.groupby(found).transform("size") <= PHRASE]
     reason[telling.index.unique()] = "test text"
-    return [part.reset_index(drop=True) for _, part in reason.groupby(rows["file"])]
+    of_file = dict(list(reason.groupby(rows["file"])))  # a file of which nothing could be read has no rows
+    return [of_file.get(number, reason[:0]).reset_index(drop=True) for number in range(len(files))]
 
 
 def copy_file(source, file, scale, reasons, selection, rules, out) -> dict:

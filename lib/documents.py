@@ -1,6 +1,6 @@
 """One raw file to rows: the job that the graph runs once for each source file, so that a thousand run side by side.
 
-    python -m lib.documents SCALE SOURCE FILE
+python -m lib.documents SCALE SOURCE FILE
 """
 
 import itertools
@@ -61,8 +61,8 @@ def read(source: str, file: str, scale: str) -> dict:
             record["read"] += len(batch)
             rows = list(to_rows(batch, settings.language, guard, scale, record))
             out.write_table(pa.Table.from_pylist(rows, SCHEMA))
-    if not record["read"]:
-        raise StudyError(f"{paths.show(path)}: no documents in the file")
+        if not record["read"]:
+            raise StudyError(f"{paths.show(path)}: no documents in the file")
     artefacts.write_json(target, record)
     return record
 

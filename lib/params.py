@@ -322,9 +322,7 @@ def read_yaml(path, schema):
 def load(kind: str, key: str):
     """The settings of one key; StudyError with the nearest names when there is none."""
     if key not in keys(kind):
-        raise unknown(
-            SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind)
-        )
+        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
     return read_yaml(paths.PARAMS / kind / f"{key}.yaml", KINDS[kind])
 
 

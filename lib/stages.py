@@ -176,9 +176,7 @@ STAGES = {
     stage.name: stage
     for stage in [
         Stage("start", lambda k: "00_start_here", "tables/settings.csv", lambda s, k: [], start_settings),
-        Stage(
-            "documents", lambda k: "", "documents/{source}/{file}.json", lambda s, k: made_up(s), document_settings
-        ),
+        Stage("documents", lambda k: "", "documents/{source}/{file}.json", lambda s, k: made_up(s), document_settings),
         Stage(
             "corpus",
             lambda k: "01_corpora",
@@ -202,9 +200,7 @@ STAGES = {
             "kept",
             lambda k: "05_from_raw_to_kept",
             "tables/corpora.csv",
-            lambda s, k: [
-                STAGES["corpus"].path(corpus=c) for c in params.keys("corpora") if not corpora.why_not(c, s)
-            ],
+            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in params.keys("corpora") if not corpora.why_not(c, s)],
             lambda s, k: [params.load("corpora", c).model_dump() for c in params.keys("corpora")],
         ),
         Stage(

@@ -1,104 +1,434 @@
-"""Readers of raw text, what is left out and that it is counted."""
+"""From raw files to corpora: what is left out is counted, once; versions, deletions, near-duplicates, test texts."""
 
-import gzip
+import functools
+import random
+from collections import Counter
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from lib import corpora
+from lib import corpora, documents, instances, leakage, mesh, params, paths, smoke_data
 from lib.errors import StudyError
 
-
-def write(path, text: str):
-    path.write_bytes(gzip.compress(text.encode()))
-    return path
+FEW = settings(max_examples=30, deadline=None, derandomize=True)
+WORDS = [f"word{i}" for i in range(5000)]
 
 
-def test_citations(tmp_path):
-    path = write(tmp_path / "a.tsv.gz", "pmid\ttitle\tabstract\n1\tT\tA b.\n2\tOnly a title\t\n")
-    assert list(corpora.read_citations(path)) == [corpora.Document("1", "T A b."), corpora.Document("2", "")]
+@pytest.fixture(autouse=True)
+def fresh():
+    """Nothing that an earlier test's data left in memory."""
+
+    def clear():
+        documents.test_sentences.cache_clear()
+        mesh.load.cache_clear()
+
+    clear()
+    yield
+    clear()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder of data for the smoke scale."""
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    params.load.cache_clear()
+    return paths.data("smoke")
+
+
+def write(folder, monkeypatch, files: dict[str, str]) -> None:
+    """Write raw files, and register them as all that there are."""
+    monkeypatch.setattr(smoke_data, "CORPORA", sorted(files))
+    for name, content in files.items():
+        smoke_data.write_gzip(folder / name, content)
+
+
+def read_all(key: str) -> Counter:
+    """Read the raw files of a corpus; how many records each has."""
+    return Counter({file: documents.read(s, file, "smoke")["read"] for s, file in corpora.source_files(key, "smoke")})
+
+
+def build(key: str) -> dict:
+    read_all(key)
+    return corpora.build(key, "smoke")
+
+
+def reasons(record: dict) -> dict[str, int]:
+    """Why records were left out, of a corpus or a file of one, without the zeros."""
+    return {reason: record[reason] for reason in corpora.REASONS if record[reason]}
+
+
+def kept(key: str) -> list[tuple[str, str]]:
+    return [(text.id, text.text) for text in corpora.iterate(key, "smoke")]
+
+
+def table(*rows: tuple[str, str, str]) -> str:
+    return "pmid\ttitle\tabstract\n" + "".join("\t".join(row) + "\n" for row in rows)
+
+
+def prose(seed: int, words: int = 60) -> str:
+    """Made-up text that resembles no other."""
+    return " ".join(random.Random(seed).choices(WORDS, k=words))
+
+
+def citation(pmid: int, text: str, version: int = 1) -> str:
+    return (
+        f'<PubmedArticle><MedlineCitation><PMID Version="{version}">{pmid}</PMID><Article><Journal/><ArticleTitle>'
+        f"</ArticleTitle><Abstract><AbstractText>{text}</AbstractText></Abstract></Article></MedlineCitation>"
+        "</PubmedArticle>"
+    )
+
+
+def deletion(pmid: int, version: int = 1) -> str:
+    return f'<DeleteCitation><PMID Version="{version}">{pmid}</PMID></DeleteCitation>'
+
+
+def pubmed(*records: str) -> str:
+    return f"<PubmedArticleSet>{''.join(records)}</PubmedArticleSet>"
+
+
+# The made-up data of the smoke scale.
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """A folder of outputs with the made-up data, every raw file of it read."""
+    top = tmp_path_factory.mktemp("outputs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "output", top.joinpath)
+        params.load.cache_clear()
+        smoke_data.write()
+        for source, file in {pair for key in params.keys("corpora") for pair in corpora.source_files(key, "smoke")}:
+            documents.read(source, file, "smoke")
+    return top
+
+
+@pytest.fixture
+def smoke_files(outputs, monkeypatch):
+    monkeypatch.setattr(paths, "output", outputs.joinpath)
+
+
+def test_everything_read_is_kept_or_counted_once(smoke_files):
+    built = [key for key in params.keys("corpora") if not corpora.why_not(key, "smoke")]
+    assert {"pubmed", "pmc", "wiki-books", "ja-clinical", "pubmed-focused", "pubmed-gu"} <= set(built)
+    records = {key: corpora.build(key, "smoke") for key in built}
+    for key, record in records.items():
+        for row in record["files"]:
+            assert row["read"] == row["kept"] + sum(row[reason] for reason in corpora.REASONS), (key, row["file"])
+            assert row["read"] == pq.read_metadata(rows_of(row["source"], row["file"])).num_rows
+        for name in ("read", "kept", "words", "bytes", *corpora.REASONS):
+            assert record[name] == sum(row[name] for row in record["files"])
+        assert record["words"] == sum(len(text.split()) for _, text in kept(key))
+        assert record["bytes"] == sum(len(text.encode()) + 1 for _, text in kept(key))
+
+    files = {row["file"]: row for row in records["pubmed"]["files"]}
+    assert reasons(files["made-up.tsv.gz"]) == {
+        "newer version": 5, "without text": 5, "near duplicate": 5, "test text": 20,
+    }  # fmt: skip
+    assert reasons(files["made-up.xml.gz"]) == {"newer version": 1, "withdrawn": 2}
+    assert files["made-up.xml.gz"]["read"] == 402
+    assert reasons(files["made-up.medline.gz"]) == {}
+
+    # The two parts of PubMed are disjoint, and all of it.
+    focused, other, whole = (kept(key) for key in ("pubmed-focused", "pubmed-other", "pubmed"))
+    assert Counter(focused) + Counter(other) == Counter(whole)
+    assert focused and other
+    assert records["pubmed-focused"]["kept"] + records["pubmed-focused"]["not selected"] == records["pubmed"]["kept"]
+    assert 0 < records["pubmed-small"]["kept"] < records["pubmed-focused"]["kept"]
+
+
+def rows_of(source: str, file: str):
+    return paths.documents("smoke", source, file).with_suffix(".parquet")
+
+
+def test_a_second_build_gives_the_same(smoke_files):
+    record = corpora.build("pubmed", "smoke")
+    path = paths.corpus("smoke", "pubmed") / "documents.parquet"
+    first, time = path.read_bytes(), path.stat().st_mtime_ns
+    assert corpora.build("pubmed", "smoke") == record
+    assert path.stat().st_mtime_ns == time  # not even written again
+    for row in record["files"]:
+        documents.read(row["source"], row["file"], "smoke")
+    for name in ("record.json", "meta.json"):
+        (path.parent / name).unlink()
+    assert corpora.build("pubmed", "smoke") == record
+    assert path.read_bytes() == first
+
+
+def test_documents_that_hold_a_test_sentence_go(smoke_files):
+    corpora.build("pubmed", "smoke")
+    guard = leakage.TestSentences(text for texts in instances.test_texts("smoke").values() for text in texts)
+    assert len(guard.starts) > 100
+    assert not any(guard.find(leakage.plain_words(text)) for _, text in kept("pubmed"))
+
+
+# Versions and deletions: the order of the files is the order of their names.
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("pmid\ttitle\n", "a.tsv.gz:1: expected 3 columns"), ("x\ty\tz\n", ":1: expected the header"),
-     ("pmid\ttitle\tabstract\n1\tT\n", ":2: expected 3 columns, found 2")],
-)  # fmt: skip
-def test_malformed_citations(tmp_path, text, message):
-    with pytest.raises(StudyError, match=message):
-        list(corpora.read_citations(write(tmp_path / "a.tsv.gz", text)))
+    ("files", "expected", "left_out"),
+    [
+        # A later file's record of the same version replaces the earlier one.
+        ([[(1, "a", 1)], [(1, "b", 1)]], {"1": "b"}, {"newer version": 1}),
+        # A newer version stays, also when an older one comes after it.
+        ([[(1, "a", 2)], [(1, "b", 1)]], {"1": "a"}, {"newer version": 1}),
+        ([[(1, "a", 1), (1, "b", 2), (1, "c", 3)]], {"1": "c"}, {"newer version": 2}),
+        # A deletion takes what came before it, and is counted with it; one of a PMID never seen is counted too.
+        ([[(1, "a", 1), (2, "b", 1)], [(1, None, 1)]], {"2": "b"}, {"withdrawn": 2}),
+        ([[(1, "a", 1)], [(2, None, 1)]], {"1": "a"}, {"withdrawn": 1}),
+        ([[(1, "a", 1), (2, "z", 1)], [(1, "b", 2)], [(1, None, 2)]], {"2": "z"}, {"withdrawn": 3}),
+        # What comes back later is there again, in a new version or in the same.
+        ([[(1, "a", 1)], [(1, None, 1)], [(1, "b", 2)]], {"1": "b"}, {"newer version": 2}),
+        ([[(1, "a", 1)], [(1, None, 1)], [(1, "b", 1)]], {"1": "b"}, {"newer version": 2}),
+        # A newer version without text does not bring the older one back.
+        ([[(1, "a", 1), (2, "b", 1)], [(1, "", 2)]], {"2": "b"}, {"newer version": 1, "without text": 1}),
+    ],
+)
+def test_versions_and_deletions(folder, monkeypatch, files, expected, left_out):
+    texts = {letter: prose(i) for i, letter in enumerate("abcz")} | {"": ""}
+    content = {
+        f"corpora/pubmed-xml/update-{number}.xml.gz": pubmed(
+            *(deletion(p, v) if name is None else citation(p, texts[name], v) for p, name, v in records)
+        )
+        for number, records in enumerate(files)
+    }
+    write(folder, monkeypatch, content)
+    record = build("pubmed")
+    assert dict(kept("pubmed")) == {pmid: texts[name] for pmid, name in expected.items()}
+    assert reasons(record) == left_out
 
 
-def test_paragraphs_are_documents_and_books_come_in_parts(tmp_path):
-    long = "\n".join(["word " * 400] * 5)
-    path = write(tmp_path / "a.txt.gz", f"Title\nText.\n\n# novel\n{long}\n")
-    documents = list(corpora.read_paragraphs(path))
-    assert documents[0] == corpora.Document("", "Title\nText.")
-    assert [d.id for d in documents[1:]] == ["novel#0", "novel#1"]
-    assert sum(len(d.text.split()) for d in documents[1:]) == 2000
+@FEW
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.sampled_from(["keep", "delete", "empty"])), max_size=8)
+)
+def test_of_any_history_the_last_of_the_newest_version_counts(history):
+    """Against the rule as one would write it for one record after the other."""
+    last = {}
+    for position, (pmid, version, kind) in enumerate(history):
+        if version >= last.get(pmid, (0,))[0]:
+            last[pmid] = version, position, kind
+    expected = [position for _, position, kind in sorted(last.values(), key=lambda x: x[1]) if kind == "keep"]
+    table_of_rows = [
+        {"id": str(pmid), "version": version, "deleted": kind == "delete", "characters": 9 * (kind == "keep"),
+         "test texts": [], "bands": documents.sketch([f"{position}"])}
+        for position, (pmid, version, kind) in enumerate(history)
+    ]  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpora, "rows_path", lambda *_: pa.BufferReader(parquet(table_of_rows)))
+        (verdict,) = corpora.judge_records([("pubmed-xml", "a.xml.gz")], "smoke") if history else [[]]
+    assert [i for i, reason in enumerate(verdict) if not reason] == expected
+    assert len(verdict) == len(history)
 
 
-def test_pubmed_xml(tmp_path):
-    xml = (
-        "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>7</PMID><Article><ArticleTitle>On <i>in vitro</i> use"
-        "</ArticleTitle><Abstract><AbstractText Label='AIM'>To <b>see</b>.</AbstractText>"
-        "<AbstractText>Seen.</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle><PubmedArticle><MedlineCitation><PMID>8</PMID><Article>"
-        "<ArticleTitle>No abstract</ArticleTitle></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>"
-    )
-    documents = list(corpora.read_pubmed_xml(write(tmp_path / "a.xml.gz", xml)))
-    assert documents == [corpora.Document("7", "On in vitro use AIM: To see. Seen."), corpora.Document("8", "")]
+def parquet(rows: list[dict]) -> pa.Buffer:
+    schema = pa.schema([documents.SCHEMA.field(name) for name in (*corpora.COLUMNS, "bands")])
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows, schema), sink)
+    return sink.getvalue()
 
 
-def test_damaged_files_name_the_file(tmp_path):
-    whole = gzip.compress(b"pmid\ttitle\tabstract\n" + b"1\tT\tA\n" * 9999)
-    cut = tmp_path / "cut.tsv.gz"
-    cut.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(StudyError, match="cut.tsv.gz: .*truncated or damaged"):
-        list(corpora.read_citations(cut))
-    broken = write(tmp_path / "broken.xml.gz", "<PubmedArticleSet>\n<PubmedArticle></PubmedArticleSet>")
-    with pytest.raises(StudyError, match=r"broken.xml.gz:2: not well-formed"):
-        list(corpora.read_pubmed_xml(broken))
-    (tmp_path / "plain.xml.gz").write_text("<not gzip/>")
-    with pytest.raises(StudyError, match="truncated or damaged"):
-        list(corpora.read_pubmed_xml(tmp_path / "plain.xml.gz"))
-    flipped = bytearray(whole)
-    flipped[200:260] = b"x" * 60
-    (tmp_path / "flipped.tsv.gz").write_bytes(flipped)
-    with pytest.raises(StudyError, match="flipped.tsv.gz"):
-        list(corpora.read_citations(tmp_path / "flipped.tsv.gz"))
-    latin = tmp_path / "latin.txt.gz"
-    latin.write_bytes(gzip.compress("naïve".encode("latin-1")))
-    with pytest.raises(StudyError, match="not UTF-8"):
-        list(corpora.read_paragraphs(latin))
+# Reasons, in order.
 
 
-def test_entities_are_not_expanded(tmp_path):
-    bomb = (
-        "<!DOCTYPE x [<!ENTITY a 'boom'><!ENTITY b '&a;&a;&a;'>]><PubmedArticleSet><PubmedArticle><MedlineCitation>"
-        "<PMID>1</PMID><Article><ArticleTitle>&b;</ArticleTitle><Abstract><AbstractText>x</AbstractText></Abstract>"
-        "</Article></MedlineCitation></PubmedArticle></PubmedArticleSet>"
-    )
-    (document,) = corpora.read_pubmed_xml(write(tmp_path / "a.xml.gz", bomb))
-    assert "boom" not in document.text
+def test_a_file_that_is_left_out_decides_nothing(folder, monkeypatch):
+    """Its records are counted, replace none, and no other is a duplicate of them."""
+    left_out = next(iter(params.load("sources", "pubmed-tables").leave_out))
+    write(folder, monkeypatch, {
+        f"corpora/pubmed/{left_out}": table(("1", "T", prose(1)), ("2", "T", prose(2))),
+        "corpora/pubmed/z.tsv.gz": table(("1", "T", prose(3)), ("", "T", prose(2))),
+    })  # fmt: skip
+    record = build("pubmed")
+    assert reasons(record) == {"file left out": 2}
+    assert kept("pubmed") == [("1", f"T {prose(3)}"), ("", f"T {prose(2)}")]
+    assert record["files"][[row["file"] for row in record["files"]].index(left_out)]["why left out"]
 
 
-def test_a_document_with_a_test_sentence_is_found_whatever_its_tokenisation():
-    sentence = "Effects of 5 - HT ( serotonin ) on the isolated heart of the young adult rat .".split()  # noqa: SIM905
-    test_sentences = corpora.TestSentences([sentence, ["Too", "short", "."]])
-    text = "Title. Effects of 5-HT (serotonin) on the isolated heart of the young adult rat. More."
-    assert test_sentences.are_in(text)
-    assert not test_sentences.are_in(text.replace("adult rat", "adult rats"))
-    assert not test_sentences.are_in("Too short.")
+def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
+    monkeypatch.setattr(documents, "LONGEST", 1000)
+    write(folder, monkeypatch, {
+        "corpora/pubmed/a.tsv.gz": table(("1", "T", prose(1)), ("2", "T", prose(2, 300)), ("3", "T", prose(3))),
+        "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4))),
+    })  # fmt: skip
+    record = build("pubmed")
+    assert (record["read"], record["kept"], reasons(record)) == (4, 3, {"too long": 1})
+    assert [pmid for pmid, _ in kept("pubmed")] == ["1", "3", "4"]
 
 
-def test_everything_read_is_kept_or_counted(smoke_data):
-    record = corpora.build("pubmed", "smoke")
-    for row in record["files"]:
-        reasons = ("file left out", "without text", "same id", "same beginning", "benchmark test")
-        assert row["read"] == row["kept"] + sum(row[reason] for reason in reasons)
-    table, xml = record["files"]
-    assert (table["without text"], table["same id"], table["same beginning"]) == (5, 5, 5)
-    assert table["benchmark test"] == 20
-    assert xml["read"] == xml["kept"] == 300
-    kept = list(corpora.iterate("pubmed", "smoke"))
-    assert len(kept) == record["documents"]
-    assert corpora.build("pubmed", "smoke") == record
+def test_a_file_of_nothing_but_too_long_records(folder, monkeypatch):
+    monkeypatch.setattr(documents, "LONGEST", 1000)
+    write(folder, monkeypatch, {
+        "corpora/pubmed/a.tsv.gz": table(("1", "T", prose(1, 300))),
+        "corpora/pubmed/b.tsv.gz": table(("2", "T", prose(2))),
+    })  # fmt: skip
+    record = build("pubmed")
+    assert (reasons(record), kept("pubmed")) == ({"too long": 1}, [("2", f"T {prose(2)}")])
+
+
+def test_the_first_of_near_duplicates_stays(folder, monkeypatch):
+    words = prose(1, 200).split()
+    changed = " ".join([*words[:100], "changed", *words[101:]])
+    write(folder, monkeypatch, {
+        "corpora/pubmed/a.tsv.gz": table(("1", "", prose(1, 200)), ("2", "", prose(2)), ("", "", changed)),
+        "corpora/pubmed/b.tsv.gz": table(("3", "", prose(2).upper().replace(" ", " , "))),
+    })  # fmt: skip
+    assert reasons(build("pubmed")) == {"near duplicate": 2}
+    assert [pmid for pmid, _ in kept("pubmed")] == ["1", "2"]
+
+
+def test_a_corpus_of_nothing_is_an_error(folder, monkeypatch):
+    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
+    read_all("pubmed")
+    with pytest.raises(StudyError, match="corpus 'pubmed': nothing is left after cleaning"):
+        corpora.build("pubmed", "smoke")
+    assert not paths.corpus("smoke", "pubmed").exists()
+
+
+@pytest.mark.parametrize("copies", [corpora.PHRASE - 1, corpora.PHRASE])
+def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copies):
+    """Near-duplicates, which go first, do not make one."""
+    test, rare = prose(1, 12), prose(2, 12)
+    guard = leakage.TestSentences([test, rare])
+    monkeypatch.setattr(documents, "test_sentences", functools.cache(lambda scale: guard))
+    rows = [(str(i), "", f"{prose(10 + i, 200)} {test} {prose(99)}") for i in range(copies)]
+    rows += [("", "", text) for _, _, text in rows]  # the same again
+    write(folder, monkeypatch, {
+        "corpora/pubmed/a.tsv.gz": table(*rows),
+        "corpora/pubmed/b.tsv.gz": table(("99", "", f"{prose(3)} {test} {prose(4)} {rare}"), ("98", "", prose(5))),
+    })  # fmt: skip
+    record = build("pubmed")
+    if copies + 1 <= corpora.PHRASE:
+        assert reasons(record) == {"near duplicate": copies, "test text": copies + 1}
+    else:  # the rare sentence still counts
+        assert reasons(record) == {"near duplicate": copies, "test text": 1}
+        assert [pmid for pmid, _ in kept("pubmed")] == [*map(str, range(copies)), "98"]
+
+
+# Sketches of texts.
+
+
+@FEW
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=80), st.randoms())
+def test_a_sketch_does_not_see_case_punctuation_or_tokenisation(words, rng):
+    cases, spaces = [str.upper, str.title, str], [" ", " , ", "-", " (", ") ", "\n"]
+    changed = "".join(rng.choice(cases)(word) + rng.choice(spaces) for word in words)
+    same = documents.sketch(leakage.plain_words(" ".join(words)))
+    assert (documents.sketch(leakage.plain_words(changed)) == same).all()
+    assert same.shape == (documents.BANDS,)
+
+
+def shares_a_band(one: list[str], other: list[str]) -> bool:
+    return bool((documents.sketch(one) == documents.sketch(other)).any())
+
+
+def test_unrelated_texts_share_no_band():
+    bands = [documents.sketch(prose(seed, 40).split()) for seed in range(400)]
+    for i in range(documents.BANDS):
+        assert len({band[i] for band in bands}) == len(bands)
+
+
+def test_one_changed_word_of_two_hundred_is_found():
+    """Five of 196 shingles differ, a Jaccard index of 0.95: of 1,000 such pairs 0.2 are missed."""
+    missed = 0
+    for seed in range(400):
+        words = prose(seed, 200).split()
+        changed = [*words[: seed % 200], "changed", *words[seed % 200 + 1 :]]
+        missed += not shares_a_band(words, changed)
+    assert missed <= 3
+
+
+def test_half_of_a_text_in_common_is_no_duplicate():
+    """A Jaccard index of 1/3 has a chance of 0.1% in all bands together."""
+    found = 0
+    for seed in range(400):
+        common, one, other = prose(seed, 100), prose(1000 + seed, 100), prose(2000 + seed, 100)
+        found += shares_a_band(f"{common} {one}".split(), f"{common} {other}".split())
+    assert found <= 5
+
+
+@pytest.mark.parametrize("words", [0, 1, 4, 5, 6, 4100, 60_000])
+def test_texts_of_any_length_have_a_sketch(words):
+    text = prose(words, words).split()
+    assert (documents.sketch(text) == documents.sketch(list(text))).all()
+    assert shares_a_band(text, [*text, "more"]) or words < 100
+
+
+def test_order_counts():
+    words = prose(1, 100).split()
+    assert not shares_a_band(words, sorted(words))
+
+
+# Long texts, bad files.
+
+
+def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
+    lines = [prose(i, 1 + 37 * i % 300) for i in range(60)]
+    write(folder, monkeypatch, {"corpora/books/a.txt.gz": "# novel\n" + "\n".join(lines) + "\n\n# short\n" + prose(99)})
+    record = build("wiki-books")
+    parts = [text for name, text in kept("wiki-books") if name == "novel"]
+    assert "\n".join(parts) == "\n".join(lines)
+    assert all(corpora.PART_WORDS <= len(part.split()) < corpora.PART_WORDS + 300 for part in parts[:-1])
+    assert (record["kept"], len(kept("wiki-books"))) == (2, len(parts) + 1)
+
+
+@FEW
+@given(st.lists(st.integers(0, 1500), min_size=1, max_size=12))
+def test_cutting_loses_nothing(sizes):
+    text = "\n".join(" ".join(["w"] * size) for size in sizes)
+    parts = list(corpora.cut(text))
+    assert "\n".join(parts) == text
+    for part in parts[:-1]:
+        assert len(part.split()) >= corpora.PART_WORDS > len(part.rpartition("\n")[0].split())
+
+
+def test_a_missing_raw_file(folder):
+    with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
+        documents.read("pubmed-tables", "none.tsv.gz", "smoke")
+
+
+def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
+    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
+    path = folder / "corpora/pubmed/a.tsv.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged"):
+        documents.read("pubmed-tables", "a.tsv.gz", "smoke")
+    assert not list(paths.documents("smoke", "pubmed-tables", "a.tsv.gz").parent.iterdir())
+
+
+def test_what_has_not_been_read_or_built(folder, monkeypatch):
+    write(folder, monkeypatch, {})
+    with pytest.raises(StudyError, match="corpus 'pubmed': no text at hand"):
+        corpora.build("pubmed", "smoke")
+    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
+    with pytest.raises(StudyError, match=r"a\.tsv\.gz has not been read at scale 'smoke'"):
+        corpora.build("pubmed", "smoke")
+    with pytest.raises(StudyError, match="corpus 'pubmed' is not built at scale 'smoke'"):
+        next(corpora.iterate("pubmed", "smoke"))
+
+
+def test_a_damaged_corpus(folder, monkeypatch):
+    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i)) for i in range(50)])})
+    build("pubmed")
+    path = paths.corpus("smoke", "pubmed") / "documents.parquet"
+    content = path.read_bytes()
+    for damaged in (b"", content[:-10], content[:100] + b"x" * 200 + content[300:]):
+        path.write_bytes(damaged)
+        with pytest.raises(StudyError, match=r"documents\.parquet: damaged"):
+            list(corpora.iterate("pubmed", "smoke"))
+
+
+def test_languages_and_headings_reach_the_rows(folder, monkeypatch):
+    write(folder, monkeypatch, {
+        "corpora/ja/a.txt.gz": "患者は治療を受けた。\n",
+        "corpora/pubmed-xml/a.medline.gz": "PMID- 1\nLA  - ger\nAB  - Text.\nMH  - *Lupus/therapy\nMH  - Unheard of\n",
+    })  # fmt: skip
+    tree = '"Tree Number"\t"Desc Ui"\t"Term"\n"C17.300"\t"D008180"\t"Lupus"\n"C20.111"\t"D008180"\t"Lupus"\n'
+    smoke_data.write_gzip(folder / "corpora/mesh/mesh2017-tree.tsv.gz", tree)
+    documents.read("ja-clinical", "a.txt.gz", "smoke")
+    assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
+    assert documents.read("medline-text", "a.medline.gz", "smoke")["unknown headings"] == 1
+    (row,) = pq.read_table(rows_of("medline-text", "a.medline.gz")).to_pylist()
+    assert (row["language"], row["mesh"]) == ("ger", ["*Lupus", "Unheard of"])
+    assert row["trees"] == row["major trees"] == ["C17.300", "C20.111"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lib import datasets, params, paths, provenance, stages
+from lib import corpora, datasets, params, paths, provenance, stages
 from lib.errors import StudyError
 
 
@@ -37,6 +37,45 @@ def test_words_of_the_command_line(word, outputs):
 def test_unknown_targets_name_the_nearest():
     with pytest.raises(StudyError, match="unknown target 'lee-5': did you mean lee-4"):
         stages.targets("smoke", ["lee-5"])
+
+
+def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
+    """1,200 files of PubMed's baseline are 1,200 jobs that need nothing from each other."""
+    folder = tmp_path / "corpora" / "pubmed-baseline"
+    folder.mkdir(parents=True)
+    for number in range(1200):
+        (folder / f"pubmed26n{number:04}.xml.gz").touch()
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    jobs = stages.plan("paper", stages.targets("paper", ["pubmed-gu"]))
+    files = [job for job in jobs.values() if job.stage.name == "documents"]
+    assert len(files) == 1200 and not any(job.inputs for job in files)
+    assert jobs["corpora/pubmed-gu/meta.json"].inputs == [job.output for job in files]
+    command = stages.command("paper", files[7])
+    assert command == "python -m lib.documents paper pubmed-baseline pubmed26n0007.xml.gz"
+    before = stages.state("paper", files[7])
+    (folder / "pubmed26n0008.xml.gz").write_text("more")
+    assert stages.state("paper", files[7]) == before  # another file changes nothing
+    (folder / "pubmed26n0007.xml.gz").write_text("more")
+    assert stages.state("paper", files[7]) != before
+
+
+def test_a_corpus_without_text_is_not_planned(monkeypatch, tmp_path):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    jobs = stages.plan("laptop", stages.whole_study("laptop"))
+    assert not [job for job in jobs.values() if job.keys.get("corpus") == "mimic"]
+    assert "needs credentials" in corpora.why_not("mimic", "laptop")
+
+
+def test_tables_of_text_and_vocabularies_need_no_model():
+    for table in ("lee-1", "wada-2", "gu-1", "gu-8"):
+        jobs = stages.plan("smoke", stages.targets("smoke", [table]))
+        assert not {job.stage.name for job in jobs.values()} & {"pretrain", "tagging"}
+
+
+def test_a_notebook_that_makes_several_tables_has_a_copy_for_each():
+    jobs = stages.plan("smoke", stages.targets("smoke", ["lee-1", "wada-2", "lee-4"])).values()
+    names = {job.name for job in jobs if job.stage.name == "table"}
+    assert names == {"06_corpus_sizes--lee-1", "06_corpus_sizes--wada-2", "30_biobert_ner"}
 
 
 def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch, tmp_path):
