@@ -51,9 +51,12 @@ def show(rows, decimals: int = 2) -> Styler:
     return pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a")
 
 
-def show_settings(*parts: tuple[str, str], scale: str) -> Styler:
-    """The settings in force with the file each came from: `parts` are (kind, key) pairs of params/."""
-    parts = (*parts, ("scales", scale))
+def show_settings(*parts: tuple[str, str], scale: str | None = None) -> Styler:
+    """The settings in force with the file each came from: `parts` are (kind, key) pairs of params/.
+
+    With `scale`, its budget too.
+    """
+    parts = (*parts, ("scales", scale)) if scale else parts
     return show([row for kind, key in parts for row in params.explain(kind, key, scale)])
 
 

@@ -225,11 +225,13 @@ def summarise(scale: str) -> list[str]:
     if paths.table(scale, "claims").exists():
         claims = results.read_table(paths.table(scale, "claims"))
         lines += [compare.describe_claims(claims), ""]
-    lines += ["| table | printed cells with a number of ours | agree |", "|---|---|---|"]
+    lines += ["| table | printed cells with ours beside them | of those judged, agree |", "|---|---|---|"]
     for key in params.keys("tables"):
         if paths.table(scale, key).exists():
             cells = results.read_table(paths.table(scale, key))
             printed = cells[cells["published"].notna()]
             ran = printed[printed["ours"].notna()]
-            lines.append(f"| {key} | {len(ran)} of {len(printed)} | {(ran['verdict'] == 'agrees').sum()} |")
+            judged = ran[ran["verdict"] != "n/a"]
+            agree = f"{(judged['verdict'] == 'agrees').sum()} of {len(judged)}" if len(judged) else "none is judged"
+            lines.append(f"| {key} | {len(ran)} of {len(printed)} | {agree} |")
     return lines
