@@ -84,7 +84,7 @@ def mesh_words(scale: str) -> list[str]:
 
 
 def compare_on_mesh(keys: list[str], scale: str) -> pd.DataFrame:
-    """Pieces per term and the share of terms kept whole word by word, by branch of MeSH and vocabulary."""
+    """Pieces per term, pieces per word and the share of words kept whole, by branch of MeSH and vocabulary."""
     rows = []
     for branch, names in mesh.names_by_branch(scale).items():
         for key in keys:
@@ -97,7 +97,7 @@ def compare_on_mesh(keys: list[str], scale: str) -> pd.DataFrame:
                  "pieces per term": sum(count_pieces(names, tokenizer).values()) / len(names),
                  "pieces per word": np.mean(every), "words kept whole": np.mean(np.array(every) == 1)}
             )  # fmt: skip
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).round(4)
 
 
 def compare_by_frequency(keys: list[str], corpus: str, scale: str) -> pd.DataFrame:
@@ -116,7 +116,7 @@ def compare_by_frequency(keys: list[str], corpus: str, scale: str) -> pd.DataFra
                     {"vocabulary": key, "rank from": first, "words": len(words),
                      "least frequent": counts[words[-1]], "kept whole": np.mean([pieces[w] == 1 for w in words])}
                 )  # fmt: skip
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).round(4)
 
 
 def whole_words(better: str, than: str, scale: str) -> list[int]:
