@@ -40,7 +40,7 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, np.ndarray]:
     record = {
         "corpus": corpora.built(corpus, scale)["content"],
         "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, vocabulary) / "vocab.txt"),
-        "code": provenance.code_fingerprint("pretraining"),
+        "code": provenance.code_fingerprint("pretraining", without="corpora"),
         "type": kind,
     }
     with artefacts.locked(folder):
@@ -126,7 +126,7 @@ def run(key: str, scale: str) -> dict:
         },
         {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model_settings.vocabulary) / "vocab.txt")}
         | {corpus: corpora.built(corpus, scale)["content"] for corpus in model_settings.stages}
-        | {"code": provenance.code_fingerprint("pretraining")},
+        | {"code": provenance.code_fingerprint("pretraining", without="corpora")},
     )
     folder = paths.model(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):

@@ -35,13 +35,13 @@ def file_fingerprint(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def code_fingerprint(*modules: str) -> str:
+def code_fingerprint(*modules: str, without: str = "") -> str:
     """A hash of what the named lib modules, and those they import, compute (NEUTRAL ones apart, unless named).
 
-    Taken from the syntax tree without docstrings: a comment or a docstring can change, and nothing is redone.
+    `without`: a module whose products are fingerprinted by content, left out with all that only it imports. Taken from the syntax tree without docstrings: a comment or a docstring can change, and nothing is redone.
     """
     return fingerprint(
-        [[name, module_code(name)] for name in sorted(reachable_modules(modules) - (NEUTRAL - set(modules)))]
+        [[name, module_code(name)] for name in sorted(reachable_modules(modules, without) - (NEUTRAL - set(modules)))]
     )
 
 
@@ -69,12 +69,12 @@ def imported_modules(tree: ast.AST) -> set[str]:
     return found
 
 
-def reachable_modules(modules) -> set[str]:
-    """The named lib modules and all that they import, directly or not."""
+def reachable_modules(modules, without: str = "") -> set[str]:
+    """The named lib modules and all that they import, directly or not, except through `without`."""
     found, waiting = set(), list(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found:
+        if name not in found and name != without:
             found.add(name)
             waiting += imported_modules(module_tree(name))
     return found

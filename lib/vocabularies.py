@@ -51,7 +51,7 @@ def train(key: str, scale: str) -> dict:
     record = provenance.record(
         vocabulary.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size},
         {name: corpus["content"] for name, corpus in built.items()}
-        | {"code": provenance.code_fingerprint("vocabularies")},
+        | {"code": provenance.code_fingerprint("vocabularies", without="corpora")},
     )
     folder = paths.vocabulary(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):

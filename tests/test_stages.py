@@ -149,3 +149,10 @@ def test_modules_imported_directly_or_not_count_and_others_do_not(library):
     changed = library(b="y = 2")
     assert changed != before
     assert library(a="from lib.b import y\nx = y") != changed
+
+
+def test_a_module_whose_products_count_by_content_is_left_out(library):
+    library()
+    before = provenance.code_fingerprint("a", without="b")
+    library(b="y = 3")
+    assert provenance.code_fingerprint("a", without="b") == before != provenance.code_fingerprint("a")
