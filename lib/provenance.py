@@ -38,7 +38,8 @@ def file_fingerprint(path: Path) -> str:
 def code_fingerprint(*modules: str, without: str = "") -> str:
     """A hash of what the named lib modules, and those they import, compute (NEUTRAL ones apart, unless named).
 
-    `without`: a module whose products are fingerprinted by content, left out with all that only it imports. Taken from the syntax tree without docstrings: a comment or a docstring can change, and nothing is redone.
+    `without`: a module whose products are fingerprinted by content, left out with all that only it imports.
+    Taken from the syntax tree without docstrings: a comment or a docstring can change, and nothing is redone.
     """
     return fingerprint(
         [[name, module_code(name)] for name in sorted(reachable_modules(modules, without) - (NEUTRAL - set(modules)))]
