@@ -26,13 +26,15 @@ PEER = """
 import pubmed_parser
 rows = sum(1 for _ in pubmed_parser.parse_medline_xml(sys.argv[1]))
 """
+# VmHWM and not ru_maxrss, which begins with what the parent used.
 FRAME = """
-import json, resource, sys, time
+import json, re, sys, time
 {imports}
 begun = time.process_time()
 {run}
 seconds = time.process_time() - begun
-print(json.dumps([rows, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+memory = int(re.search("VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
+print(json.dumps([rows, seconds, memory]))
 """
 
 
