@@ -36,14 +36,18 @@ def judge_difference(differences: list[list[float]], seed: int = 0) -> dict:
         drawn = rng.integers(0, len(of_dataset), (*means.shape, len(of_dataset)))
         means[picks == i] = np.asarray(of_dataset)[drawn].mean(-1)[picks == i]
     low, high = np.percentile(means.mean(axis=1), [2.5, 97.5])
-    verdict = "holds" if low > 0 else "fails" if high < 0 else "undecided"
     return {
         "effect": float(np.mean([np.mean(d) for d in differences])),
         "ci_low": float(low),
         "ci_high": float(high),
         "n": sum(map(len, differences)),
-        "verdict": verdict,
+        "verdict": judge_interval(low, high),
     }
+
+
+def judge_interval(low: float, high: float) -> str:
+    """`holds` when a whole interval is above zero, `fails` when it is below, else `undecided`."""
+    return "holds" if low > 0 else "fails" if high < 0 else "undecided"
 
 
 def build_table(key: str, scale: str) -> pd.DataFrame:
@@ -227,14 +231,15 @@ def decide_cells(test: params.CellsTest, scale: str) -> dict:
 def decide_shorter(test: params.ShorterTest, scale: str) -> dict:
     """A claim that inputs are shorter on every dataset: the difference in pieces, paired by dataset."""
     cells = results.read_table(paths.table(scale, test.table))
-    wide = cells[cells["ours"].notna()].pivot(index="row", columns="column", values="ours")
+    wide = cells[cells["verdict"] != "n/a"].pivot(index="row", columns="column", values="ours")
     if wide.empty:
         return {"note": f"no row of {test.table} can be tried"}
     differences = (wide[test.than] - wide[test.better]).tolist()
     judged = judge_difference([[difference] for difference in differences])
     shorter, rows = sum(d > 0 for d in differences), cells["row"].nunique()
     judged["verdict"] = "fails" if shorter < len(differences) else "holds" if len(wide) == rows else "undecided"
-    return judged | {"note": f"pieces saved an input; shorter on {shorter} of {len(wide)} sets at hand, of {rows}"}
+    note = f"pieces saved an input; shorter on {shorter} of the {len(wide)} sets that are whole at hand, of {rows}"
+    return judged | {"note": note}
 
 
 def decide_whole(test: params.WholeTest, scale: str) -> dict:
@@ -246,7 +251,7 @@ def decide_whole(test: params.WholeTest, scale: str) -> dict:
     low, high = np.percentile(means, [2.5, 97.5])
     return {
         "effect": float(shares @ values), "ci_low": float(low), "ci_high": float(high), "n": len(found),
-        "verdict": "holds" if low > 0 else "fails" if high < 0 else "undecided",
+        "verdict": judge_interval(low, high),
         "note": f"% of the distinct words of MeSH's terms kept whole, {test.better} against {test.than}",
     }  # fmt: skip
 
