@@ -32,7 +32,7 @@ def clean(document: Document, rules: params.Cleaning) -> tuple[str, str, int]:
 
 
 def split_sentences(text: str, language: str = "") -> list[str]:
-    """The sentences of a paragraph (sentencex; of 600 abstracts of HoC 98.9% of the ends are found, 98.8% right)."""
+    """The sentences of a paragraph of English, or of Japanese."""
     code = "ja" if language.startswith("ja") else "en"
     return [sentence.strip() for sentence in sentencex.segment(code, text) if sentence.strip()]
 

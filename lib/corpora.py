@@ -1,7 +1,6 @@
 """A corpus: the rows of its sources, duplicates and test documents taken out, chosen and cleaned as a paper does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pandas as pd
 import pyarrow as pa
@@ -18,14 +17,6 @@ PHRASE = 5  # a test sentence in more documents is a phrase, such as a notice of
 REASONS = ("too long", "file left out", "withdrawn", "newer version", "without text", "near duplicate", "test text",
            "not selected", "PMID", "too few words", "nothing left")  # fmt: skip
 COLUMNS = ("id", "version", "deleted", "characters", "test texts")  # what the choice between records needs
-
-
-@dataclass(frozen=True)
-class Text:
-    """A cleaned document, or a part of a long one."""
-
-    id: str
-    text: str
 
 
 def sources(key: str, scale: str) -> list[str]:
@@ -185,13 +176,13 @@ def built(key: str, scale: str) -> dict:
     return record
 
 
-def iterate(key: str, scale: str) -> Iterator[Text]:
+def iterate(key: str, scale: str) -> Iterator[Document]:
     """The kept documents of a built corpus, in order; StudyError when it is not built or damaged."""
     built(key, scale)
     path = paths.corpus(scale, key) / "documents.parquet"
     try:
         for batch in pq.ParquetFile(path).iter_batches(columns=["id", "text"]):
             for row in batch.to_pylist():
-                yield Text(**row)
+                yield Document(**row)
     except (OSError, pa.ArrowInvalid) as error:
         raise StudyError(f"{paths.show(path)}: damaged ({error}); delete it and run again") from None

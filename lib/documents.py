@@ -100,7 +100,7 @@ def sketch(words: list[str]) -> np.ndarray:
     Of two texts whose sets of five-word shingles overlap (Jaccard) by 0.9, 99% share a band; by 0.8, 77%; by 0.5, 3%.
     Shape (8,), uint64.
     """
-    hashes = np.fromiter((hash_word(word) for word in words or [""]), np.uint64, max(1, len(words)))
+    hashes = np.fromiter((zlib.crc32(word.encode()) for word in words or [""]), np.uint64, max(1, len(words)))
     size = min(SHINGLE, len(hashes))
     shingles = np.zeros(len(hashes) - size + 1, np.uint64)
     for i in range(size):  # order counts: each place has a multiplier of its own
@@ -114,10 +114,6 @@ def sketch(words: list[str]) -> np.ndarray:
     for row in range(ROWS):
         bands = bands * np.uint64(0xC2B2AE3D27D4EB4F) + lowest.reshape(BANDS, ROWS)[:, row]
     return bands
-
-
-def hash_word(word: str) -> int:
-    return zlib.crc32(word.encode())
 
 
 @cache

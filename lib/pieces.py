@@ -10,14 +10,13 @@ from tokenizers import Tokenizer, normalizers
 
 from lib import corpora, datasets, instances, mesh, params, results, vocabularies
 
-SEPARATORS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of SentencePiece, of byte-level BPE
-SPLITS = ("train", "dev", "test")
+WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
 BINS = (1, 10, 100, 1_000, 10_000, 100_000)  # ranks of words by frequency, where a bin begins
 
 
 def show_pieces(term: str, tokenizer) -> str:
     """A term's pieces joined by `-`, as the papers print them; ✓ when it is kept whole."""
-    pieces = [piece for token in tokenizer.tokenize(term) if (piece := SEPARATORS.sub("", token))]
+    pieces = [piece for token in tokenizer.tokenize(term) if (piece := vocabularies.MARKS.sub("", token))]
     return "✓" if len(pieces) == 1 else "-".join(pieces)
 
 
@@ -55,9 +54,7 @@ def build_terms(key: str, scale: str) -> pd.DataFrame:
 
 def count_pieces(words: Iterable[str], tokenizer) -> dict[str, int]:
     """The number of pieces of each distinct word; a word of no known piece counts as one."""
-    distinct = sorted(set(words))
-    encoded = tokenizer(distinct, add_special_tokens=False)["input_ids"] if distinct else []
-    return {word: max(1, len(ids)) for word, ids in zip(distinct, encoded, strict=True)}
+    return {word: len(ids) for word, ids in vocabularies.pieces_of_words(tokenizer, words).items()}
 
 
 def mean_pieces(words: Sequence[str], tokenizer) -> float:
@@ -80,7 +77,7 @@ def pieces_in_entities(keys: list[str], dataset_keys: list[str], scale: str) -> 
 def mesh_words(scale: str) -> list[str]:
     """The distinct words of letters in the names of all MeSH descriptors of the branches at hand."""
     names = (name for terms in mesh.names_by_branch(scale).values() for name in terms)
-    return sorted({word for name in names for word in re.findall(r"[^\W\d_]{3,}", name)})
+    return sorted({word for name in names for word in WORD.findall(name)})
 
 
 def compare_on_mesh(keys: list[str], scale: str) -> pd.DataFrame:
@@ -89,7 +86,7 @@ def compare_on_mesh(keys: list[str], scale: str) -> pd.DataFrame:
     for branch, names in mesh.names_by_branch(scale).items():
         for key in keys:
             tokenizer = vocabularies.load(key, scale)
-            words = {name: re.findall(r"[^\W\d_]{3,}", name) for name in names}
+            words = {name: WORD.findall(name) for name in names}
             pieces = count_pieces((word for found in words.values() for word in found), tokenizer)
             every = [pieces[word] for found in words.values() for word in found]
             rows.append(
@@ -104,7 +101,7 @@ def compare_by_frequency(keys: list[str], corpus: str, scale: str) -> pd.DataFra
     """The share of a corpus's distinct words that each vocabulary keeps whole, by rank of frequency."""
     counts = Counter()
     for document in corpora.iterate(corpus, scale):
-        counts.update(re.findall(r"[^\W\d_]{3,}", document.text))
+        counts.update(WORD.findall(document.text))
     ranked = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))][: BINS[-1] - 1]
     rows = []
     for key in keys:
@@ -190,7 +187,7 @@ def try_protocols(key: str, lengths: pd.DataFrame) -> pd.DataFrame:
     """
     table = params.load("tables", key)
     general, medical = table.columns
-    whole = lengths[lengths.groupby("row")["split"].transform("nunique") == len(SPLITS)]
+    whole = lengths[lengths.groupby("row")["split"].transform("nunique") == len(datasets.SPLITS)]
     printed = results.read_published(table.paper, table.table).set_index(["row", "column"])["value"]
 
     def means(frame: pd.DataFrame, names: tuple[str, str] = (general, medical), more: int = 0) -> pd.DataFrame:
@@ -201,7 +198,7 @@ def try_protocols(key: str, lengths: pd.DataFrame) -> pd.DataFrame:
         side = (name, medical) if name.startswith("BERT") else (general, name)
         tried[f"with {name}"] = means(whole, side)
     tried["with [CLS] and [SEP]"] = means(whole, more=2)
-    for split in SPLITS:
+    for split in datasets.SPLITS:
         tried[f"the {split} split alone"] = means(whole[whole["split"] == split])
     tried["each distinct text once"] = means(whole.drop_duplicates(["row", "text"]))
     tried["without empty instances"] = means(whole[whole[general] > 0])

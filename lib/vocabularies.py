@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only as
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
 ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown piece
+MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of SentencePiece, of byte-level BPE
 
 Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpora
 
@@ -248,7 +249,7 @@ def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
     special = set(tokenizer.all_special_tokens)
     pieces = [p for p in tokenizer.get_vocab() if p not in special and not p.startswith("[unused")]
     capitals = [p for p in pieces if re.search("[A-Z]", p)]
-    longer = sum(len(re.sub("^(##|\u2581|\u0120)", "", piece)) > 1 for piece in capitals)
+    longer = sum(len(MARKS.sub("", piece)) > 1 for piece in capitals)
     normalizer = tokenizer.backend_tokenizer.normalizer
     lowers = normalizer is not None and "abc" in normalizer.normalize_str("ABC")
     if lowers and longer > 0.01 * len(pieces):
