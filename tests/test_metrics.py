@@ -1,10 +1,32 @@
-"""Entity scores, counted by hand and against conlleval's rules written down independently."""
+"""Metrics: counted by hand, against independent implementations, and against the papers' own totals."""
 
+import csv
+import gzip
+import math
 import random
+import re
+import statistics
+import string
+from collections import Counter
+from itertools import chain, groupby
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sklearn_metrics
+from sklearn.preprocessing import MultiLabelBinarizer
 
-from lib import metrics
+from lib import conll, metrics, paths
+
+few = settings(max_examples=20, deadline=None)
+TAGS = ["O", "B-D", "I-D", "B-C", "I-C"]
+
+
+def three(precision, recall, f1):
+    return {"precision": pytest.approx(precision), "recall": pytest.approx(recall), "f1": pytest.approx(f1)}
+
+
+# --- tags ---
 
 
 def conlleval_chunks(tags: list[str]) -> set[tuple[int, int, str]]:
@@ -20,16 +42,11 @@ def conlleval_chunks(tags: list[str]) -> set[tuple[int, int, str]]:
     return found
 
 
-def test_counted_by_hand():
+def test_entities_counted_by_hand():
     gold = [["B-D", "I-D", "O", "B-D"], ["O", "B-D"]]
     predicted = [["B-D", "I-D", "O", "O"], ["B-D", "B-D"]]
     scores = metrics.entity_scores(gold, predicted)  # 3 gold, 3 predicted, 2 of them right
-    assert scores == {
-        "precision": pytest.approx(200 / 3),
-        "recall": pytest.approx(200 / 3),
-        "f1": pytest.approx(200 / 3),
-        "gold entities": 3,
-    }
+    assert scores == three(200 / 3, 200 / 3, 200 / 3) | {"gold entities": 3}
 
 
 def test_both_ends_and_the_type_must_agree():
@@ -45,22 +62,15 @@ def test_tags_without_types():
     assert metrics.entity_scores([["B", "I", "O", "B"]], [["B", "I", "O", "O"]])["recall"] == 50
 
 
-def test_nothing_predicted_is_zero_not_an_error():
+def test_no_entities_are_zero_not_an_error():
     assert metrics.entity_scores([["B-D"]], [["O"]])["f1"] == 0
-
-
-def test_unequal_lengths_are_refused():
-    with pytest.raises(ValueError, match="2 gold tags has 1"):
-        metrics.entity_scores([["O", "O"]], [["O"]])
-    with pytest.raises(ValueError):
-        metrics.entity_scores([["O"]], [])
+    assert metrics.entity_scores([["O"]], [["O"]]) == three(0, 0, 0) | {"gold entities": 0}
 
 
 def test_equal_to_conlleval_on_random_tags():
     rng = random.Random(0)
-    tags = ["O", "O", "B-D", "I-D", "B-C", "I-C"]
     for _ in range(200):
-        gold, predicted = ([rng.choices(tags, k=12) for _ in range(4)] for _ in range(2))
+        gold, predicted = ([rng.choices(["O", *TAGS], k=12) for _ in range(4)] for _ in range(2))
         chunks = [[conlleval_chunks(s) for s in side] for side in (gold, predicted)]
         right = sum(len(g & p) for g, p in zip(*chunks, strict=True))
         total_gold, total_predicted = (sum(map(len, side)) for side in chunks)
@@ -68,3 +78,576 @@ def test_equal_to_conlleval_on_random_tags():
         assert scores["gold entities"] == total_gold
         assert scores["precision"] == pytest.approx(100 * right / max(1, total_predicted))
         assert scores["recall"] == pytest.approx(100 * right / max(1, total_gold))
+        spans = metrics.strict_spans(metrics.entity_sets(gold), metrics.entity_sets(predicted))
+        assert spans == pytest.approx({key: scores[key] for key in spans})
+
+
+def test_entities_as_sets():
+    assert metrics.entity_sets([["B-D", "I-D", "O", "I-C"], ["B", "O"]]) == [{("D", 0, 1), ("C", 3, 3)},
+                                                                            {("entity", 0, 0)}]  # fmt: skip
+
+
+WORDS = [["B-D", "I-D", "O", "O", "O"], ["O", "B-D", "O"]], [["B-D", "O", "O", "O", "B-D"], ["O", "I-D", "O"]]
+
+
+def test_words_with_and_without_o():
+    # 8 words, 5 of them right: B-D and four O; 3 gold words are not O, 3 predicted ones are not, and 1 is right.
+    assert metrics.token_scores(*WORDS, outside=True) == three(62.5, 62.5, 62.5)
+    assert metrics.token_scores(*WORDS, outside=False) == three(100 / 3, 100 / 3, 100 / 3)
+
+
+def test_words_weighted_by_tag():
+    # gold words: O 5, B-D 2, I-D 1; F1 of O 2*4/(5+5), of B-D 2*1/(2+2), of I-D 0
+    f1 = 100 * (5 * 0.8 + 2 * 0.5 + 1 * 0) / 8
+    assert metrics.token_scores(*WORDS, outside=True, average="weighted")["f1"] == pytest.approx(f1)
+    f1 = 100 * (2 * 0.5 + 1 * 0) / 3
+    assert metrics.token_scores(*WORDS, outside=False, average="weighted")["f1"] == pytest.approx(f1)
+
+
+@pytest.mark.parametrize("average", ["micro", "weighted"])
+def test_nothing_but_o(average):
+    assert metrics.token_scores([["O", "O"]], [["O", "O"]], outside=False, average=average) == three(0, 0, 0)
+    assert metrics.token_scores([["O", "O"]], [["O", "O"]], outside=True, average=average) == three(100, 100, 100)
+    assert metrics.token_scores([["O", "O"]], [["B", "O"]], outside=False, average=average) == three(0, 0, 0)
+
+
+def test_counting_o_raises_a_score_that_has_no_entity_right():
+    gold, predicted = [["O"] * 8 + ["B-D", "I-D"]], [["O"] * 8 + ["B-D", "O"]]
+    scores = metrics.entity_scores(gold, predicted), metrics.token_scores(gold, predicted, outside=False)
+    assert [score["f1"] for score in scores] == [0, pytest.approx(200 / 3)]  # 1 of 2 gold words, 1 of 1 predicted
+    assert metrics.token_scores(gold, predicted, outside=True)["f1"] == pytest.approx(90)
+
+
+def test_pico_counted_by_hand():
+    gold = [["I-PAR", "I-INT|I-PAR", "O"], ["I-INT", "I-OUT", "I-OUT"]]
+    predicted = [["I-PAR", "I-INT", "I-INT"], ["I-INT", "O", "I-OUT"]]
+    # participants: 2 gold, 1 predicted, 1 right; interventions: 2, 3, 2; outcomes: 2, 1, 1
+    each = {"participants": 200 / 3, "interventions": 80, "outcomes": 200 / 3}
+    scores = metrics.pico_scores(gold, predicted)
+    assert scores.pop("f1") == pytest.approx((200 / 3 + 80 + 200 / 3) / 3)
+    assert scores == {f"f1 ({name})": pytest.approx(value) for name, value in each.items()}
+
+
+def test_pico_the_order_of_elements_and_a_missing_one():
+    scores = metrics.pico_scores([["I-INT|I-PAR"]], [["I-PAR|I-INT"]])
+    assert [scores[f"f1 ({name})"] for name in ("participants", "interventions", "outcomes")] == [100, 100, 0]
+
+
+# --- mentions, labels, values ---
+
+
+def test_mentions_in_pieces_need_every_piece():
+    whole, pieces = (("D", (0, 4)),), (("D", (0, 4), (9, 12)),)
+    gold = [{whole, pieces}, {whole}]
+    assert metrics.strict_spans(gold, [{pieces}, {(("D", (0, 4), (9, 11)),)}]) == three(50, 100 / 3, 40)  # 1 of 2, of 3
+    assert metrics.strict_spans([[]], [[]]) == three(0, 0, 0)
+    assert metrics.strict_spans([[whole], []], [[], [whole]])["f1"] == 0  # a mention belongs to its document
+    assert metrics.strict_spans([[whole]], [[whole, whole]])["precision"] == 100
+
+
+def test_relations_counted_by_hand():
+    gold = ["false", "false", "up", "up", "down", "down"]
+    predicted = ["false", "up", "up", "down", "down", "false"]  # 4 predicted, 4 gold, 2 right
+    assert metrics.relation_scores(gold, predicted) == three(50, 50, 50)
+    assert metrics.relation_scores(gold, predicted, negative="down") == three(50, 50, 50)  # 4, 4; false, up right
+    assert metrics.relation_scores(gold, predicted, negative=None)["f1"] == pytest.approx(50)  # 3 of 6
+    assert metrics.relation_scores(["false", "up"], ["false", "false"]) == three(0, 0, 0)
+
+
+def test_a_negative_label_that_does_not_occur_is_refused():
+    with pytest.raises(ValueError, match="none of 2 instances has the negative label"):
+        metrics.relation_scores(["False", "up"], ["False", "False"])
+
+
+def test_positive_class_counted_by_hand():
+    gold, predicted = [1, 1, 1, 0, 0], [1, 1, 0, 1, 0]  # 2 of 3 predicted, 2 of 3 gold; of 0: 1 of 2, 1 of 2
+    assert metrics.binary_scores(gold, predicted, positive=1) == three(200 / 3, 200 / 3, 200 / 3)
+    assert metrics.binary_scores(gold, predicted, positive=0) == three(50, 50, 50)
+    assert metrics.binary_scores([0, 0], [0, 0], positive=1) == three(0, 0, 0)
+
+
+def test_yes_and_no_counted_by_hand():
+    gold, predicted = ["yes", "yes", "yes", "no"], ["yes", "yes", "no", "no"]
+    scores = metrics.answer_class_scores(gold, predicted)
+    assert scores == {
+        "precision (yes)": 100, "recall (yes)": pytest.approx(200 / 3), "f1 (yes)": pytest.approx(80),
+        "precision (no)": 50, "recall (no)": 100, "f1 (no)": pytest.approx(200 / 3),
+    }  # fmt: skip
+    always = metrics.answer_class_scores(gold, ["yes"] * 4)
+    assert (always["recall (yes)"], always["f1 (no)"]) == (100, 0)
+
+
+def test_pearson_counted_by_hand():
+    # deviations -1 0 1 and -1 1 0: 1 / sqrt(2 * 2)
+    assert metrics.pearson([1, 2, 3], [0, 2, 1]) == pytest.approx(50)
+    assert metrics.pearson([1, 2, 3], [3, 2, 1]) == pytest.approx(-100)
+
+
+def test_pearson_of_equal_values_is_undefined():
+    assert math.isnan(metrics.pearson([1, 2, 3], [2, 2, 2]))
+    assert math.isnan(metrics.pearson([2.5, 2.5], [1, 2]))
+    assert math.isnan(metrics.pearson([1], [1]))
+    assert math.isnan(metrics.pearson([1, 2, 3], [1, 2, math.nan]))
+
+
+def test_accuracy_counted_by_hand():
+    assert metrics.accuracy(["yes", "no", "maybe", "no"], ["yes", "no", "no", "yes"]) == 50
+
+
+def test_labels_of_documents_counted_by_hand():
+    gold, predicted = [{"a", "b"}, {"c"}, set()], [{"a"}, {"a", "c"}, {"b"}]
+    assert metrics.multilabel_scores(gold, predicted) == three(50, 200 / 3, 400 / 7)  # 4 predicted, 3 gold, 2 right
+    # precision 1, 1/2, 0 and recall 1/2, 1, 0: both means are 1/2
+    assert metrics.example_scores(gold, predicted) == three(50, 50, 50)
+
+
+def test_f1_of_the_means_is_not_the_mean_of_f1():
+    gold, predicted = [{"a", "b", "c", "d"}, {"a"}], [{"a"}, {"a"}]
+    scores = metrics.example_scores(gold, predicted)  # precision 1 and 1, recall 1/4 and 1
+    assert scores == three(100, 62.5, 200 * 0.625 / 1.625)
+    assert scores["f1"] != pytest.approx(100 * (0.4 + 1) / 2)
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "expected"),
+    [({"a"}, set(), 0), (set(), {"a"}, 0), (set(), set(), 100), ({"a"}, {"b"}, 0)],
+)
+def test_documents_without_labels(gold, predicted, expected):
+    assert metrics.example_scores([gold], [predicted]) == three(expected, expected, expected)
+
+
+# --- answers ---
+
+
+def test_factoid_counted_by_hand():
+    gold = [["BRCA1", "breast cancer 1"], ["p53"], ["TNF"], ["IL-2"]]
+    predicted = [["brca1", "x"], ["x", "y", "P53"], ["a", "b", "c", "d", "e", "TNF"], []]
+    scores = metrics.bioasq_factoid(gold, predicted)  # ranks 1, 3, none in five, none
+    assert scores == {"strict accuracy": 25, "lenient accuracy": 50, "mrr": pytest.approx(100 * (1 + 1 / 3) / 4)}
+
+
+def test_factoid_normalises_nothing_but_case():
+    for answer in ("the p53", "p-53", "p53 ", "p53."):
+        assert metrics.bioasq_factoid([["p53"]], [[answer]])["lenient accuracy"] == 0
+
+
+def test_squad_counted_by_hand():
+    gold = [["the BRCA1 gene"], ["in 1999", "1999"], ["alpha beta"], ["x"]]
+    predicted = ["BRCA1 gene!", "year 1999", "beta", "y"]
+    # right; 2*1/(2+1) with the second answer is better than 2*1/(2+2); 1 of 1 and of 2 words; nothing
+    scores = metrics.squad_scores(gold, predicted)
+    assert scores == {"exact match": 25, "f1": pytest.approx(100 * (1 + 2 / 3 + 2 / 3 + 0) / 4)}
+
+
+def test_squad_normalisation():
+    assert metrics.normalise_answer("  The An-swer,\tof a  (Theory) ") == "answer of theory"
+    scores = metrics.squad_scores([["the"]], ["A."])  # both are empty then: equal, but they share no word
+    assert scores == {"exact match": 100, "f1": 0}
+    assert metrics.squad_scores([["b b a1"]], ["b"])["f1"] == pytest.approx(50)  # 1 shared, of 1 and of 3
+
+
+def test_ranking_counted_by_hand():
+    labels, groups = [0, 1, 1, 0, 0, 1], ["q", "q", "q", "r", "r", "s"]
+    scores = [0.9, 0.1, 0.5, 0.3, 0.2, 0.1]  # first right: second of q, none of r, first of s
+    assert metrics.ranking_scores(labels, scores, groups) == {"mrr": pytest.approx((1 / 2 + 0 + 1) / 3)}
+
+
+def test_equal_scores_keep_their_order():
+    assert metrics.ranking_scores([0, 0, 1], [0.5, 0.5, 0.5], "qqq") == {"mrr": pytest.approx(1 / 3)}
+
+
+# --- against independent implementations ---
+
+
+def definition_of_squad(gold: list[list[str]], predicted: list[str]) -> tuple[float, float]:
+    def words(text):
+        text = text.lower().translate(str.maketrans("", "", string.punctuation))
+        return [word for word in re.sub(r"\b(?:the|an|a)\b", " ", text).split() if word]
+
+    def overlap(g, p):
+        left, shared = list(g), 0
+        for word in p:
+            if word in left:
+                left.remove(word)
+                shared += 1
+        if not shared:
+            return 0.0
+        precision, recall = shared / len(p), shared / len(g)
+        return 2 * precision * recall / (precision + recall)
+
+    rows = [([words(g) for g in answers], words(p)) for answers, p in zip(gold, predicted, strict=True)]
+    match = [max(float(g == p) for g in answers) for answers, p in rows]
+    return 100 * statistics.mean(match), 100 * statistics.mean(max(overlap(g, p) for g in a) for a, p in rows)
+
+
+def definition_of_factoid(gold: list[list[str]], predicted: list[list[str]]) -> tuple[float, ...]:
+    strict = lenient = reciprocal = 0.0
+    for right, ranked in zip(gold, predicted, strict=True):
+        hits = [any(answer.lower() == r.lower() for r in right) for answer in ranked][:5]
+        strict += hits[:1] == [True]
+        lenient += True in hits
+        reciprocal += next((1 / (i + 1) for i in range(len(hits)) if hits[i]), 0)
+    return tuple(100 * total / len(gold) for total in (strict, lenient, reciprocal))
+
+
+def definition_of_example(gold, predicted) -> tuple[float, float]:
+    """Of documents that all have a gold label."""
+    rows = MultiLabelBinarizer(classes=list("abcd")).fit(gold)
+    tables = rows.transform(gold), rows.transform(predicted)
+    return sklearn_metrics.precision_recall_fscore_support(*tables, average="samples", zero_division=0)[:2]
+
+
+def sides(pairs):
+    return [list(side) for side in zip(*pairs, strict=True)]
+
+
+def sklearn_rates(gold, predicted, **how):
+    values = sklearn_metrics.precision_recall_fscore_support(gold, predicted, zero_division=0, **how)
+    return three(*(100 * float(value) for value in values[:3]))
+
+
+types = st.sampled_from(["false", "up", "down"])
+subsets = st.sets(st.sampled_from("abcd"))
+texts = st.text("aAnThe1 .-", max_size=8)
+tagged = st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS)), min_size=1, max_size=6).map(sides)
+elements = st.sampled_from(["O", "I-PAR", "I-INT", "I-OUT", "I-INT|I-PAR", "I-OUT|I-PAR"])
+marked = st.lists(st.tuples(elements, elements), min_size=1, max_size=6).map(sides)
+
+
+@given(st.lists(st.tuples(types, types), min_size=1))
+@few
+def test_relations_equal_sklearn(pairs):
+    gold, predicted = sides([*pairs, ("false", "false")])
+    assert metrics.relation_scores(gold, predicted) == sklearn_rates(
+        gold, predicted, labels=["up", "down"], average="micro"
+    )
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
+@few
+def test_classes_equal_sklearn(pairs):
+    gold, predicted = sides(pairs)
+    expected = sklearn_rates(gold, predicted, labels=[True], average="micro")
+    assert metrics.binary_scores(gold, predicted, positive=True) == expected
+    names = [["yes" if value else "no" for value in side] for side in (gold, predicted)]
+    both = metrics.answer_class_scores(*names)
+    assert {key: both[f"{key} (yes)"] for key in expected} == expected
+    assert metrics.accuracy(*names) == pytest.approx(100 * sklearn_metrics.accuracy_score(*names))
+
+
+@given(st.lists(tagged, min_size=1, max_size=5))
+@few
+def test_words_equal_counts_and_accuracy(pairs):
+    gold, predicted = sides(pairs)
+    flat = [list(chain.from_iterable(side)) for side in (gold, predicted)]
+    accuracy = 100 * sklearn_metrics.accuracy_score(*flat)
+    assert metrics.token_scores(gold, predicted, outside=True) == three(accuracy, accuracy, accuracy)
+    right = sum(g == p != "O" for g, p in zip(*flat, strict=True))
+    not_o = [sum(tag != "O" for tag in side) for side in flat]
+    expected = 200 * right / sum(not_o) if sum(not_o) else 0
+    assert metrics.token_scores(gold, predicted, outside=False)["f1"] == pytest.approx(expected)
+
+
+@given(st.lists(marked, min_size=1, max_size=5))
+@few
+def test_pico_equals_sklearn(pairs):
+    flat = [list(chain.from_iterable(side)) for side in sides(pairs)]
+    found = [
+        sklearn_metrics.f1_score(*([key in tag for tag in side] for side in flat), zero_division=0)
+        for key in ("PAR", "INT", "OUT")
+    ]
+    assert metrics.pico_scores(*sides(pairs))["f1"] == pytest.approx(100 * statistics.mean(found))
+
+
+@given(st.lists(st.tuples(subsets, subsets), min_size=1))
+@few
+def test_labels_of_documents_equal_sklearn(pairs):
+    gold, predicted = sides(pairs)
+    rows = MultiLabelBinarizer(classes=list("abcd")).fit(gold)
+    expected = sklearn_rates(rows.transform(gold), rows.transform(predicted), average="micro")
+    assert metrics.multilabel_scores(gold, predicted) == expected
+    assert metrics.strict_spans(gold, predicted) == expected
+    gold = [labels | {"a"} for labels in gold]
+    precision, recall = definition_of_example(gold, predicted)
+    scores = metrics.example_scores(gold, predicted)
+    assert (scores["precision"], scores["recall"]) == pytest.approx((100 * precision, 100 * recall))
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2))
+@few
+def test_pearson_equals_the_standard_library(pairs):
+    gold, predicted = sides(pairs)
+    try:
+        expected = pytest.approx(100 * statistics.correlation(gold, predicted))
+    except statistics.StatisticsError:  # a constant side
+        expected = pytest.approx(math.nan, nan_ok=True)
+    assert metrics.pearson(gold, predicted) == expected
+
+
+@given(st.lists(st.tuples(st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=5))
+@few
+def test_squad_equals_its_definition(pairs):
+    assert tuple(metrics.squad_scores(*sides(pairs)).values()) == pytest.approx(definition_of_squad(*sides(pairs)))
+
+
+answers = st.text("aAbB", min_size=1, max_size=2)
+
+
+@given(st.lists(st.tuples(st.lists(answers, min_size=1, max_size=3), st.lists(answers, max_size=7)), min_size=1))
+@few
+def test_factoid_equals_its_definition(pairs):
+    assert tuple(metrics.bioasq_factoid(*sides(pairs)).values()) == pytest.approx(definition_of_factoid(*sides(pairs)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1), st.randoms())
+@few
+def test_ranking_equals_its_definition_whatever_the_order(pairs, rng):
+    candidates = [(label, group, score) for score, (label, group) in enumerate(pairs)]
+    rng.shuffle(candidates)
+    labels, groups, scores = sides(candidates)
+    found = []
+    for _, group in groupby(sorted(candidates, key=lambda c: c[1]), key=lambda c: c[1]):
+        group = list(group)
+        best = max((score for label, _, score in group if label), default=None)
+        found.append(0 if best is None else 1 / sum(score >= best for *_, score in group))
+    assert metrics.ranking_scores(labels, scores, groups)["mrr"] == pytest.approx(statistics.mean(found))
+
+
+# --- what holds of every metric ---
+
+# name -> the scores; a gold and a predicted instance; an instance that has something to find, and what is right for it
+EVERY = {
+    "entity": (metrics.entity_scores, tagged, ["B-D"], ["B-D"]),
+    "token with O": (lambda g, p: metrics.token_scores(g, p, outside=True), tagged, ["B-D"], ["B-D"]),
+    "token": (lambda g, p: metrics.token_scores(g, p, outside=False), tagged, ["B-D"], ["B-D"]),
+    "pico": (metrics.pico_scores, marked, ["I-INT", "I-PAR", "I-OUT"], ["I-INT", "I-PAR", "I-OUT"]),
+    "spans": (metrics.strict_spans, st.tuples(subsets, subsets), {"a"}, {"a"}),
+    "relation": (lambda g, p: metrics.relation_scores(g, p, negative=None), st.tuples(types, types), "up", "up"),
+    "binary": (lambda g, p: metrics.binary_scores(g, p, positive=1), st.tuples(st.just(0), st.just(0)), 1, 1),
+    "accuracy": (lambda g, p: {"accuracy": metrics.accuracy(g, p)}, st.tuples(types, types), "up", "up"),
+    "multilabel": (metrics.multilabel_scores, st.tuples(subsets, subsets), {"a"}, {"a"}),
+    "example": (metrics.example_scores, st.tuples(subsets, subsets), {"a"}, {"a"}),
+    "factoid": (
+        metrics.bioasq_factoid,
+        st.tuples(st.lists(answers, min_size=1), st.lists(answers, max_size=6)),
+        ["a"],
+        ["a"],
+    ),
+    "squad": (metrics.squad_scores, st.tuples(st.lists(texts, min_size=1), texts), ["b c"], "b c"),
+}
+SAME = ["entity", "token with O", "token", "pico", "spans", "relation", "binary", "accuracy", "multilabel", "example"]
+
+
+@pytest.mark.parametrize("name", EVERY)
+@given(data=st.data())
+@settings(max_examples=6, deadline=None)
+def test_the_order_of_instances_changes_nothing(name, data):
+    function, pairs, gold, right = EVERY[name]
+    drawn = [*data.draw(st.lists(pairs, max_size=5)), (gold, right)]
+    shuffled = data.draw(st.permutations(drawn))
+    scores = function(*sides(drawn))
+    assert scores == pytest.approx(function(*sides(shuffled)))
+    assert all(0 <= value <= 100 for key, value in scores.items() if key != "gold entities")
+
+
+@pytest.mark.parametrize("name", SAME)
+@given(data=st.data())
+@settings(max_examples=6, deadline=None)
+def test_gold_as_prediction_scores_100(name, data):
+    function, pairs, sure, _ = EVERY[name]
+    gold = [*(gold for gold, _ in data.draw(st.lists(pairs, max_size=5))), sure]
+    assert {value for key, value in function(gold, gold).items() if key != "gold entities"} == {100}
+
+
+@given(st.lists(st.lists(st.text("bcd ", min_size=1).filter(str.strip), min_size=1, max_size=3), min_size=1))
+@few
+def test_a_gold_answer_as_prediction_scores_100(gold):
+    assert set(metrics.bioasq_factoid(gold, [[answers[-1]] for answers in gold]).values()) == {100}
+    assert set(metrics.squad_scores(gold, [answers[-1] for answers in gold]).values()) == {100}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_unequal_lengths_and_no_gold_are_refused(name):
+    function, _, gold, right = EVERY[name]
+    with pytest.raises(ValueError, match="2 gold instances, 1 predicted"):
+        function([gold, gold], [right])
+    with pytest.raises(ValueError, match="0 gold instances"):
+        function([], [])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.entity_scores([["O", "O"]], [["O"]]), "2 gold tags has 1"),
+        (lambda: metrics.token_scores([["O"]], [["O", "O"]], outside=True), "1 gold tags has 2"),
+        (lambda: metrics.pico_scores([["O"]], [[]]), "1 gold tags has 0"),
+        (lambda: metrics.entity_scores([["secret", "O", "BB-D"]], [["O", "O", "O"]]), "2 labels are not of B, I, O"),
+        (lambda: metrics.pico_scores([["I-secret"]], [["I-INT|I-secret"]]), "2 labels are not of PAR, INT, OUT"),
+        (lambda: metrics.answer_class_scores(["yes"], ["secret"]), "1 labels are not of yes, no"),
+        (lambda: metrics.binary_scores([0, 1], ["secret", 0], positive=1), "3 labels in 2 instances"),
+        (lambda: metrics.binary_scores(["0", "secret"], ["0", "0"], positive=1), "2 labels in 2 instances"),
+        (lambda: metrics.bioasq_factoid([["secret"], []], [["a"], ["b"]]), "1 of 2 questions have no gold answer"),
+        (lambda: metrics.squad_scores([[]], ["secret"]), "1 of 1 questions have no gold answer"),
+        (lambda: metrics.ranking_scores(["secret", 1], [0.1, 0.2], "qq"), "1 labels are not of 0, 1"),
+        (lambda: metrics.ranking_scores([0, 1], [0.1, math.nan], "qq"), "1 of 2 scores are nan"),
+        (lambda: metrics.ranking_scores([0, 1], [0.1, 0.2], "q"), "2 gold instances, 1 predicted"),
+        (lambda: metrics.ranking_scores([], [], []), "0 gold instances"),
+        (lambda: metrics.pearson([1.0, 2.0], [1.0]), "2 gold instances, 1 predicted"),
+        (lambda: metrics.benchmark_total({"a": 1.0}, {"t": ["a", "b"]}), "no score of b"),
+        (lambda: metrics.benchmark_total({"a": 1.0}, {"t": ["a"], "u": []}), "2 groups, of which 1 empty"),
+        (lambda: metrics.benchmark_total({"a": 1.0}, {}), "0 groups"),
+        (lambda: metrics.bootstrap_interval(metrics.accuracy, [1], [1, 2]), "1 gold instances, 2 predicted"),
+    ],
+)
+def test_wrong_input_is_refused_with_counts_and_no_text(call, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        call()
+    assert "secret" not in str(refused.value)
+
+
+# --- totals, intervals, cards ---
+
+BLURB = {
+    "NER": ["BC5-chem", "BC5-disease", "NCBI-disease", "BC2GM", "JNLPBA"],
+    "PICO": ["EBM PICO"],
+    "relation extraction": ["ChemProt", "DDI", "GAD"],
+    "sentence similarity": ["BIOSSES"],
+    "document classification": ["HoC"],
+    "question answering": ["PubMedQA", "BioASQ"],
+}
+CLINICAL = ["MedSTS", "ShARe/CLEFE", "i2b2 2010", "MedNLI"]
+BIOMEDICAL = ["BIOSSES", "BC5CDR-disease", "BC5CDR-chemical", "DDI", "ChemProt", "HoC"]
+NASEEM = {
+    "Named Entity Recognition": ["Share/Clefe", "BC5CDR (Disease)", "BC5CDR (Chemical)", "JNLPBA", "Linnaeus",
+                                 "NCBI (Disease)", "S800", "BC2GM"],
+    "Relation Extraction": ["DDI", "ChemProt", "i2b2", "Euadr", "GAD"],
+    "Sentence Similarity": ["BIOSSES", "MedSTS"],
+    "Question Answering": ["BioASQ 4b", "BioASQ 5b", "BioASQ 6b"],
+}  # fmt: skip
+
+
+def printed(paper: str, table: str, system: str, dataset: str) -> dict[str, dict[str, float]]:
+    """System -> dataset -> printed value, `system` and `dataset` being the columns of scores.csv that hold them."""
+    found: dict[str, dict[str, float]] = {}
+    with open(paths.ROOT / "published/scores.csv", newline="") as file:
+        for cell in csv.DictReader(file):
+            if (cell["paper"], cell["table"]) == (paper, table):
+                found.setdefault(cell[system], {})[cell[dataset]] = float(cell["value"])
+    return found
+
+
+def test_total_counted_by_hand():
+    scores = {"a": 80.0, "b": 60.0, "c": 100.0}
+    assert metrics.benchmark_total(scores, {"x": ["a", "b"], "y": ["c"]}) == 85  # (70 + 100) / 2
+    assert metrics.benchmark_total(scores, {"all": ["a", "b", "c"]}) == 80
+    assert math.isnan(metrics.benchmark_total({"a": math.nan, "b": 1.0}, {"x": ["a", "b"]}))
+
+
+@pytest.mark.parametrize(("table", "systems"), [("6", 9), ("7", 4), ("9", 3), ("10", 3), ("11", 2)])
+def test_every_printed_blurb_score_is_reproduced(table, systems):
+    cells = printed("gu-pubmedbert", table, "column", "row")
+    assert len(cells) == systems
+    for scores in cells.values():
+        assert round(metrics.benchmark_total(scores, BLURB), 2) == scores["BLURB score"]
+
+
+def test_every_printed_blue_total_is_reproduced():
+    cells = printed("wada-oubiobert", "7", "row", "column")
+    assert len(cells) == 9
+    for scores in cells.values():
+        assert round(metrics.benchmark_total(scores, {"all": CLINICAL + BIOMEDICAL}), 1) == scores["Total"]
+
+
+def test_blue_totals_agree_with_their_sub_scores():
+    # Table 8 prints no datasets: the total is 4 and 6 tenths of the sub-scores, which are rounded, as the total is.
+    cells = printed("wada-oubiobert", "8", "row", "column")
+    assert len(cells) == 6
+    for scores in cells.values():
+        total = metrics.benchmark_total(scores, {"all": ["clinical"] * 4 + ["biomedical"] * 6})
+        assert total == pytest.approx(scores["total"], abs=0.1)
+
+
+def test_printed_means_of_a_task_in_bioalbert_and_which_are_not_reproduced():
+    cells = printed("naseem-bioalbert", "7", "column", "row")
+    del cells["difference over SOTA"]
+    missed = {
+        (task, system)
+        for task, datasets in NASEEM.items()
+        for system, scores in cells.items()
+        if f"{metrics.benchmark_total(scores, {task: datasets}):.2f}" != f"{scores[f'BLURB: {task}']:.2f}"
+        and metrics.benchmark_total(scores, {task: datasets}) * 1000 % 10 != pytest.approx(5)  # may round either way
+    }
+    assert missed == {
+        ("Named Entity Recognition", "SOTA"), ("Named Entity Recognition", "Base2"),
+        ("Relation Extraction", "SOTA"), ("Relation Extraction", "Base1"), ("Relation Extraction", "Large3"),
+        ("Sentence Similarity", "SOTA"),
+    }  # fmt: skip
+
+
+def test_interval_is_of_the_size_that_theory_says():
+    gold, predicted = ["a"] * 400, ["a"] * 200 + ["b"] * 200
+    low, high = metrics.bootstrap_interval(metrics.accuracy, gold, predicted, resamples=400)
+    half = 100 * 1.96 * math.sqrt(0.5 * 0.5 / 400)  # 4.9 points
+    assert (low, high) == pytest.approx((50 - half, 50 + half), abs=0.8)
+
+
+def test_interval_depends_on_the_seed_alone():
+    gold, predicted = list("aabbab"), list("abbbaa")
+    first, again, other = (
+        metrics.bootstrap_interval(metrics.accuracy, gold, predicted, resamples=25, seed=s) for s in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_interval_keeps_gold_and_prediction_together():
+    assert metrics.bootstrap_interval(metrics.accuracy, list("abc"), list("abc"), resamples=20) == (100, 100)
+
+
+def test_interval_is_of_the_percentiles():
+    values = iter(range(1000))
+    ends = metrics.bootstrap_interval(lambda gold, predicted: next(values), [0], [0])
+    assert ends == pytest.approx((0.025 * 999, 0.975 * 999))
+
+
+def test_interval_leaves_out_resamples_without_a_value():
+    low, high = metrics.bootstrap_interval(metrics.pearson, [1, 2, 3], [1, 2, 3], resamples=60)
+    assert (low, high) == pytest.approx((100, 100))  # some resamples hold one pair three times
+    assert all(map(math.isnan, metrics.bootstrap_interval(metrics.pearson, [1, 2], [0, 0], resamples=5)))
+
+
+def test_cards_are_whole_and_distinct():
+    assert set(metrics.CARDS) == {
+        "entity-f1", "token-f1", "strict-span-f1", "pico-macro-f1", "relation-micro-f1", "binary-f1", "pearson",
+        "accuracy", "multilabel-micro-f1", "example-f1", "answer-class-f1", "bioasq-factoid", "squad", "ranking-mrr",
+        "blurb-score", "blue-total", "bootstrap-interval",
+    }  # fmt: skip
+    assert len({card.title for card in metrics.CARDS.values()}) == len(metrics.CARDS)
+    for card in metrics.CARDS.values():
+        assert all(text.strip() and text.endswith(".") for text in (card.definition, card.averaging, card.papers))
+        assert getattr(metrics, card.function.__name__) is card.function
+
+
+# --- on real data: counts only ---
+
+
+def test_bioalbert_counts_its_ner_sets_in_words(real_data):
+    sentences = list(conll.read(real_data / "ner/s800/dev.tsv"))
+    gold = [sentence.tags for sentence in sentences]
+    assert sum(map(len, gold)) == 22217  # naseem Table 6, S800, dev
+    nothing = [["O"] * len(tags) for tags in gold]
+    assert metrics.entity_scores(gold, nothing)["f1"] == 0
+    counts = Counter(chain.from_iterable(gold))
+    expected = 100 * counts["O"] / counts.total()
+    assert metrics.token_scores(gold, nothing, outside=True)["f1"] == pytest.approx(expected)
+    assert expected > 95
+
+
+def test_the_order_of_the_reranking_file_as_ranking(real_data):
+    with gzip.open(real_data / "qa/bioasq-reranker/test.tsv.gz", "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t"))[1:]
+    labels, groups = [int(row[0]) for row in rows], [row[1] for row in rows]
+    assert (len(rows), len(set(groups)), sum(labels)) == (9064, 100, 117)
+    equal = metrics.ranking_scores(labels, [0.0] * len(rows), groups)["mrr"]
+    assert equal == metrics.ranking_scores(labels, range(0, -len(rows), -1), groups)["mrr"]
+    assert round(equal, 3) == 0.081
+    assert metrics.ranking_scores(labels, labels, groups)["mrr"] == 1
