@@ -1,7 +1,6 @@
 """Readers of every source of text, by name: each streams the documents of one file in its native format."""
 
 import csv
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from lib import articles, medline, paths
 from lib.errors import StudyError
-from lib.records import Document, Heading, open_bytes, read_lines, read_year
+from lib.records import Document, Heading, open_bytes, read_json_lines, read_lines, read_year
 
 
 def read_citations(path: Path) -> Iterator[Document]:
@@ -77,16 +76,6 @@ def read_mesh_sample(path: Path) -> Iterator[Document]:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise StudyError(f"{where}: not a record of the sample ({type(error).__name__}: {error})") from None
-
-
-def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
-    name = paths.show(path)
-    for number, line in read_lines(path):
-        where = f"{name}:{number}"
-        try:
-            yield where, json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise StudyError(f"{where}: not JSON ({error}); was the file cut off?") from None
 
 
 def as_text(value) -> str:

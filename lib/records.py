@@ -2,6 +2,7 @@
 
 import bz2
 import io
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from lxml import etree
 from lib import paths
 from lib.errors import StudyError
 
+AGAIN = "fetch the file again"
 FLAT = etree.XPath("normalize-space()", smart_strings=False)  # several times as fast as joining itertext()
 
 
@@ -76,6 +78,59 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                     f"{paths.show(path)}:{number}: not UTF-8 text ({error.reason}); convert the file"
                 ) from None
             yield number, text.rstrip("\r\n")
+
+
+def find_file(path: Path) -> Path:
+    """The path of a file or of its gzip form; StudyError when neither is there."""
+    form = path if path.is_file() else path.with_name(f"{path.name}.gz")
+    if not form.is_file():
+        raise StudyError(f"no file {paths.show(path)}; set STUDY_DATA to a folder that holds it")
+    return form
+
+
+def read_columns(path: Path, width: int, header: str = "") -> Iterator[tuple[str, list[str]]]:
+    """`file:line` and the cells of every line of a tab-separated file; StudyError for a line of another width.
+
+    `header`: names that the first line must have, which is then left out.
+    """
+    name, number = paths.show(path), 0
+    for number, line in read_lines(path):
+        where, cells = f"{name}:{number}", line.split("\t")
+        if len(cells) != width:
+            raise StudyError(f"{where}: expected {width} columns, found {len(cells)}; {AGAIN}")
+        if number == 1 and header:
+            if cells != header.split():
+                raise StudyError(f"{where}: expected the header {', '.join(header.split())}; {AGAIN}")
+            continue
+        yield where, cells
+    if not number:
+        raise StudyError(f"{name}: empty file; {AGAIN}")
+
+
+def read_json(path: Path):
+    """What a JSON file holds; StudyError when it is not JSON. The message quotes none of it."""
+    try:
+        return json.loads("\n".join(line for _, line in read_lines(path)))
+    except (ValueError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise StudyError(f"{paths.show(path)}{line}: not JSON; was the file cut off? {AGAIN}") from None
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
+    """`file:line` and the JSON object of every line; StudyError for a line that is none."""
+    name, number = paths.show(path), 0
+    for number, line in read_lines(path):
+        where = f"{name}:{number}"
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+            raise StudyError(f"{where}: not JSON ({reason}); was the file cut off?") from None
+        if not isinstance(record, dict):
+            raise StudyError(f"{where}: not a JSON object")
+        yield where, record
+    if not number:
+        raise StudyError(f"{name}: empty file; {AGAIN}")
 
 
 def iterate_xml(path: Path, file: BinaryIO, tags: tuple[str, ...], what: str) -> Iterator[etree._Element]:

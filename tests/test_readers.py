@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import documents, medline, mesh, params, paths
+from lib import documents, leakage, medline, mesh, params, paths
 from lib.errors import StudyError
 from lib.readers import READERS
 from lib.records import Document, Heading, read_year
@@ -345,12 +345,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    """The data folder of the smoke scale, empty."""
+    """The data folder of the smoke scale, empty, and an index of no test sentence."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    for cached in (params.load, documents.test_sentences, mesh.load):
+    for cached in (params.load, mesh.load):
         cached.cache_clear()
+    paths.test_sentences("smoke").mkdir(parents=True)
+    pq.write_table(leakage.index_sentences([]), paths.test_sentences("smoke") / "index.parquet")
     yield paths.data("smoke")
-    documents.test_sentences.cache_clear()
     mesh.load.cache_clear()
 
 
@@ -632,7 +633,7 @@ def test_a_record_of_50_mb_is_read_and_counted_as_too_long(data):
     write(data, "corpora/pubmed-xml/long.xml.gz", content)
     record = documents.read("pubmed-xml", "long.xml.gz", "smoke")
     assert (record["read"], record["too long"]) == (2, 1)
-    rows = pq.read_table(paths.documents("smoke", "pubmed-xml", "long.xml.gz").with_suffix(".parquet")).to_pylist()
+    rows = pq.read_table(paths.documents("smoke", "pubmed-xml", "long.xml.gz") / "documents.parquet").to_pylist()
     assert [row["id"] for row in rows] == ["2"]
 
 
@@ -687,7 +688,7 @@ def test_one_medline_record_of_many_lines(tmp_path):
         ("citations", "", "a: empty file"),
         ("ohsumed", "pmid\ttitle\tabstract\nohsumed:1\tT\tx\n", "a:2: no MeSH categories in the identifier"),
         ("europepmc", '{"pmid": "1"}\n{"pmid": "2", "abs', "a:2: not JSON"),
-        ("europepmc", "[1]\n", "a:1: not a record of Europe PMC"),
+        ("europepmc", "[1]\n", "a:1: not a JSON object"),
         ("europepmc", '{"pmid": 1}\n', "a:1: not a record of Europe PMC (TypeError: text expected, found int)"),
         ("europepmc", '{"title": "x\\ud800"}\n', "a:1: not a record of Europe PMC (UnicodeEncodeError"),
         ("europepmc", '{"mesh": [{"major": "Y"}]}\n', "a:1: not a record of Europe PMC (KeyError: 'descriptor')"),
@@ -735,7 +736,7 @@ def test_notes_with_quotes_and_line_ends_and_one_marked_as_an_error(data):
     expected = [Document("1", text=f'{NOTE}, "stable"\nleft, "home"'), Document("2")]
     assert read("mimic-notes", path) == (expected, "")
     record = documents.read("mimic", path.name, "smoke")
-    rows = pq.read_table(paths.documents("smoke", "mimic", path.name).with_suffix(".parquet")).to_pylist()
+    rows = pq.read_table(paths.documents("smoke", "mimic", path.name) / "documents.parquet").to_pylist()
     assert (record["read"], [row["characters"] > 0 for row in rows]) == (2, [True, False])
 
 

@@ -1,0 +1,95 @@
+"""Tagging a text by the offsets of its mentions."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lib import conll, standoff
+from lib.errors import StudyError
+from lib.instances import Mention, Sentence
+from lib.standoff import Annotation
+
+
+def mention(text: str, words: str, kind: str = "X") -> Mention:
+    return Mention("", kind, text.index(words), text.index(words) + len(words))
+
+
+def test_words_sentences_and_tags():
+    text = "Heart failure, mild. It was not cured.\nNo pain"
+    tagged = standoff.tag(text, [mention(text, "Heart failure"), mention(text, "pain", "Y")], "7")
+    assert tagged == [
+        Sentence(["Heart", "failure", ",", "mild", "."], ["B-X", "I-X", "O", "O", "O"], "7"),
+        Sentence(["It", "was", "not", "cured", "."], ["O"] * 5, "7"),
+        Sentence(["No", "pain"], ["O", "B-Y"], "7"),
+    ]
+
+
+def test_a_mention_inside_a_word_cuts_it():
+    text = "anti-HIVab2"
+    assert standoff.tag(text, [mention(text, "HIV")]) == [
+        Sentence(["anti", "-", "HIV", "ab2"], ["O", "O", "B-X", "O"]),
+    ]
+
+
+def test_neighbours_are_two_mentions():
+    assert standoff.tag("ab", [Mention("", "X", 0, 1), Mention("", "X", 1, 2)])[0].tags == ["B-X", "B-X"]
+
+
+def test_no_sentence_ends_inside_a_mention():
+    text = "He had it here. Pain of the leg was noted."
+    assert len(standoff.tag(text, [])) == 2
+    (sentence,) = standoff.tag(text, [mention(text, "here. Pain")])
+    assert sentence.tags[3:6] == ["B-X", "I-X", "I-X"]
+
+
+def test_a_mention_in_pieces_has_one_b():
+    text = "left and right arm"
+    pieces = Annotation("C1", "X", ((0, 4), (15, 18)))
+    assert standoff.tag(text, [pieces])[0].tags == ["B-X", "O", "O", "I-X"]
+
+
+def test_paragraphs_end_sentences():
+    text = "one\ntwo\n\nthree"
+    assert len(standoff.tag(text, [])) == 3
+    assert [s.words for s in standoff.tag(text, [], paragraph=standoff.BLANK_LINE)] == [["one", "two"], ["three"]]
+
+
+def test_the_longer_of_two_that_overlap_is_kept():
+    long, short, apart = Mention("a", "X", 0, 9), Mention("b", "X", 6, 12), Mention("c", "X", 9, 12)
+    assert standoff.keep_longest([short, apart, long]) == ([long, apart], [short])
+    assert standoff.keep_longest([Mention("2", "X", 1, 4), Mention("1", "X", 0, 3)])[0] == [Mention("1", "X", 0, 3)]
+
+
+def test_a_mention_in_pieces_is_kept_or_lost_whole():
+    pieces, whole = Annotation("a", "X", ((0, 2), (8, 10))), Mention("b", "X", 0, 5)
+    assert standoff.keep_longest([pieces, whole]) == ([whole], [pieces])
+    assert standoff.tag("ab de ghij", [pieces, whole])[0].tags == ["B-X", "I-X", "O"]
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 99), (3, 3), (3, 2)])
+def test_offsets_outside_the_text(start, end):
+    with pytest.raises(StudyError, match="document 7: a mention lies outside its text"):
+        standoff.tag("secret", [Mention("", "X", start, end)], "7")
+
+
+def test_a_mention_without_a_word():
+    with pytest.raises(StudyError, match="document 7: a mention holds no word"):
+        standoff.tag("a  b", [Mention("", "X", 1, 3)], "7")
+
+
+def test_a_splitter_that_changes_the_text(monkeypatch):
+    monkeypatch.setattr(standoff.cleaning, "split_sentences", lambda text: [text.upper()])
+    with pytest.raises(StudyError, match="document 7: the splitter changed a sentence") as error:
+        standoff.tag("secret", [], "7")
+    assert "secret" not in str(error.value).lower()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text("ab. ,\n\u00e9", max_size=40), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=6))
+def test_every_mention_is_tagged_or_lost_and_every_word_is_there(text, places):
+    mentions = [Mention("", "X", start, start + length) for start, length in places if text[start : start + length]]
+    mentions = [m for m in mentions if m.end <= len(text) and text[m.start : m.end].strip()]
+    tagged = standoff.tag(text, mentions)
+    assert conll.count_mentions(tagged) + len(standoff.keep_longest(mentions)[1]) == len(mentions)
+    assert "".join(word for s in tagged for word in s.words) == "".join(text.split())
+    assert all(len(s.words) == len(s.tags) for s in tagged)
