@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lib import artefacts, cleaning, documents, mesh, params, paths, provenance
+from lib import artefacts, cleaning, documents, leakage, mesh, params, paths, provenance
 from lib.errors import StudyError
 from lib.records import Document
 
@@ -76,7 +76,9 @@ def build(key: str, scale: str) -> dict:
             for number, (source, file) in enumerate(files):
                 record["files"].append(copy_file(source, file, scale, verdicts[number], selection, rules, out))
         totals = pd.DataFrame(record["files"])
-        record |= {name: int(totals[name].sum()) for name in ("read", "kept", "words", "bytes", *REASONS)}
+        record |= {
+            name: int(totals[name].sum()) for name in ("read", "kept", "words", "bytes", "unknown headings", *REASONS)
+        }
         if not record["kept"]:
             raise StudyError(f"corpus '{key}': nothing is left after cleaning")
         # What is trained on a corpus is trained again when its text changes, and not when only its making does.
@@ -87,7 +89,7 @@ def build(key: str, scale: str) -> dict:
 
 def rows_path(scale: str, source: str, file: str):
     """The rows of one raw file; StudyError when they have not been made."""
-    path = paths.documents(scale, source, file).with_suffix(".parquet")
+    path = paths.documents(scale, source, file) / "documents.parquet"
     if not path.exists():
         raise StudyError(f"{file} has not been read at scale '{scale}': run ./run_all.sh {scale} 01")
     return path
@@ -102,9 +104,9 @@ def judge_records(files: list[tuple[str, str]], scale: str) -> list[pd.Series]:
     for number, (source, file) in enumerate(files):
         table = pq.read_table(rows_path(scale, source, file), columns=[*COLUMNS, "bands"])
         frame = table.select(COLUMNS).to_pandas()
-        bands = table["bands"].combine_chunks().flatten().to_numpy().reshape(-1, documents.BANDS)
+        bands = table["bands"].combine_chunks().flatten().to_numpy().reshape(-1, leakage.BANDS)
         frame["left out"] = file in params.load("sources", source).leave_out
-        frames.append(frame.assign(file=number, **{f"band {i}": bands[:, i] for i in range(documents.BANDS)}))
+        frames.append(frame.assign(file=number, **{f"band {i}": bands[:, i] for i in range(leakage.BANDS)}))
     rows = pd.concat(frames, ignore_index=True)
     reason = pd.Series("", index=rows.index)
     reason[rows["left out"]] = "file left out"
@@ -116,7 +118,7 @@ def judge_records(files: list[tuple[str, str]], scale: str) -> list[pd.Series]:
     reason[(reason == "") & (rows["characters"] == 0)] = "without text"
     candidates = rows[reason == ""]
     duplicate = pd.Series(False, index=candidates.index)
-    for i in range(documents.BANDS):
+    for i in range(leakage.BANDS):
         duplicate |= candidates[f"band {i}"].duplicated()
     reason[candidates.index[duplicate]] = "near duplicate"
     found = rows.loc[reason == "", "test texts"].explode().dropna()
@@ -128,9 +130,10 @@ def judge_records(files: list[tuple[str, str]], scale: str) -> list[pd.Series]:
 
 def copy_file(source, file, scale, reasons, selection, rules, out) -> dict:
     """Copy what is kept of one file; returns the counts of what was read, left out (by reason) and kept."""
-    record = artefacts.read_json(paths.documents(scale, source, file))
+    record = artefacts.read_record(paths.documents(scale, source, file))
     counts = {"source": source, "file": file, "read": record["read"], **dict.fromkeys(REASONS, 0)}
     counts |= {"too long": record["too long"], "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
+    counts["unknown headings"] = record["unknown headings"]
     position = 0
     for batch in pq.ParquetFile(rows_path(scale, source, file)).iter_batches(1000):
         kept = []

@@ -5,17 +5,14 @@ python -m lib.documents SCALE SOURCE FILE
 
 import itertools
 import sys
-import zlib
 from collections.abc import Iterator
 from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path, PurePosixPath
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lib import artefacts, cleaning, instances, leakage, mesh, params, parent, paths, provenance, readers, smoke_data
+from lib import artefacts, leakage, mesh, params, parent, paths, provenance, readers, smoke_corpora
 from lib.errors import StudyError, unknown
 from lib.records import Document
 
@@ -31,39 +28,36 @@ SCHEMA = pa.schema(
 LONGEST = 5_000_000  # characters; a record beyond is no document but a fault of its file
 BATCH = 1000
 
-SHINGLE = 5  # words
-BANDS, ROWS = 8, 8
-# Odd multipliers and offsets of 64 hash functions, the same in every process.
-MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, BANDS * ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-OFFSETS = np.random.default_rng(1).integers(0, 2**63, BANDS * ROWS, dtype=np.uint64)
-
 
 def read(source: str, file: str, scale: str) -> dict:
-    """Write the rows of one raw file, and its counts, below outputs/<scale>/documents/; returns the record.
+    """Write the rows of one raw file, and its counts, unless they are there already; returns the record.
 
     Every citation is a row, those without text and withdrawn ones too, since they may replace another one. Records
     over LONGEST are left out and counted.
     """
     settings = params.load("sources", source)
     path = raw_file(source, file, scale)
-    guard, target = test_sentences(scale), paths.documents(scale, source, file)
+    folder, index = paths.documents(scale, source, file), index_path(scale)
     record = provenance.record(
         settings.model_dump(include={"reader", "language"}),
-        {file: provenance.file_fingerprint(path)}
-        | {f"test texts {p.parent.name}/{p.name}": provenance.file_fingerprint(p) for p in instances.test_files(scale)}
+        {file: provenance.file_fingerprint(path), "test sentences": provenance.file_fingerprint(index)}
         | {p.name: provenance.file_fingerprint(p) for p in mesh.files(scale)}
         | {"code": provenance.code_fingerprint("documents")},
     )
+    if finished := artefacts.reuse(folder, record["fingerprint"]):
+        return finished
     record |= {"source": source, "file": file, "read": 0, "too long": 0, "unknown headings": 0}
+    guard = leakage.TestSentences(pq.read_table(index))
     documents = readers.READERS[settings.reader](path)
-    with artefacts.whole_file(target.with_suffix(".parquet")) as new, pq.ParquetWriter(new, SCHEMA) as out:
-        while batch := list(itertools.islice(documents, BATCH)):
-            record["read"] += len(batch)
-            rows = list(to_rows(batch, settings.language, guard, scale, record))
-            out.write_table(pa.Table.from_pylist(rows, SCHEMA))
+    with artefacts.whole_folder(folder) as new:
+        with pq.ParquetWriter(new / "documents.parquet", SCHEMA) as out:
+            while batch := list(itertools.islice(documents, BATCH)):
+                record["read"] += len(batch)
+                rows = list(to_rows(batch, settings.language, guard, scale, record))
+                out.write_table(pa.Table.from_pylist(rows, SCHEMA))
         if not record["read"]:
             raise StudyError(f"{paths.show(path)}: no documents in the file")
-    artefacts.write_json(target, record)
+        artefacts.write_record(new, record)
     return record
 
 
@@ -89,42 +83,17 @@ def to_rows(batch: list[Document], language: str, guard, scale: str, record: dic
             "mesh": [("*" if heading.major else "") + (heading.ui or heading.name) for heading in document.mesh],
             "trees": sorted({t for trees in resolved for t in trees} | set(document.trees)),
             "major trees": sorted(major),
-            "bands": sketch(words),
+            "bands": leakage.sketch(words),
             "test texts": sorted(guard.find(words)),
         }
 
 
-def sketch(words: list[str]) -> np.ndarray:
-    """Eight hashes, of which near-duplicates share at least one (MinHash with locality-sensitive bands).
-
-    Of two texts whose sets of five-word shingles overlap (Jaccard) by 0.9, 99% share a band; by 0.8, 77%; by 0.5, 3%.
-    Shape (8,), uint64.
-    """
-    hashes = np.fromiter((zlib.crc32(word.encode()) for word in words or [""]), np.uint64, max(1, len(words)))
-    size = min(SHINGLE, len(hashes))
-    shingles = np.zeros(len(hashes) - size + 1, np.uint64)
-    for i in range(size):  # order counts: each place has a multiplier of its own
-        shingles = shingles * np.uint64(0x9E3779B97F4A7C15) + hashes[i : i + len(shingles)]
-    shingles ^= shingles >> np.uint64(29)
-    lowest = np.full(BANDS * ROWS, np.iinfo(np.uint64).max, np.uint64)
-    for start in range(0, len(shingles), 4096):  # a novel in blocks, so that memory stays small
-        values = shingles[start : start + 4096, None] * MULTIPLIERS + OFFSETS
-        lowest = np.minimum(lowest, (values ^ (values >> np.uint64(32))).min(axis=0))
-    bands = np.zeros(BANDS, np.uint64)
-    for row in range(ROWS):
-        bands = bands * np.uint64(0xC2B2AE3D27D4EB4F) + lowest.reshape(BANDS, ROWS)[:, row]
-    return bands
-
-
-@cache
-def test_sentences(scale: str) -> leakage.TestSentences:
-    """The sentences of every benchmark's test set that is at hand."""
-    return leakage.TestSentences(
-        sentence
-        for texts in instances.test_texts(scale).values()
-        for text in texts
-        for sentence in cleaning.split_sentences(text)
-    )
+def index_path(scale: str) -> Path:
+    """The index of test sentences that lib/texts.py writes; StudyError when it has not."""
+    path = paths.test_sentences(scale) / "index.parquet"
+    if not path.exists():
+        raise StudyError(f"no index of test sentences at scale '{scale}': run ./run_all.sh {scale} 01")
+    return path
 
 
 def raw_file(source: str, file: str, scale: str) -> Path:
@@ -141,19 +110,13 @@ def raw_files(source: str, scale: str) -> list[str]:
     if settings.reader not in readers.READERS:
         raise unknown("reader", settings.reader, readers.READERS)
     if params.load("scales", scale).made_up:
-        return sorted(PurePosixPath(f).name for f in smoke_data.CORPORA if fnmatch(f, settings.files))
+        return sorted(PurePosixPath(f).name for f in smoke_corpora.CORPORA if fnmatch(f, settings.files))
     return sorted(path.name for path in paths.data(scale).glob(settings.files))
 
 
 def main() -> int:
-    parent.watch()
     scale, source, file = sys.argv[1:]
-    try:
-        read(source, file, scale)
-    except StudyError as error:
-        print(f"FAILED  documents {source}, {file}: {error}", flush=True)
-        return 1
-    return 0
+    return parent.run_job(f"documents {source}, {file}", lambda: read(source, file, scale))
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ class Steps(params.Settings):
     """A set that only a person can get."""
 
     path: Below | None  # what the steps end with; None: there is nothing to get
+    licence: str
     steps: list[str]
 
 
@@ -92,6 +93,11 @@ class Group(params.Settings):
 
     def entries(self) -> list[File | Made]:
         return [file for source in self.sources for file in source.files] + self.made
+
+    def licence(self) -> str:
+        """The licences that its sources state."""
+        stated = [*self.sources, *self.made, *([self.by_hand] if self.by_hand else [])]
+        return "; ".join(dict.fromkeys(source.licence for source in stated))
 
     def paths(self) -> list[str]:
         return [e.path for e in [*self.entries(), self.by_hand, self.plan] if e and e.path]

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,8 +29,8 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
     splits = {split: datasets.load(dataset, split, scale) for split in datasets.SPLITS}
     inputs = {
         "model": encoder.fingerprint,
-        "code": provenance.code_fingerprint("finetuning"),
-    } | {split: provenance.file_fingerprint(datasets.split_file(dataset, split, scale)) for split in datasets.SPLITS}
+        "code": provenance.code_fingerprint("finetuning", without="datasets"),
+    } | {split: provenance.fingerprint([asdict(instance) for instance in found]) for split, found in splits.items()}
     torch.set_num_threads(budget.threads)
     job = Job(encoder, dataset, scale, setting, protocol, budget, splits, inputs)
 

@@ -3,6 +3,9 @@
 import os
 import threading
 import time
+from collections.abc import Callable
+
+from lib.errors import StudyError
 
 SECONDS = 0.5
 
@@ -21,3 +24,14 @@ def watch() -> None:
         os._exit(1)
 
     threading.Thread(target=look, daemon=True).start()
+
+
+def run_job(name: str, job: Callable[[], object]) -> int:
+    """Do a job of the graph that has no notebook; its exit status. A StudyError becomes one line."""
+    watch()
+    try:
+        job()
+    except StudyError as error:
+        print(f"FAILED  {name}: {error}", flush=True)
+        return 1
+    return 0

@@ -44,8 +44,12 @@ def show(path: Path) -> str:
     return f"$STUDY_DATA/{path.relative_to(real)}" if path.is_relative_to(real) else path.name
 
 
+def test_sentences(scale: str) -> Path:
+    return output(scale, "test-sentences")
+
+
 def documents(scale: str, source: str, file: str) -> Path:
-    return output(scale, "documents", source, f"{file}.json")
+    return output(scale, "documents", source, file)
 
 
 def corpus(scale: str, key: str) -> Path:

@@ -19,7 +19,7 @@ from lib import (
     params,
     paths,
     provenance,
-    smoke_data,
+    smoke_language,
     training,
     vocabularies,
 )
@@ -201,7 +201,7 @@ def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
     settings = params.load("models", key)
     tokenizer = vocabularies.load(settings.vocabulary, scale)
     corpus = (settings.stages or params.load("vocabularies", settings.vocabulary).corpora)[0]
-    made_up = " ".join(smoke_data.make_examples(3)).replace("[", "").replace("]", "")
+    made_up = " ".join(smoke_language.make_examples(3)).replace("[", "").replace("]", "")
     text = next(corpora.iterate(corpus, scale)).text if show_text else made_up
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:60]
     blocks = objectives.MaskedBlocks(

@@ -1,6 +1,5 @@
 """From raw files to corpora: what is left out is counted, once; versions, deletions, near-duplicates, test texts."""
 
-import functools
 import random
 from collections import Counter
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import corpora, documents, instances, leakage, mesh, params, paths, smoke_data
+from lib import corpora, documents, leakage, mesh, params, paths, smoke_corpora, smoke_data, smoke_files, texts
 from lib.errors import StudyError
 
 FEW = settings(max_examples=30, deadline=None, derandomize=True)
@@ -22,7 +21,7 @@ def fresh():
     """Nothing that an earlier test's data left in memory."""
 
     def clear():
-        documents.test_sentences.cache_clear()
+        texts.test_texts.cache_clear()
         mesh.load.cache_clear()
 
     clear()
@@ -32,17 +31,25 @@ def fresh():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder of data for the smoke scale."""
+    """An empty folder of data for the smoke scale, and an index of no test sentence."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
+    write_index()
     return paths.data("smoke")
+
+
+def write_index(*sentences: str) -> None:
+    """The test sentences that documents are looked through for."""
+    path = paths.test_sentences("smoke") / "index.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(leakage.index_sentences(sentences), path)
 
 
 def write(folder, monkeypatch, files: dict[str, str]) -> None:
     """Write raw files, and register them as all that there are."""
-    monkeypatch.setattr(smoke_data, "CORPORA", sorted(files))
+    monkeypatch.setattr(smoke_corpora, "CORPORA", sorted(files))
     for name, content in files.items():
-        smoke_data.write_gzip(folder / name, content)
+        smoke_files.write_gzip(folder / name, content)
 
 
 def read_all(key: str) -> Counter:
@@ -100,17 +107,18 @@ def outputs(tmp_path_factory):
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
         smoke_data.write()
+        texts.write_index("smoke")
         for source, file in {pair for key in params.keys("corpora") for pair in corpora.source_files(key, "smoke")}:
             documents.read(source, file, "smoke")
     return top
 
 
 @pytest.fixture
-def smoke_files(outputs, monkeypatch):
+def made_up_files(outputs, monkeypatch):
     monkeypatch.setattr(paths, "output", outputs.joinpath)
 
 
-def test_everything_read_is_kept_or_counted_once(smoke_files):
+def test_everything_read_is_kept_or_counted_once(made_up_files):
     built = [key for key in params.keys("corpora") if not corpora.why_not(key, "smoke")]
     assert {"pubmed", "pmc", "wiki-books", "ja-clinical", "pubmed-focused", "pubmed-gu"} <= set(built)
     records = {key: corpora.build(key, "smoke") for key in built}
@@ -140,10 +148,10 @@ def test_everything_read_is_kept_or_counted_once(smoke_files):
 
 
 def rows_of(source: str, file: str):
-    return paths.documents("smoke", source, file).with_suffix(".parquet")
+    return paths.documents("smoke", source, file) / "documents.parquet"
 
 
-def test_a_second_build_gives_the_same(smoke_files):
+def test_a_second_build_gives_the_same(made_up_files):
     record = corpora.build("pubmed", "smoke")
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
     first, time = path.read_bytes(), path.stat().st_mtime_ns
@@ -157,9 +165,9 @@ def test_a_second_build_gives_the_same(smoke_files):
     assert path.read_bytes() == first
 
 
-def test_documents_that_hold_a_test_sentence_go(smoke_files):
+def test_documents_that_hold_a_test_sentence_go(made_up_files):
     corpora.build("pubmed", "smoke")
-    guard = leakage.TestSentences(text for texts in instances.test_texts("smoke").values() for text in texts)
+    guard = leakage.TestSentences(pq.read_table(documents.index_path("smoke")))
     assert len(guard.starts) > 100
     assert not any(guard.find(leakage.plain_words(text)) for _, text in kept("pubmed"))
 
@@ -213,7 +221,7 @@ def test_of_any_history_the_last_of_the_newest_version_counts(history):
     expected = [position for _, position, kind in sorted(last.values(), key=lambda x: x[1]) if kind == "keep"]
     table_of_rows = [
         {"id": str(pmid), "version": version, "deleted": kind == "delete", "characters": 9 * (kind == "keep"),
-         "test texts": [], "bands": documents.sketch([f"{position}"])}
+         "test texts": [], "bands": leakage.sketch([f"{position}"])}
         for position, (pmid, version, kind) in enumerate(history)
     ]  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
@@ -290,8 +298,7 @@ def test_a_corpus_of_nothing_is_an_error(folder, monkeypatch):
 def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copies):
     """Near-duplicates, which go first, do not make one."""
     test, rare = prose(1, 12), prose(2, 12)
-    guard = leakage.TestSentences([test, rare])
-    monkeypatch.setattr(documents, "test_sentences", functools.cache(lambda scale: guard))
+    write_index(test, rare)
     rows = [(str(i), "", f"{prose(10 + i, 200)} {test} {prose(99)}") for i in range(copies)]
     rows += [("", "", text) for _, _, text in rows]  # the same again
     write(folder, monkeypatch, {
@@ -314,18 +321,18 @@ def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copi
 def test_a_sketch_does_not_see_case_punctuation_or_tokenisation(words, rng):
     cases, spaces = [str.upper, str.title, str], [" ", " , ", "-", " (", ") ", "\n"]
     changed = "".join(rng.choice(cases)(word) + rng.choice(spaces) for word in words)
-    same = documents.sketch(leakage.plain_words(" ".join(words)))
-    assert (documents.sketch(leakage.plain_words(changed)) == same).all()
-    assert same.shape == (documents.BANDS,)
+    same = leakage.sketch(leakage.plain_words(" ".join(words)))
+    assert (leakage.sketch(leakage.plain_words(changed)) == same).all()
+    assert same.shape == (leakage.BANDS,)
 
 
 def shares_a_band(one: list[str], other: list[str]) -> bool:
-    return bool((documents.sketch(one) == documents.sketch(other)).any())
+    return bool((leakage.sketch(one) == leakage.sketch(other)).any())
 
 
 def test_unrelated_texts_share_no_band():
-    bands = [documents.sketch(prose(seed, 40).split()) for seed in range(400)]
-    for i in range(documents.BANDS):
+    bands = [leakage.sketch(prose(seed, 40).split()) for seed in range(400)]
+    for i in range(leakage.BANDS):
         assert len({band[i] for band in bands}) == len(bands)
 
 
@@ -351,7 +358,7 @@ def test_half_of_a_text_in_common_is_no_duplicate():
 @pytest.mark.parametrize("words", [0, 1, 4, 5, 6, 4100, 60_000])
 def test_texts_of_any_length_have_a_sketch(words):
     text = prose(words, words).split()
-    assert (documents.sketch(text) == documents.sketch(list(text))).all()
+    assert (leakage.sketch(text) == leakage.sketch(list(text))).all()
     assert shares_a_band(text, [*text, "more"]) or words < 100
 
 
@@ -386,6 +393,26 @@ def test_cutting_loses_nothing(sizes):
 def test_a_missing_raw_file(folder):
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
         documents.read("pubmed-tables", "none.tsv.gz", "smoke")
+
+
+def test_an_index_of_test_sentences_is_needed(folder, monkeypatch):
+    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
+    documents.index_path("smoke").unlink()
+    with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 01"):
+        documents.read("pubmed-tables", "a.tsv.gz", "smoke")
+    assert not paths.documents("smoke", "pubmed-tables", "a.tsv.gz").exists()
+
+
+def test_documents_are_read_again_when_the_test_sentences_change(folder, monkeypatch):
+    sentence = prose(1, 12)
+    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", f"{prose(2)} {sentence}"))})
+    held = []
+    for known in ([], [sentence], [sentence]):
+        write_index(*known)
+        documents.read("pubmed-tables", "a.tsv.gz", "smoke")
+        held += pq.read_table(rows_of("pubmed-tables", "a.tsv.gz"))["test texts"].to_pylist()
+    number = leakage.number(leakage.plain_words(sentence))
+    assert held == [[], [number], [number]]
 
 
 def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
@@ -425,7 +452,7 @@ def test_languages_and_headings_reach_the_rows(folder, monkeypatch):
         "corpora/pubmed-xml/a.medline.gz": "PMID- 1\nLA  - ger\nAB  - Text.\nMH  - *Lupus/therapy\nMH  - Unheard of\n",
     })  # fmt: skip
     tree = '"Tree Number"\t"Desc Ui"\t"Term"\n"C17.300"\t"D008180"\t"Lupus"\n"C20.111"\t"D008180"\t"Lupus"\n'
-    smoke_data.write_gzip(folder / "corpora/mesh/mesh2017-tree.tsv.gz", tree)
+    smoke_files.write_gzip(folder / "corpora/mesh/mesh2017-tree.tsv.gz", tree)
     documents.read("ja-clinical", "a.txt.gz", "smoke")
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
     assert documents.read("medline-text", "a.medline.gz", "smoke")["unknown headings"] == 1

@@ -1,66 +1,304 @@
-"""Reading CoNLL files, good and bad; what is registered; the real files' counts."""
+"""The registry: every set loads on made-up data in all splits and folds; what is said of what is not there."""
+
+import re
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from itertools import product
 
 import pytest
 
-from lib import conll, datasets
+from lib import chemprot, cleaning, datasets, downloads, metrics, params, paths, relations, results, smoke_data, stages
 from lib.errors import StudyError
+from lib.instances import Labelled, Pair, Question, Relation, Sentence, label_of
+
+KEYS = list(datasets.DATASETS)
+CLASSES = {
+    "tagging": Sentence, "pico": Sentence, "relations": Relation, "similarity": Pair, "inference": Pair,
+    "documents": Labelled, "answers": Pair, "questions": Question, "ranking": Pair,
+}  # fmt: skip
+# BLURB's own files that are public; the others are made with its scripts.
+PUBLIC = {"chemprot-blurb": ["dev"], "ddi-blurb": ["dev", "test"]}
+CREDENTIALED = {"i2b2-2010", "i2b2-2010-relations", "share-clef-2013", "medsts", "mednli", "docclsjp"}
 
 
-def read(tmp_path, text: str | bytes):
-    path = tmp_path / "train.tsv"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return list(conll.read(path))
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory):
+    """The made-up data, written once for all tests of this module."""
+    top = tmp_path_factory.mktemp("outputs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "output", top.joinpath)
+        params.load.cache_clear()
+        smoke_data.write()
+    return top
 
 
-def test_reads_sentences(tmp_path):
-    sentences = read(tmp_path, "-DOCSTART-\tO\n\nAspirin\tB-Chemical\nhelps\tO\n-DOCSTART-\tO\n\nNo\tO\n")
-    assert [s.words for s in sentences] == [["Aspirin", "helps"], ["No"]]
-    assert [s.tags for s in sentences] == [["B-Chemical", "O"], ["O"]]
+@pytest.fixture
+def data(made_up, monkeypatch):
+    """The folder of made-up data, which the smoke scale reads, and a sentence splitter that needs no download."""
+    monkeypatch.setattr(paths, "output", made_up.joinpath)
+    for module in (relations, chemprot):
+        monkeypatch.setattr(module, "load_punkt", lambda: cleaning.split_sentences)
+    return paths.data("smoke")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty data folder that the laptop scale reads."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    return tmp_path
+
+
+def write(path, text: str):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def load_folds(key: str, split: str) -> list[list]:
+    return [datasets.load(key, split, "smoke", fold) for fold in range(1, datasets.lookup(key).folds + 1)]
+
+
+# Made-up data
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_set_loads(data, key):
+    row = datasets.lookup(key)
+    splits = datasets.splits(key, "smoke")
+    assert set(PUBLIC.get(key, row.files)) <= set(splits)
+    assert (datasets.why_missing(key, "smoke") == "") == (splits == list(row.files))
+    for split in splits:
+        for instances in load_folds(key, split):
+            assert instances and {type(instance) for instance in instances} == {CLASSES[row.family]}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_model_has_something_to_learn(data, key):
+    for split in datasets.splits(key, "smoke"):
+        assert len({label_of(instance) for found in load_folds(key, split) for instance in found}) > 1
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if datasets.DATASETS[key].folds > 1])
+def test_folds_test_everything_once(data, key):
+    tests, trains = load_folds(key, "test"), load_folds(key, "train")
+    whole = Counter(map(text_of, [i for found in tests for i in found]))
+    assert max(Counter(i.id for found in tests for i in found).values()) <= len(tests)
+    for test, train in zip(tests, trains, strict=True):
+        assert Counter(map(text_of, test + train)) == whole
+        assert not set(map(text_of, test)) & set(map(text_of, train))
+
+
+def text_of(instance: Relation | Labelled) -> object:
+    return instance.text if isinstance(instance, Relation) else instance.sentences
+
+
+def perfect(key: str, instances: list) -> tuple[list, list]:
+    """Gold, and predictions that are all right, in the form that the set's metric takes."""
+    gold = [label_of(instance) for instance in instances]
+    if datasets.lookup(key).metric == "strict-span-f1":
+        gold = metrics.entity_sets(gold)
+    if datasets.lookup(key).family != "questions":
+        return gold, gold
+    gold = [instance.answers for instance in instances]
+    if datasets.lookup(key).metric == "squad":
+        return gold, [answers[0] for answers in gold]
+    return gold, [[answers[-1].upper()] for answers in gold]
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if datasets.DATASETS[key].family != "ranking"])
+def test_perfect_predictions_have_the_highest_score(data, key):
+    split = datasets.splits(key, "smoke")[-1]
+    instances = datasets.load(key, split, "smoke")
+    assert datasets.score(key, *perfect(key, instances)) == pytest.approx(100)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("key", "gold", "predicted", "score"),
     [
-        ("a\tO\nb O\n", r"train\.tsv:2: expected 'word<TAB>tag', found 1 column"),
-        ("a\tO\nb\tO\tO\n", r":2: .*found 3 column"),
-        ("a\tO\n\tO\n", r":2: "),
-        ("a\tX-Chemical\n", r":1: tag 'X-Chemical' is not O, B, I"),
-        ("a\tO\nb\tB-Chem", r":2: the last line has no end"),
-        ("", "no sentences"),
-        ("\n\n", "no sentences"),
-        (b"a\tO\n\xff\tO\n", "not UTF-8"),
+        ("bc2gm", [["B", "O"], ["B", "I"]], [["B", "O"], ["B", "O"]], 50),  # one of two found, one of two right
+        ("chemprot", ["false", "CPR:3"], ["CPR:3", "CPR:3"], 200 / 3),  # `false` is the negative label
+        ("ddi", ["DDI-false", "DDI-int"], ["DDI-int", "DDI-int"], 200 / 3),
+        ("chemprot-scibert", ["A", "B"], ["A", "A"], 50),  # every label counts
+        ("gad", ["1", "1", "0"], ["1", "0", "0"], 200 / 3),
+        ("pubmedqa", ["yes", "no", "maybe", "no"], ["yes", "yes", "maybe", "yes"], 50),
+        ("hoc", [("a", "b"), ()], [("a",), ()], 200 / 3),
+        ("bioasq-8b-yesno", ["yes", "no", "no"], ["yes", "no", "yes"], 200 / 3),  # F1 of `no`
+        ("bioasq-4b-factoid", [("A",)], [["b", "a"]], 50),
+        ("squad", [("The end", "x")], ["end"], 100),
+        ("biosses", [0.0, 2.0, 4.0], [4.0, 2.0, 0.0], -100),
     ],
 )
-def test_malformed_files_name_file_and_line(tmp_path, text, message):
-    with pytest.raises(StudyError, match=message):
-        read(tmp_path, text)
+def test_scores_by_hand(key, gold, predicted, score):
+    assert datasets.score(key, gold, predicted) == pytest.approx(score)
 
 
-def test_unknown_dataset_names_the_nearest():
+# The rows
+
+
+def test_every_key_is_one_of_the_graph():
+    assert len(KEYS) == len(datasets.ROWS) == len({row.title for row in datasets.ROWS})
+    assert all(re.fullmatch(stages.KEY, key) for key in KEYS)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_row_names_what_there_is(key):
+    row = datasets.lookup(key)
+    assert set(row.results) <= printed_tables()
+    assert row.group in groups()
+    assert row.metric in metrics.CARDS and row.family in CLASSES
+    assert set(row.files) <= set(datasets.SPLITS) and "train" in row.files
+    assert not row.members or set(row.members) == set(row.files)
+    assert (row.folds > 1) == ("{fold}" in str(row.files) + str(row.members) or row.divide is not None)
+
+
+@cache
+def printed_tables() -> set[str]:
+    """The tables of published/scores.csv as `gu-6`: the first word of the paper's key, and the table's number."""
+    found = set()
+    for paper, number in product(results.PAPERS, map(str, range(1, 15))):
+        with suppress(StudyError):
+            results.read_published(paper, number)
+            found.add(f"{paper.split('-')[0]}-{number}")
+    return found
+
+
+@cache
+def groups() -> dict[str, downloads.Group]:
+    return downloads.load()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_file_can_be_had(key):
+    """Its group names the file, or a folder that it is in, unless there is nothing to get."""
+    row, group = datasets.lookup(key), groups()[datasets.lookup(key).group]
+    folds = range(1, row.folds + 1)
+    names = {name.format(fold=fold) for found in row.files.values() for name in found for fold in folds}
+    known = group.paths()
+    assert (
+        group.by_hand
+        if not known
+        else all(
+            any(name in (path, path.removesuffix(".gz")) or name.startswith(f"{path}/") for path in known)
+            for name in names
+        )
+    )
+
+
+def test_who_may_have_what():
+    access = {row.key: row.access for row in datasets.ROWS}
+    assert {key for key in KEYS if access[key] == "credentialed"} == CREDENTIALED
+    registration = {key for key in KEYS if key.startswith(("chemprot", "bioasq"))}
+    assert {key for key in KEYS if access[key] == "registration"} == registration
+    assert set(access.values()) == {"public", "registration", "credentialed"}
+
+
+# What is not there
+
+
+def test_unknown_names():
     with pytest.raises(StudyError, match="unknown dataset 'ncbi-diseases': did you mean ncbi-disease"):
         datasets.lookup("ncbi-diseases")
+    with pytest.raises(StudyError, match="SQuAD v1.1 has no test split: it has train, dev"):
+        datasets.load("squad", "test", "laptop")
+    with pytest.raises(StudyError, match="NCBI-disease has no devel split: it has train, dev, test"):
+        datasets.load("ncbi-disease", "devel", "laptop")
 
 
-def test_missing_data_are_a_reason_not_a_crash(monkeypatch, tmp_path):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    assert datasets.why_not("bc2gm", "laptop").startswith("data not at hand")
-    with pytest.raises(StudyError, match="no file"):
-        datasets.load("bc2gm", "test", "laptop")
+@pytest.mark.parametrize(("key", "fold", "folds"), [("bc2gm", 2, 1), ("euadr", 0, 10), ("euadr", 11, 10)])
+def test_unknown_folds(key, fold, folds):
+    with pytest.raises(StudyError, match=f"has no fold {fold}: it has {folds}"):
+        datasets.load(key, "test", "laptop", fold)
 
 
-@pytest.mark.parametrize(
-    ("key", "sentences", "mentions"),
-    [
-        ("bc5cdr-chem", (4560, 4581, 4797), (5203, 5347, 5385)),
-        ("bc5cdr-disease", (4560, 4581, 4797), (4182, 4246, 4424)),
-        ("ncbi-disease", (5424, 923, 940), (5134, 787, 960)),
-        ("bc2gm", (12574, 2519, 5038), (15197, 3061, 6325)),
-        ("linnaeus", (11935, 4078, 7142), (2119, 711, 1433)),
-        ("s800", (5733, 830, 1630), (2557, 384, 767)),
-    ],
-)
-def test_real_counts(real_data, key, sentences, mentions):
-    """Counts measured when the files were collected, with another program."""
-    splits = [datasets.load(key, split, "laptop") for split in datasets.SPLITS]
-    assert tuple(map(len, splits)) == sentences
-    assert tuple(map(conll.count_mentions, splits)) == mentions
+@pytest.mark.parametrize("key", KEYS)
+def test_what_is_missing_says_the_command(folder, key):
+    row = datasets.lookup(key)
+    missing = datasets.missing(key, "laptop")
+    assert list(missing) == list(row.files) and datasets.splits(key, "laptop") == []
+    command = f"; ./run_all.sh data {row.group} fetches it or says how to get it"
+    for split, reason in missing.items():
+        assert reason.startswith(f"{row.title}: no $STUDY_DATA/") and reason.endswith(command)
+        with pytest.raises(StudyError) as error:
+            datasets.load(key, split, "laptop")
+        assert str(error.value) == reason and str(folder) not in reason
+    assert datasets.why_missing(key, "laptop") == datasets.why_not(key, "laptop") == next(iter(missing.values()))
+
+
+def test_a_split_that_is_missing_is_named(folder):
+    write(folder / "ner/bc2gm/dev.tsv", "An\tO\nulcer\tB\n\n")
+    write(folder / "ner/bc2gm/test.tsv.gz", "a\tO\n\n")  # whatever its name says, it is no gzip file
+    assert datasets.splits("bc2gm", "laptop") == ["dev", "test"]
+    assert datasets.why_missing("bc2gm", "laptop").startswith("the train split is not at hand: BC2GM: no $STUDY_DATA/")
+    assert datasets.load("bc2gm", "dev", "laptop") == [Sentence(["An", "ulcer"], ["O", "B"])]
+    assert [path.name for path in datasets.split_files("bc2gm", "test", "laptop")] == ["test.tsv.gz"]
+    (folder / "ner/bc2gm/dev.tsv").unlink()
+    assert datasets.why_missing("bc2gm", "laptop").startswith("the train and dev split is not at hand: ")
+
+
+def test_a_fold_that_is_missing_makes_its_split_missing(folder):
+    for fold in range(1, 10):
+        write(folder / f"re/euadr/{fold}/train.tsv", "@GENE$ @DISEASE$\t1\n")
+    assert re.search(r"no \$STUDY_DATA/re/euadr/10/train\.tsv;", datasets.missing("euadr", "laptop")["train"])
+    assert len(datasets.load("euadr", "train", "laptop", 9)) == 1
+
+
+def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
+    def fail():
+        raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab")
+
+    monkeypatch.setattr(relations, "load_punkt", fail)
+    assert (
+        datasets.why_missing("chemprot", "smoke") == "ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab"
+    )
+    assert datasets.splits("chemprot", "smoke") == []
+    assert datasets.why_missing("chemprot-lim", "smoke") == ""
+
+
+def test_a_split_without_instances_is_an_error(folder, monkeypatch):
+    row = datasets.Dataset("none", "None", "tagging", "", "entity-f1", "bc2gm", lambda path: [], {"train": ("a.tsv",)})
+    monkeypatch.setitem(datasets.DATASETS, "none", row)
+    write(folder / "a.tsv", "")
+    with pytest.raises(StudyError, match=r"\$STUDY_DATA/a\.tsv: no instances of the train split; fetch the file again"):
+        datasets.load("none", "train", "laptop")
+
+
+def test_made_up_data_need_not_be_there_yet(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    chosen = params.load("scales", "smoke").datasets
+    assert {key for key in KEYS if not datasets.why_not(key, "smoke")} == set(chosen)
+    assert datasets.why_not("squad", "smoke") == "outside the budget of scale 'smoke'"
+
+
+# Files
+
+
+def test_files_are_those_of_the_registry_at_hand(folder):
+    assert datasets.files("laptop") == []
+    wanted = [
+        write(folder / name, "x")
+        for name in (
+            "ner/bc2gm/dev.tsv",
+            "ner/bc2gm/test.tsv.gz",
+            "ner/i2b2-2010/test_data/a.txt",
+            "re/euadr/10/test.tsv",
+        )
+    ]
+    write(folder / "ner/bc2gm/README.md", "x")
+    assert datasets.files("laptop") == sorted(wanted)
+
+
+def test_every_raw_file_is_fingerprinted(data):
+    found = set(datasets.files("smoke"))
+    for key in KEYS:
+        for split in datasets.splits(key, "smoke"):
+            assert set(datasets.list_files(datasets.split_files(key, split, "smoke"))) <= found
+
+
+# Real data
+
+
+def test_real_sets_are_whole_or_say_what_is_missing(real_data):
+    reasons = {key: datasets.why_missing(key, "laptop") for key in KEYS}
+    assert all(not reason or "./run_all.sh data " in reason or "punkt" in reason for reason in reasons.values())
+    assert sum(not reason for reason in reasons.values()) >= 20

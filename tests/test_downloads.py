@@ -222,7 +222,7 @@ def test_an_interruption_leaves_the_partial_file(server, tmp_path, monkeypatch):
 
 def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
     copied = {"path": "one/made", "checksum": SHA256, "bytes": 1, "licence": "MIT", "how": "joined"}
-    steps = {"by_hand": {"path": "two/secret", "steps": ["Ask.", "Wait."]}}
+    steps = {"by_hand": {"path": "two/secret", "licence": "on request", "steps": ["Ask.", "Wait."]}}
     study(
         one=source(entry("one/a", "missing"), entry("one/b"), entry("one/c.gz", gzip=True)) | {"made": [copied]},
         secret=steps,

@@ -1,0 +1,263 @@
+"""What is written in a dataset: the strings that models read, natural texts, and the index of test sentences."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lib import artefacts, datasets, leakage, paths, provenance, texts
+from lib.errors import StudyError
+from lib.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
+
+QUICK = settings(max_examples=25, deadline=None)
+LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes
+ANOTHER = LONG.replace("One", "Another")
+PAIR = Relation("1", "Iron binds HBA.", Mention("T1", "CHEMICAL", 0, 4), Mention("T2", "GENE", 11, 14), "false")
+MASKED = Relation("1", "@GENE$ and\n@DISEASE$.", Mention("", "GENE", 0, 6), Mention("", "DISEASE", 11, 20), "1", True)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Nothing that an earlier test's data left in memory."""
+    texts.test_texts.cache_clear()
+    yield
+    texts.test_texts.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty data folder that the laptop scale reads, and a folder of outputs."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    return tmp_path / "data"
+
+
+def write(folder, name: str, text: str):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def tagged(*sentences: str) -> str:
+    return "".join("".join(f"{word}\tO\n" for word in sentence.split()) + "\n" for sentence in sentences)
+
+
+# One instance
+
+
+@pytest.mark.parametrize(
+    ("instance", "read", "natural"),
+    [
+        (Sentence(["An", "ulcer"], ["O", "B"]), ["An ulcer"], ["An ulcer"]),
+        (PAIR, ["@CHEMICAL$ binds @GENE$."], ["Iron binds HBA."]),
+        (MASKED, ["@GENE$ and\n@DISEASE$."], ["and", "."]),
+        (Pair("1", "One.", "Two.\nThree.", 2.0), ["One. Two.\nThree."], ["One.", "Two.", "Three."]),
+        (Labelled("1", ("One.", "Two."), ()), ["One.", "Two."], ["One.", "Two."]),
+        (
+            Question("1", "Who?", ("I.", "He."), ("I",), (Span(0, 0, 1),)),
+            ["Who? I.", "Who? He."],
+            ["Who?", "I.", "He."],
+        ),
+        (Question("1", "Who?", (), ("I",), ()), [], ["Who?"]),
+    ],
+)
+def test_what_is_read_of_an_instance(instance, read, natural):
+    assert texts.render(instance) == read
+    assert texts.fragments(instance) == natural
+
+
+@pytest.mark.parametrize("dummy", ["@GENE$", "@CHEM-GENE$", "@DRUG$", "BC6ENTC", "bc6entg", "bc6other"])
+def test_dummies_are_no_natural_text(dummy):
+    masked = Relation("1", f"{dummy}. It {dummy}, or", Mention("", "GENE", 0, 1), Mention("", "GENE", 2, 3), "1", True)
+    assert texts.fragments(masked) == [". It", ", or"]
+
+
+@QUICK
+@given(st.text(), st.text())
+def test_fragments_are_never_blank_and_lose_nothing_but_white_space(one, two):
+    found = texts.fragments(Pair("1", one, two, "yes"))
+    assert all(part == part.strip() != "" and "\n" not in part for part in found)
+    assert "".join("".join(found).split()) == "".join((one + two).split())
+
+
+# A split as BLURB's models read it
+
+
+def test_inputs_are_the_texts_of_a_split_in_order(folder):
+    write(folder, "sts/biosses/blurb/dev.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tA.\tB.\t3\n")
+    assert texts.inputs("biosses", "dev", "laptop") == ["One. Two.", "A. B."]
+    write(folder, "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ in @DISEASE$.\t1\n")
+    assert texts.inputs("gad", "test", "laptop") == ["@GENE$ in @DISEASE$."]
+
+
+def test_empty_blocks_of_jnlpba_count(folder):
+    write(folder, "ner/jnlpba/dev.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tB-DNA\n\n\nIt\tO\n-DOCSTART-\tO\n\nNo\tO\n")
+    assert texts.inputs("jnlpba", "dev", "laptop") == ["", "", "An ulcer", "", "It", "", "No"]
+
+
+def test_pico_sentences_end_after_full_stops_only(folder):
+    lines = "-DOCSTART- (1)\n\nTwo NN O O\n\nparts NN O I-PAR\n. . O O\nOpen NN O O\n\n"
+    write(folder, "ner/ebm-nlp/dev.txt", f"{lines}-DOCSTART- (2)\n\nEnd NN O O\n. . O O\n")
+    assert texts.inputs("ebm-pico-scibert", "dev", "laptop") == ["", "", "Two parts .", "Open", "", "End ."]
+
+
+def test_inputs_that_are_not_there(folder):
+    with pytest.raises(StudyError, match="unknown dataset 'jnlbpa': did you mean jnlpba"):
+        texts.inputs("jnlbpa", "test", "laptop")
+    for key in ("jnlpba", "bc2gm"):
+        with pytest.raises(StudyError, match=rf"no \$STUDY_DATA/ner/{key}/test.tsv; ./run_all.sh data {key}"):
+            texts.inputs(key, "test", "laptop")
+
+
+# Test texts
+
+
+def test_test_texts_are_natural(folder):
+    assert texts.test_texts("laptop") == {} and texts.test_files("laptop") == []
+    texts.test_texts.cache_clear()
+    write(folder, "ner/jnlpba/test.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tO\n\n")
+    for what, text in (("abstracts", "7\tA title.\tAn abstract.\n"), ("entities", ""), ("relations", "")):
+        write(folder, f"re/chemprot/chemprot_test_gs/chemprot_test_{what}_gs.tsv", text)
+    write(folder, "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ and the risk of @DISEASE$ here.\t1\n")
+    write(folder, "sts/biosses/blurb/test.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tOne.\tSix.\t1\n")
+    write(folder, "qa/bioasq-7b-yesno-blurb/test.tsv", "id\tQ?\tSnippets.\tyes\n")
+    write(folder, "ner/bc2gm/train.tsv", tagged("No test set"))
+    expected = {
+        "jnlpba": ["An ulcer"],
+        "chemprot": ["A title.", "An abstract."],  # of the abstracts, as the pairs hold only some sentences
+        "chemprot-blue": ["A title.", "An abstract."],
+        "gad": ["and the risk of", "here."],
+        "biosses": ["One.", "Two.", "Six."],
+        "bioasq-7b-yesno": ["Q?", "Snippets."],
+    }
+    assert texts.test_texts("laptop") == expected
+    assert len(texts.test_files("laptop")) == 7  # one for each set, three of ChemProt, whose two forms share them
+
+
+def test_sets_with_folds_are_read_in_all_and_squad_has_its_development_set(folder):
+    for fold in range(1, 11):
+        table = f"index\tsentence\tlabel\n0\t@GENE$ is {fold % 5} of @DISEASE$\t1\n"
+        write(folder, f"re/euadr/{fold}/test.tsv", table)
+    asked = {"id": "1", "question": "Is it?", "answers": [{"text": "It", "answer_start": 0}]}
+    squad = {"data": [{"paragraphs": [{"context": "It is.", "qas": [asked]}]}]}
+    write(folder, "qa/squad-v1.1-dev-derived/dev-v1.1.derived.json", json.dumps(squad))
+    found = texts.test_texts("laptop")
+    assert found == {"euadr": [f"is {fold} of" for fold in (1, 2, 3, 4, 0)], "squad": ["Is it?", "It is."]}
+    assert len(texts.test_files("laptop")) == 11
+
+
+def test_a_set_that_lacks_a_fold_is_left_out(folder):
+    write(folder, "re/euadr/1/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ is of @DISEASE$\t1\n")
+    assert texts.tests_at_hand("laptop") == {}
+
+
+def test_test_sentences_are_cut(folder):
+    write(folder, "ner/bc2gm/test.tsv", tagged("One ulcer . Two ulcers ."))
+    assert texts.test_sentences("bc2gm", "laptop") == ["One ulcer .", "Two ulcers ."]
+
+
+def test_made_up_sets_have_test_texts_without_dummies(smoke_data):
+    found = texts.test_texts("smoke")
+    tested = {row.key for row in datasets.ROWS if {"test"} <= set(row.files) and not row.key.endswith("-blurb")}
+    assert tested <= set(found) <= set(datasets.DATASETS)
+    assert all(texts.test_files("smoke")) and paths.data("smoke") == smoke_data
+    for key in found:
+        assert found[key] and len(set(found[key])) == len(found[key])
+        assert not any(texts.DUMMY.search(text) for text in found[key])
+
+
+# The index
+
+
+def read_index() -> pa.Table:
+    return pq.read_table(paths.test_sentences("laptop") / "index.parquet")
+
+
+def test_the_index_finds_every_test_sentence_and_holds_no_text(folder):
+    write(folder, "ner/bc2gm/test.tsv", tagged(LONG, "Too short"))
+    write(folder, "ner/s800/test.tsv", tagged(LONG, ANOTHER))
+    record = texts.write_index("laptop")
+    index = read_index()
+    assert index.num_rows == record["sentences"] == 2
+    assert record["texts"] == {"bc2gm": 2, "s800": 2}
+    assert not any(pa.types.is_string(kind) or pa.types.is_binary(kind) for kind in index.schema.types)
+    written = b"".join(path.read_bytes() for path in paths.test_sentences("laptop").iterdir())
+    assert b"eleven" not in written and b"Too short" not in written
+    guard = leakage.TestSentences(index)
+    assert len(guard.find(leakage.plain_words(f"{ANOTHER}. {LONG}."))) == 2
+
+
+def test_the_index_is_made_again_only_when_a_test_set_changes(folder):
+    write(folder, "ner/bc2gm/test.tsv", tagged(LONG))
+    first = texts.write_index("laptop")
+    path = paths.test_sentences("laptop") / "index.parquet"
+    content, time = path.read_bytes(), path.stat().st_mtime_ns
+    texts.test_texts.cache_clear()
+    write(folder, "ner/bc2gm/train.tsv", tagged(ANOTHER))  # no test set
+    assert texts.write_index("laptop") == first
+    assert path.stat().st_mtime_ns == time
+    write(folder, "ner/s800/test.tsv", tagged(ANOTHER))
+    assert texts.write_index("laptop")["fingerprint"] != first["fingerprint"]
+    assert read_index().num_rows == 2
+    texts.test_texts.cache_clear()
+    (folder / "ner/s800/test.tsv").unlink()
+    assert texts.write_index("laptop") == first | {"commit": provenance.commit()}
+    assert path.read_bytes() == content
+
+
+def test_without_any_test_set_the_index_is_empty(folder):
+    assert texts.write_index("laptop")["sentences"] == 0
+    assert read_index().schema.equals(leakage.INDEX)
+    assert artefacts.read_record(paths.test_sentences("laptop"))["texts"] == {}
+
+
+def test_a_damaged_test_set_leaves_no_index(folder):
+    write(folder, "ner/bc2gm/test.tsv", "secret\n")
+    with pytest.raises(StudyError, match=r"^\$STUDY_DATA/ner/bc2gm/test\.tsv:1: ") as error:
+        texts.write_index("laptop")
+    assert "secret" not in str(error.value)
+    assert not paths.test_sentences("laptop").exists()
+
+
+# Real data: counts only, so that no text is printed
+
+
+@pytest.mark.parametrize(
+    ("key", "counts"),
+    [
+        # 16,807, 1,739 and 3,856 sentences, and two empty blocks for each of 1,800, 200 and 404 document marks.
+        ("jnlpba", (20407, 2139, 4664)),
+        ("ddi", (25296, 2496, 5716)),
+        ("hoc", (12119, 1798, 3547)),
+        ("pubmedqa", (450, 50, 500)),
+        ("bioasq-7b-yesno", (670, 75, 140)),
+    ],
+)
+def test_real_inputs(real_data, key, counts):
+    """BLURB's numbers of instances, and blocks counted when the files were collected."""
+    if reason := datasets.why_missing(key, "laptop"):
+        pytest.skip(reason)
+    assert tuple(len(texts.inputs(key, split, "laptop")) for split in datasets.SPLITS) == counts
+
+
+def test_real_pico_blocks(real_data):
+    """Every document mark and the blank line after it end a block."""
+    found = {split: texts.inputs("ebm-pico-scibert", split, "laptop") for split in ("dev", "test")}
+    words = {split: sum(len(text.split()) for text in inputs) for split, inputs in found.items()}
+    assert words == {"dev": 262127, "test": 51750}
+    assert {split: len(inputs) for split, inputs in found.items()} == {"dev": 12288, "test": 2455}
+
+
+def test_real_test_texts(real_data, monkeypatch):
+    """Distinct texts of a set of each kind, whose counts were taken when the sets were collected."""
+    expected = {"jnlpba": 3830, "chemprot": 1600, "biosses": 39, "hoc": 3543, "bioasq-7b-yesno": 280, "gad": 1198}
+    if any(datasets.split_files(key, "test", "laptop") == [] for key in expected):
+        pytest.skip("not every set is in the data folder")
+    monkeypatch.setattr(datasets, "DATASETS", {key: datasets.DATASETS[key] for key in expected})
+    found = texts.test_texts("laptop")
+    assert {key: len(found[key]) for key in found} == expected
+    assert sum(len(texts.DUMMY.findall(text)) for inputs in found.values() for text in inputs) == 0
