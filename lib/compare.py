@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib import artefacts, conll, corpora, datasets, params, paths, pieces, results
+from lib import artefacts, corpora, datasets, params, paths, pieces, results
 from lib.errors import unknown
 
 RESAMPLES = 10_000
@@ -149,7 +149,12 @@ def raw_to_kept(scale: str) -> pd.DataFrame:
     for key in params.keys("corpora"):
         if not corpora.why_not(key, scale):
             record = corpora.built(key, scale)
-            rows.append({"corpus": key, **{name: record[name] for name in ("read", *corpora.REASONS, "kept", "words")}})
+            rows.append(
+                {
+                    "corpus": key,
+                    **{name: record[name] for name in ("read", *corpora.REASONS, "kept", "words", "unknown headings")},
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -312,53 +317,6 @@ def describe_claims(claims: pd.DataFrame) -> str:
     names = {"holds": "hold", "fails": "fail", "undecided": "undecided", "n/a": "not measured here (n/a)"}
     said = [f"{counts.get(verdict, 0)} {name}" for verdict, name in names.items()]
     return f"Of {len(claims)} claims in five papers: {', '.join(said)}."
-
-
-def list_datasets(scale: str) -> pd.DataFrame:
-    """Every registered dataset with its licence and whether it can be run at this scale."""
-    return pd.DataFrame(
-        {
-            "key": row.key,
-            "dataset": row.title,
-            "tags": row.entities,
-            "licence": row.licence,
-            "access": row.access,
-            "state": datasets.why_not(key, scale) or "runs",
-        }
-        for key, row in datasets.DATASETS.items()
-    )
-
-
-def count_datasets(scale: str) -> pd.DataFrame:
-    """Sentences and entities of each split that is at hand, beside what BioBERT (sentences) and PubMedBERT
-    (entities) print."""
-    lines = []
-    for key, dataset in datasets.DATASETS.items():
-        if not datasets.is_at_hand(key, scale):
-            continue
-        for split in datasets.SPLITS:
-            sentences = datasets.load(key, split, scale)
-            lines.append(
-                {
-                    "dataset": key,
-                    "split": split,
-                    "sentences": len(sentences),
-                    "lee-3": find_count(dataset, "lee-3", split),
-                    "entities": conll.count_mentions(sentences),
-                    "gu-3": find_count(dataset, "gu-3", split),
-                }
-            )
-    return pd.DataFrame(lines).astype({"lee-3": "Int64", "gu-3": "Int64"})
-
-
-def find_count(dataset: datasets.Dataset, table: str, split: str) -> float:
-    """The printed count of a split, or NaN where the table has none."""
-    first_author, number = table.split("-")
-    paper = next(name for name in results.PAPERS if name.startswith(first_author))
-    cells = results.read_published(paper, number)
-    names = {split, {"dev": "valid"}.get(split)}
-    found = cells[(cells["row"] == dataset.printed.get(table)) & cells["column"].isin(names)]["value"]
-    return found.iloc[0] if len(found) else float("nan")
 
 
 def describe_columns(key: str) -> pd.DataFrame:

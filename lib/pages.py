@@ -9,7 +9,8 @@ from IPython import get_ipython
 from IPython.display import Markdown, display
 from pandas.io.formats.style import Styler
 
-from lib import conll, corpora, datasets, params, paths, provenance, smoke_data
+from lib import corpora, datasets, metrics, params, paths, provenance, smoke_language, texts
+from lib.instances import Sentence, label_of
 
 
 def open_page(scale: str) -> None:
@@ -22,7 +23,7 @@ def open_page(scale: str) -> None:
     title = params.load("scales", scale).title
     display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
     if params.load("scales", scale).made_up:
-        display(Markdown(f"> **Made-up data.** {smoke_data.NOTICE.strip()} Its numbers are not findings."))
+        display(Markdown(f"> **Made-up data.** {smoke_language.NOTICE.strip()} Its numbers are not findings."))
 
 
 def check_parameters(cells: list[str]) -> None:
@@ -74,11 +75,11 @@ def show_registry(kind: str) -> Styler:
 
 
 def show_counts(rows, reasons) -> Styler:
-    """What was read, left out for each reason that took something, and kept."""
+    """What was read, left out for each reason that took something, and kept; MeSH headings that its tree lacks."""
     table = pd.DataFrame(rows)
-    names = [n for n in ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words") if n in table]
-    table = table[[n for n in names if n not in (*reasons, "lines dropped") or table[n].any()]]
-    return show(table)
+    some = (*reasons, "lines dropped", "unknown headings")  # shown where they are not nought everywhere
+    names = ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words", "unknown headings")
+    return show(table[[n for n in names if n in table and (n not in some or table[n].any())]])
 
 
 def show_corpus_rows(table: str) -> Styler:
@@ -103,10 +104,12 @@ def look_at_sentences(dataset: str, split: str, scale: str, show_text: bool, n: 
 
 def show_made_up(what: str) -> Styler:
     """Made-up text, labelled as such, in place of text that is not to be shown."""
-    return show([{f"{what} (made up, in place of the real data's own)": text} for text in smoke_data.make_examples(3)])
+    return show(
+        [{f"{what} (made up, in place of the real data's own)": text} for text in smoke_language.make_examples(3)]
+    )
 
 
-def mark_entities(sentence: conll.Sentence) -> str:
+def mark_entities(sentence: Sentence) -> str:
     """A sentence as text, its entities in brackets."""
     out, inside = [], False
     for word, tag in zip(sentence.words, sentence.tags, strict=True):
@@ -122,15 +125,41 @@ def where(*files) -> Markdown:
     return Markdown("Written: " + ", ".join(f"`{paths.show(path)}`" for path in files))
 
 
-def look_at_datasets(scale: str, show_text: bool) -> Styler:
-    """One sentence of each dataset that is at hand."""
+def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> Styler:
+    """The beginning of one instance of each public dataset that is at hand."""
     if not show_text:
-        return show_made_up("sentence")
-    names = [
-        key for key, row in datasets.DATASETS.items() if row.access == "public" and datasets.is_at_hand(key, scale)
-    ]
-    first = {key: datasets.load(key, "train", scale)[0] for key in names}
-    return show([{"dataset": key, "sentence": mark_entities(sentence)} for key, sentence in first.items()])
+        return show_made_up("instance")
+    rows = []
+    for key, dataset in datasets.DATASETS.items():
+        if dataset.access == "public" and (splits := datasets.splits(key, scale)):
+            instance = datasets.load(key, splits[0], scale)[0]
+            tagged = isinstance(instance, Sentence)
+            text = mark_entities(instance) if tagged else " / ".join(texts.render(instance))
+            label = "" if tagged else str(label_of(instance))
+            rows.append({"dataset": key, "instance": text[:letters], "label": label})
+    return show(rows)
+
+
+def show_cards() -> Styler:
+    """The metric cards: definition, averaging, which paper uses it, and the datasets that are scored with it."""
+    used = {key: [d for d, row in datasets.DATASETS.items() if row.metric == key] for key in metrics.CARDS}
+    return show(
+        [
+            {"key": key, "metric": card.title, "definition": card.definition, "averaging": card.averaging,
+             "papers": card.papers, "datasets": ", ".join(used[key])}
+            for key, card in metrics.CARDS.items()
+        ]
+    )  # fmt: skip
+
+
+def show_findings(leaks: pd.DataFrame, *findings: str) -> Styler | Markdown:
+    """The rows of some findings that found something; how many found nothing, below."""
+    rows = leaks[leaks["finding"].isin(findings)]
+    hit = rows[rows["count"] > 0]
+    if hit.empty:
+        return Markdown(f"Nothing found in {len(rows)} places.")
+    empty = f"{len(rows) - len(hit)} further places without any." if len(hit) < len(rows) else ""
+    return show(hit.drop(columns=[] if len(findings) > 1 else "finding")).set_caption(empty)
 
 
 def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> Styler:

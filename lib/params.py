@@ -231,11 +231,38 @@ class LengthTable(Table):
     """Mean input lengths in word pieces."""
 
     kind: Literal["lengths"]
+    rows: dict[str, str]  # the paper's row -> dataset
     columns: dict[str, LengthColumn]
     other_vocabularies: dict[str, LengthColumn]  # what was tried in their place
 
 
-AnyTable = Annotated[ScoreTable | CorpusTable | TermTable | LengthTable, Field(discriminator="kind")]
+class Count(Settings):
+    """Another way to count a cell: what is not named is as in its row. Split `all` is every split together."""
+
+    count: str = ""  # a name in lib/counts.py
+    dataset: str = ""
+    split: str = ""
+    why: str
+
+
+class CountRow(Settings):
+    dataset: str
+    count: str
+    splits: dict[str, str] = {}  # column of the paper -> split, where it is not as in the other rows
+    otherwise: dict[str, Count] = {}  # column of the paper -> what gives the printed number
+    remarks: dict[str, str] = {}  # column of the paper -> what is known of a cell that nothing explains
+    sum_of: Count | None = None  # what gives the sum of the row's printed numbers
+
+
+class CountTable(Table):
+    """Sizes of datasets."""
+
+    kind: Literal["counts"]
+    columns: dict[str, str]  # the paper's column -> our split
+    rows: dict[str, CountRow]
+
+
+AnyTable = Annotated[ScoreTable | CorpusTable | TermTable | LengthTable | CountTable, Field(discriminator="kind")]
 
 
 class PairedTest(Settings):

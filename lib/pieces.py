@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer, normalizers
 
-from lib import corpora, datasets, instances, mesh, params, results, vocabularies
+from lib import corpora, datasets, mesh, params, results, texts, vocabularies
 
 WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
 BINS = (1, 10, 100, 1_000, 10_000, 100_000)  # ranks of words by frequency, where a bin begins
@@ -134,12 +134,12 @@ def input_lengths(key: str, scale: str) -> pd.DataFrame:
     if any(vocabularies.why_not(column.vocabulary, scale) for column in columns.values()):
         return pd.DataFrame()
     frames = []
-    for dataset, known in instances.SETS.items():
-        for split in instances.splits(dataset, scale):
-            texts = instances.texts(dataset, split, scale)
-            frame = pd.DataFrame({"row": known.row, "split": split, "text": [hash(text) for text in texts]})
+    for row, dataset in table.rows.items():
+        for split in datasets.splits(dataset, scale):
+            inputs = texts.inputs(dataset, split, scale)
+            frame = pd.DataFrame({"row": row, "split": split, "text": [hash(text) for text in inputs]})
             for name, column in columns.items():
-                frame[name] = count_lengths(texts, column, scale)
+                frame[name] = count_lengths(inputs, column, scale)
             frames.append(frame)
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
@@ -160,13 +160,11 @@ def count_lengths(texts: list[str], column: params.LengthColumn, scale: str) -> 
 def build_lengths(key: str, scale: str, lengths: pd.DataFrame) -> pd.DataFrame:
     """A table of input lengths: means over the instances of all splits, beside the printed cells."""
     table = params.load("tables", key)
-    datasets_by_row = {known.row: dataset for dataset, known in instances.SETS.items()}
     lines = []
     for cell in results.read_published(table.paper, table.table).to_dict("records"):
-        dataset = datasets_by_row[cell["row"]]
         line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
         line |= {"published": cell["value"], "published_std": np.nan, "ours_std": np.nan, "n_seeds": 0}
-        missing = instances.why_not(dataset, scale)
+        missing = datasets.why_missing(table.rows[cell["row"]], scale)
         vocabulary_missing = vocabularies.why_not(table.columns[cell["column"]].vocabulary, scale)
         found = lengths[lengths["row"] == cell["row"]] if len(lengths) else lengths
         if vocabulary_missing or not len(found):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from lib import corpora, datasets, documents, instances, mesh, params, paths, provenance, vocabularies
+from lib import corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -19,7 +19,7 @@ class Stage:
     """A kind of job. `output` is its JSON or CSV below outputs/<scale>/, with a {wildcard} for each key."""
 
     name: str
-    notebook: Callable[[dict], str]  # empty for a job that has none
+    notebook: Callable[[dict], str]  # empty for a job that has none: the module of its name does it
     output: str
     inputs: Callable[[str, dict], list[str]]  # (scale, keys) -> outputs of other stages that it reads
     settings: Callable[[str, dict], object]  # (scale, keys) -> what it is done again for when it changes
@@ -74,8 +74,7 @@ def document_settings(scale: str, keys: dict) -> list:
     code = provenance.code_fingerprint("documents")
     if made_up(scale):
         return [source.model_dump(include={"reader", "language"}), code]
-    others = [*instances.test_files(scale), *mesh.files(scale)]
-    files = [documents.raw_file(keys["source"], keys["file"], scale), *others]
+    files = [documents.raw_file(keys["source"], keys["file"], scale), *mesh.files(scale)]
     return [source.model_dump(include={"reader", "language"}), code, raw_state(scale, files)]
 
 
@@ -106,7 +105,9 @@ def pretraining_settings(scale: str, keys: dict) -> list:
 
 def tagging_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
-    files = [] if made_up(scale) else [datasets.split_file(keys["dataset"], s, scale) for s in datasets.SPLITS]
+    files = (
+        [] if made_up(scale) else [f for s in datasets.SPLITS for f in datasets.split_files(keys["dataset"], s, scale)]
+    )
     return [params.load_protocol(keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
 
 
@@ -127,8 +128,8 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return [STAGES["corpus"].path(corpus=c) for c in needed if not corpora.why_not(c, scale)]
         case "terms":
             return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
-        case "lengths":
-            return []
+        case "lengths" | "counts":
+            return made_up(scale)
     runs = [
         STAGES["tagging"].path(model=model, dataset=dataset, setting=table.protocol)
         for model in [*table.ours_only.values(), *table.columns.values()]
@@ -154,9 +155,21 @@ def start_settings(scale: str, keys: dict) -> list:
 
 
 def dataset_settings(scale: str, keys: dict) -> list:
-    at_hand = [key for key in datasets.DATASETS if not made_up(scale) and datasets.is_at_hand(key, scale)]
-    files = [datasets.split_file(key, split, scale) for key in at_hand for split in datasets.SPLITS]
-    return [params.load("scales", scale).datasets, raw_state(scale, files), published()]
+    return [dataset_files(scale), [params.load("tables", t).model_dump() for t in tables_of("counts")]]
+
+
+def dataset_files(scale: str) -> list:
+    return [] if made_up(scale) else raw_state(scale, datasets.files(scale))
+
+
+def tables_of(kind: str) -> list[str]:
+    return [key for key in params.keys("tables") if params.load("tables", key).kind == kind]
+
+
+def document_outputs(scale: str) -> list[str]:
+    """The documents of every corpus that can be built."""
+    files = dict.fromkeys(file for key in params.keys("corpora") for file in corpora.source_files(key, scale))
+    return [STAGES["documents"].path(source=source, file=file) for source, file in files]
 
 
 def table_settings(scale: str, keys: dict) -> list:
@@ -167,8 +180,8 @@ def table_settings(scale: str, keys: dict) -> list:
     files = []
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
-    if table.kind == "lengths":
-        files += instances.files(scale)
+    if table.kind in ("counts", "lengths") and not made_up(scale):
+        files += datasets.files(scale)
     return [table.model_dump(), models, raw_state(scale, files), params.load("scales", scale).title, published()]
 
 
@@ -176,7 +189,20 @@ STAGES = {
     stage.name: stage
     for stage in [
         Stage("start", lambda k: "00_start_here", "tables/settings.csv", lambda s, k: [], start_settings),
-        Stage("documents", lambda k: "", "documents/{source}/{file}.json", lambda s, k: made_up(s), document_settings),
+        Stage(
+            "texts",
+            lambda k: "",
+            "test-sentences/meta.json",
+            lambda s, k: made_up(s),
+            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts")],
+        ),
+        Stage(
+            "documents",
+            lambda k: "",
+            "documents/{source}/{file}/meta.json",
+            lambda s, k: [*made_up(s), STAGES["texts"].path()],
+            document_settings,
+        ),
         Stage(
             "corpus",
             lambda k: "01_corpora",
@@ -211,6 +237,13 @@ STAGES = {
             lambda s, k: [params.load("vocabularies", v).model_dump() for v in params.keys("vocabularies")],
         ),
         Stage("datasets", lambda k: "03_datasets", "tables/datasets.csv", lambda s, k: made_up(s), dataset_settings),
+        Stage(
+            "leaks",
+            lambda k: "04_leaks",
+            "tables/leaks.csv",
+            lambda s, k: [*made_up(s), *document_outputs(s)],
+            lambda s, k: dataset_files(s),
+        ),
         Stage("pretrain", lambda k: "10_pretrain", "models/{model}/meta.json", model_inputs, pretraining_settings),
         Stage(
             "tagging",
@@ -266,7 +299,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 def whole_study(scale: str) -> list[str]:
     """The last outputs of everything that the study holds at a scale."""
-    return [STAGES[name].path() for name in ("start", "kept", "pieces", "datasets", "scoreboard")]
+    return [STAGES[name].path() for name in ("start", "kept", "pieces", "datasets", "leaks", "scoreboard")]
 
 
 def targets(scale: str, words: list[str]) -> list[str]:
@@ -310,7 +343,7 @@ def state(scale: str, job: Job) -> str:
 def command(scale: str, job: Job) -> str:
     """The shell command that does a job. Text of a dataset is shown on the pages of made-up data only."""
     if not job.notebook:
-        return shlex.join(["python", "-m", "lib.documents", scale, job.keys["source"], job.keys["file"]])
+        return shlex.join(["python", "-m", f"lib.{job.stage.name}", scale, *job.keys.values()])
     shown = {"show_text": params.load("scales", scale).made_up}
     wanted = (paths.NOTEBOOKS / f"{job.notebook}.ipynb").read_text(encoding="utf-8")
     parameters = json.dumps({"scale": scale, **job.keys, **(shown if "show_text" in wanted else {})})

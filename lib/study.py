@@ -143,7 +143,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
     failed = False
     for line in process.stdout:
         lines.append(line)
-        if stream or re.match(r"(start|done|FAILED) +(\d\d_|documents )", line):
+        if stream or re.match(r"(start|done|FAILED) +(\d\d_|documents |texts)", line):
             failed = failed or line.startswith("FAILED")
             print(line if stream else f"{datetime.now():%H:%M:%S} {line}", end="", flush=True)
     status = process.wait()
@@ -173,10 +173,14 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
     waiting: list[str] = []
     left = 0.0
     unknown_times = False
-    raw = [job for job in jobs.values() if not job.notebook]
-    for source in dict.fromkeys(job.keys["source"] for job in raw):
-        files = [paths.output(scale) / job.output for job in raw if job.keys["source"] == source]
-        print(f"{f'documents {source}':60} {sum(f.exists() for f in files)} of {len(files)} files read")
+    raw: dict[str, list] = {}
+    for job in jobs.values():
+        if not job.notebook:
+            raw.setdefault(f"{job.stage.name} {job.keys.get('source', '')}", []).append(
+                paths.output(scale) / job.output
+            )
+    for name, files in raw.items():
+        print(f"{name:60} {sum(f.exists() for f in files)} of {len(files)} files read")
     pages = [job for job in jobs.values() if job.notebook]
     for job in pages:
         folder = paths.output(scale)

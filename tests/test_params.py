@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib import datasets, instances, params, paths, readers, results
+from lib import counts, datasets, params, paths, readers, results
 from lib.errors import StudyError
 
 
@@ -42,7 +42,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     printed = {name: set(cells[name]) for name in ("row", "column", "metric")}
     if table.kind == "lengths":
         assert set(table.columns) == printed["column"]
-        assert {known.row for known in instances.SETS.values()} == printed["row"]
+        assert set(table.rows) == printed["row"] and set(table.rows.values()) <= set(datasets.DATASETS)
         for column in (table.columns | table.other_vocabularies).values():
             params.load("vocabularies", column.vocabulary)
         return
@@ -52,6 +52,16 @@ def test_tables_name_printed_cells_and_existing_runs(key):
         for row in table.rows.values():
             corpus = params.load("corpora", row.corpus)
             assert set(row.sources) <= {*corpus.sources, *corpus.samples}
+        return
+    if table.kind == "counts":
+        for row in table.rows.values():
+            others = [*row.otherwise.values(), *([row.sum_of] if row.sum_of else [])]
+            assert {row.dataset, *(other.dataset or row.dataset for other in others)} <= set(datasets.DATASETS)
+            assert {row.count, *(other.count or row.count for other in others)} <= set(counts.COUNTS)
+            known = {"all", *datasets.SPLITS}
+            assert {*table.columns.values(), *row.splits.values(), *(o.split or "all" for o in others)} <= known
+            assert {*row.splits, *row.otherwise, *row.remarks} <= set(table.columns)
+            assert all(other.why for other in others)
         return
     assert set(table.metrics) == printed["metric"]
     assert set(table.rows.values()) <= set(datasets.DATASETS)

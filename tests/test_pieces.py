@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lib import instances, mesh, params, pieces, results, vocabularies
+from lib import datasets, mesh, params, pieces, results, texts, vocabularies
 
 WORDS = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 
@@ -34,9 +34,7 @@ def test_a_word_counts_at_least_one_piece(tokenizer):
     assert pieces.mean_pieces(["risk", "the", "ab"], tokenizer) == pytest.approx(4 / 3)
 
 
-@pytest.mark.parametrize(
-    ("table", "printed", "tried"), [("gu-1", 53, 53), ("wada-1", 62, 42), ("ozyurt-text", 2, 1)]
-)
+@pytest.mark.parametrize(("table", "printed", "tried"), [("gu-1", 53, 53), ("wada-1", 62, 42), ("ozyurt-text", 2, 1)])
 def test_every_printed_cell_whose_vocabulary_is_at_hand_comes_out(real_data, monkeypatch, table, printed, tried):
     settings = params.load("tables", table).model_copy(update={"ours_only": []})
     load = params.load
@@ -67,11 +65,12 @@ def two_vocabularies(monkeypatch, tokenizer):
     """Every vocabulary of gu-8 is the small one, and instances are made up for one set."""
     monkeypatch.setattr(vocabularies, "load", lambda key, scale: tokenizer)
     monkeypatch.setattr(vocabularies, "why_not", lambda key, scale: "")
-    texts = {"train": ["risk of", "", "the"], "dev": ["risk"], "test": ["aspirin is low", "risk"]}
-    monkeypatch.setattr(instances, "SETS", {"biosses": instances.SETS["biosses"]})
-    monkeypatch.setattr(instances, "splits", lambda key, scale: list(texts))
-    monkeypatch.setattr(instances, "why_not", lambda key, scale: "")
-    monkeypatch.setattr(instances, "texts", lambda key, split, scale: texts[split])
+    found = {"train": ["risk of", "", "the"], "dev": ["risk"], "test": ["aspirin is low", "risk"]}
+    settings = params.load("tables", "gu-8").model_copy(update={"rows": {"BIOSSES": "biosses"}})
+    load = params.load
+    monkeypatch.setattr(params, "load", lambda kind, key: settings if kind == "tables" else load(kind, key))
+    monkeypatch.setattr(datasets, "missing", lambda key, scale: {})
+    monkeypatch.setattr(texts, "inputs", lambda key, split, scale: found[split])
     cells = pd.DataFrame(
         {"paper": "gu-pubmedbert", "table": "8", "row": "BIOSSES", "metric": "m", "std": None,
          "column": ["Wiki+Books vocab", "PubMed vocab"], "value": [1.3, 9.9]}
@@ -92,12 +91,13 @@ def test_lengths_are_means_over_all_instances_and_empty_ones_count(two_vocabular
 
 
 def test_a_row_without_all_its_splits_is_shown_and_not_judged(two_vocabularies, monkeypatch):
-    monkeypatch.setattr(instances, "why_not", lambda key, scale: "the train split is not at hand")
+    monkeypatch.setattr(datasets, "missing", lambda key, scale: {"train": "no file"})
     lengths = pieces.input_lengths("gu-8", "laptop")
+    assert set(lengths["split"]) == {"dev", "test"}
     cells = pieces.build_lengths("gu-8", "laptop", lengths)
     assert (cells["verdict"] == "n/a").all() and cells["ours"].notna().all()
     assert cells["note"].str.contains("train split is not at hand").all()
-    assert pieces.try_protocols("gu-8", lengths[lengths["split"] != "train"])["cells"].eq(0).all()
+    assert pieces.try_protocols("gu-8", lengths)["cells"].eq(0).all()
 
 
 def test_counting_lengths_leaves_the_tokenizer_as_it_was(tokenizer, monkeypatch):

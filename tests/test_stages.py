@@ -48,7 +48,8 @@ def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     jobs = stages.plan("paper", stages.targets("paper", ["pubmed-gu"]))
     files = [job for job in jobs.values() if job.stage.name == "documents"]
-    assert len(files) == 1200 and not any(job.inputs for job in files)
+    assert len(files) == 1200 and all(job.inputs == ["test-sentences/meta.json"] for job in files)
+    assert jobs["test-sentences/meta.json"].inputs == []
     assert jobs["corpora/pubmed-gu/meta.json"].inputs == [job.output for job in files]
     command = stages.command("paper", files[7])
     assert command == "python -m lib.documents paper pubmed-baseline pubmed26n0007.xml.gz"
