@@ -75,8 +75,8 @@ def read_notes(
     if isinstance(names, Path):
         names = [line.strip() for _, line in read_lines(names) if line.strip()]
     wanted = set(texts if names is None else names)
-    if unknown := sorted(wanted - texts.keys()):
-        raise StudyError(f"{paths.show(notes)}: no note {unknown[0]}; check the list of names")
+    if unknown := wanted - texts.keys():  # not quoted: a wrong file in the list's place may hold text
+        raise StudyError(f"{paths.show(notes)}: no note for {len(unknown)} of {len(wanted)} names; check their list")
     files = find_annotations(annotations)
     if astray := sorted(files.keys() - texts.keys()):
         raise StudyError(f"{paths.show(files[astray[0]])}: no note of this name in {paths.show(notes)}; {AGAIN}")

@@ -105,9 +105,10 @@ def pretraining_settings(scale: str, keys: dict) -> list:
 
 def tagging_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
-    files = (
-        [] if made_up(scale) else [f for s in datasets.SPLITS for f in datasets.split_files(keys["dataset"], s, scale)]
-    )
+    files = []
+    if not made_up(scale):
+        found = [file for split in datasets.SPLITS for file in datasets.split_files(keys["dataset"], split, scale)]
+        files = datasets.list_files(found)
     return [params.load_protocol(keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
 
 

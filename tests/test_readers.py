@@ -546,7 +546,7 @@ def test_entities_are_refused_and_never_expanded(tmp_path, reader, kind):
     assert "boom" not in message
     assert peak < 1 << 20
     if kind in ("billion laughs", "external"):  # the parser may find out first
-        assert "declares entities of its own" in message or "Maximum entity amplification" in message
+        assert "entities of its own" in message or "Maximum entity amplification" in message
 
 
 # PubMed's XML.

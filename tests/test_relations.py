@@ -424,7 +424,7 @@ def test_bad_ddi_files(tmp_path, body, message):
 def test_ddi_expands_no_entities(tmp_path, entity):
     files = write_ddi(tmp_path, "<sentence text='a'>&x;</sentence>", f"<!DOCTYPE document [<!ENTITY x {entity}>]>")
     for read in (relations.read_ddi, relations.read_ddi_sentences):
-        fails("declares entities of its own", read, *files)
+        fails("entities of its own", read, *files)
 
 
 @pytest.mark.parametrize(

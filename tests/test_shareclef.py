@@ -76,7 +76,7 @@ def test_notes_can_be_named(tmp_path):
     assert shareclef.read_mentions(*folders, ["note"]) == MENTIONS
     (tmp_path / "dev.txt").write_text("note\n\n")
     assert shareclef.read_mentions(*folders, tmp_path / "dev.txt") == MENTIONS
-    with pytest.raises(StudyError, match="no note third; check the list of names"):
+    with pytest.raises(StudyError, match="no note for 1 of 2 names; check their list"):
         shareclef.read(*folders, ["note", "third"])
 
 
@@ -132,7 +132,7 @@ def test_malformed_lines_name_file_and_line_and_quote_nothing(tmp_path, annotati
         (XML.replace('<span start="29" end="33"/>', ""), "xml:7: expected the type"),
         (XML.replace('end="33"', ""), "xml:7: expected"),
         (XML.replace('end="33"', 'end="333"'), "xml:7: offsets outside"),
-        (XML.replace("<annotations ", '<!DOCTYPE annotations [<!ENTITY a "b">]><annotations '), "declares entities"),
+        (XML.replace("<annotations ", '<!DOCTYPE annotations [<!ENTITY a "b">]><annotations '), "declares 1 entities"),
     ],
 )
 def test_malformed_xml(tmp_path, annotations, message):

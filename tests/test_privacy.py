@@ -1,0 +1,547 @@
+"""No text of a restricted set leaves the data folder: words planted in every one of them are searched for everywhere.
+
+A planted word names its set and its field, such as `qzcanarymedstsdrug3x`. Restricted are the registry's sets whose
+access is not public, and the credentialed sources of text.
+"""
+
+import csv
+import dataclasses
+import gzip
+import io
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import traceback
+import zipfile
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import TINY, Study
+
+from lib import artefacts, corpora, datasets, pages, params, paths, readers, relations
+from lib import smoke_relations as made_relations
+from lib import smoke_tagging as made_tagging
+from lib import smoke_texts as made_texts
+from lib.errors import StudyError
+from lib.smoke_files import write_gzip, write_lines, write_zip
+from lib.smoke_language import Lexicon
+
+REPOSITORY = Path(__file__).parent.parent
+CANARY = re.compile(rb"qzcanary\w*", re.IGNORECASE)  # of any set and field; the start is enough where a word was cut
+RESTRICTED = [key for key, row in datasets.DATASETS.items() if row.access != "public"]
+PLANTED = {  # folder below the data folder -> what writes it, with others, below a folder of its own
+    "ner/i2b2-2010": lambda new, *given: made_tagging.write_i2b2(new / "ner/i2b2-2010", *given),
+    "ner/share-clef-2013": lambda new, *given: made_tagging.write_shareclef(new / "ner/share-clef-2013", *given),
+    **{
+        f"re/chemprot{form}": lambda new, *given: plant_chemprot(new / "re", *given)
+        for form in ("", "-blurb", "-recursive", "-bioelectra", "-scibert")
+    },
+    "sts/medsts": made_texts.write_similarity,
+    "nli/mednli": made_texts.write_inference,
+    "doccls/docclsjp": lambda new, rng, names: made_texts.write_japanese(new / "doccls", rng),
+    "qa/bioasq-7b-yesno-blurb": lambda new, *given: made_texts.write_yesno(new / "qa", *given),
+    "qa/bioasq-8b-yesno": lambda new, *given: made_texts.write_yesno(new / "qa", *given),
+    "qa/bioasq-reranker": lambda new, *given: made_texts.write_candidates(new / "qa/bioasq-reranker", *given),
+    **{
+        f"qa/bioasq-{form}": lambda new, *given: made_texts.write_factoid(new / "qa", *given)
+        for form in ("factoid-biobert", "7b-biobert", "8b-factoid")
+    },
+}
+NOTES = "corpora/mimic/NOTEEVENTS.csv"
+# What is made of a credentialed corpus to pretrain on has to hold its text; .gitignore keeps it out of the repository.
+WORKING = ("documents/mimic", "corpora/mimic")
+COUNTED = ("gu-3", "lee-3", "naseem-6", "ozyurt-1")
+VOCABULARIES = ("bert-cased", "bert-uncased", "pubmedbert-uncased", "pubmedbert-28895-uncased")
+MODEL, SET = "bert-random", "share-clef-2013"  # the one restricted set with the three splits that fine-tuning needs
+TAGGING = f"20_finetune_tagging--{MODEL}--{SET}--lee"
+
+
+class Run(NamedTuple):
+    study: Study
+    printed: list[str]  # by the commands
+    found: dict[str, set[bytes]]  # canaries in each file outside the data folder
+    files: set[str]
+
+
+def make_names(folder: str) -> dict[str, list[str]]:
+    """A lexicon of canaries of one set; where a field takes only some kinds of name, these tell it from others."""
+    stem = re.sub(r"\W", "", folder.split("/")[1])
+    kinds = ("drug", "disease", "device", "place")
+    return {kind: [f"qzcanary{stem}{kind}{number}x" for number in range(12)] for kind in kinds}
+
+
+def plant_chemprot(folder: Path, rng: random.Random, names: dict) -> None:
+    made = made_relations
+    sets = {
+        split: made.make_statements(
+            rng, f"{names['place'][0]} {split}", n, made.CHEMPROT, names["drug"], names["device"]
+        )
+        for split, n in made.SIZES.items()
+    }
+    made.write_chemprot(folder, sets)
+
+
+def plant(data: Path, scratch: Path) -> None:
+    """Write every restricted set with canaries for names, one public set, and clinical notes with a test sentence."""
+    for split in datasets.SPLITS:
+        sentences = made_tagging.make(random.Random(1), Lexicon(1).names, f"public {split}", 20)
+        made_tagging.write_conll(data / f"ner/ncbi-disease/{split}.tsv", sentences, "disease", "Disease")
+    for folder, write in PLANTED.items():
+        write(scratch / folder, random.Random(1), make_names(folder))
+        shutil.copytree(scratch / folder / folder, data / folder)
+    # One set has no names, the other none that tell its second text from its first.
+    edit(data / "doccls/docclsjp/docclsjp.csv", "第".encode(), "第qzcanarydocclsjptextx".encode(), count=0)
+    for split in datasets.SPLITS:
+        edit(data / f"nli/mednli/mli_{split}_v1.jsonl", b"The patient", b"The qzcanarymednlihypothesisx patient", 0)
+    held = max((data / "ner/i2b2-2010/test_data/record-20.txt").read_text().split("\n"), key=len)
+    (data / NOTES).parent.mkdir(parents=True)
+    with open(data / NOTES, "w", newline="") as file:
+        out = csv.writer(file, quoting=csv.QUOTE_ALL)
+        out.writerow(["ROW_ID", "DESCRIPTION", "ISERROR", "TEXT"])
+        for number in range(30):
+            note = f"Seen on ward {number} for qzcanarymimicnote{number}x.\nSent home after {number + 2} days of rest."
+            out.writerow([number, f"qzcanarymimicdescription{number}x", "", note + (f"\n{held}" * (number == 7))])
+
+
+def unpack(data: bytes) -> list[bytes]:
+    """What a file holds: its bytes, and unpacked what is packed."""
+    if data[:2] == b"\x1f\x8b":
+        return unpack(gzip.decompress(data))
+    if data[:4] == b"PAR1":
+        table = pq.read_table(io.BytesIO(data))
+        return [repr(table.to_pylist()).encode(), repr(table.schema.metadata).encode()]
+    if data[:2] == b"PK":
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return [part for member in archive.namelist() for part in (member.encode(), *unpack(archive.read(member)))]
+    return [data]
+
+
+def search(folder: Path, leave_out: tuple[Path, ...] = ()) -> tuple[dict[str, set[bytes]], set[str]]:
+    """The canaries in each file below a folder and in its name, and the files that were searched."""
+    found, files = {}, set()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not any(path.is_relative_to(place) for place in leave_out):
+            name = str(path.relative_to(folder))
+            files.add(name)
+            hits = {hit for part in (name.encode(), *unpack(path.read_bytes())) for hit in CANARY.findall(part)}
+            if hits:
+                found[name] = hits
+    return found, files
+
+
+def search_study(study: Study) -> tuple[dict[str, set[bytes]], set[str]]:
+    return search(study.folder, (study.folder / "data", *(study.folder / "outputs/laptop" / w for w in WORKING)))
+
+
+def edit(path: Path, pattern: bytes, replacement, count: int = 1) -> None:
+    """Replace in a file, packed or not; in every member of a zip."""
+    data = path.read_bytes()
+    if data[:2] == b"PK":
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        changed = {name: re.sub(pattern, replacement, content, count=count) for name, content in members.items()}
+        assert changed != members
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in changed.items():
+                archive.writestr(name, content)
+        return
+    packed = data[:2] == b"\x1f\x8b"
+    content = gzip.decompress(data) if packed else data
+    changed = re.sub(pattern, replacement, content, count=count)
+    assert changed != content
+    path.write_bytes(gzip.compress(changed) if packed else changed)
+
+
+def make_tables(folder: Path) -> None:
+    """Keep of the study's parameters what the run needs, at a scale of real data."""
+    kept = {"tables": (*COUNTED, "gu-8"), "corpora": ("mimic", "pubmed"), "vocabularies": VOCABULARIES}
+    for kind, keys in kept.items():
+        shutil.rmtree(folder / "params" / kind)
+        (folder / "params" / kind).mkdir()
+        for key in keys:
+            shutil.copy(paths.PARAMS / kind / f"{key}.yaml", folder / "params" / kind)
+    scale = TINY.replace("made_up: true", "made_up: false").replace("seeds: [1, 2]", "seeds: [1]")
+    scale = re.sub("datasets: .*", f"datasets: [{SET}]", scale).replace("epochs: [6]", "epochs: [1]")
+    (folder / "params/scales/laptop.yaml").write_text(scale.replace("smoke (made-up", "laptop (made-up"))
+    (folder / "params/claims.yaml").write_text("tests: {}\n")
+
+
+def make_vocabularies(folder: Path) -> list[str]:
+    """Vocabularies of letters under the names of the published ones."""
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789.,:'\"()"
+    small = [*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), *letters, *(f"##{letter}" for letter in letters)]
+    for key in VOCABULARIES:
+        settings = params.load("vocabularies", key)
+        capitals = [*letters[:26].upper(), *(f"##{letter}" for letter in letters[:26].upper())]
+        write_lines(folder / settings.file, small + (capitals if settings.cased else []))
+    return small
+
+
+def make_model(folder: Path, vocabulary: list[str]) -> None:
+    from transformers import BertTokenizer
+
+    from lib import models
+
+    body = params.Body(layers=1, hidden=32, heads=2, intermediate=64)
+    models.build_bert(body, len(vocabulary), 32, 0.1).save_pretrained(folder)
+    write_lines(folder / "vocab.txt", vocabulary)
+    BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
+
+
+def make_punkt(folder: Path) -> None:
+    """A sentence splitter for ChemProt in NLTK's form, of one that has learnt nothing."""
+    for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
+        write_lines(folder / "tokenizers/punkt_tab/english" / name, [])
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A copy of the study at scale laptop, whose data folder holds made-up sets with canaries; nothing has run."""
+    import nltk
+
+    study, scratch = Study(tmp_path_factory.mktemp("private")), tmp_path_factory.mktemp("scratch")
+    make_tables(study.folder)
+    make_punkt(scratch / "nltk")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("STUDY_DATA", raising=False)
+        patch.setenv("NLTK_DATA", str(scratch / "nltk"))
+        patch.setattr(nltk.data, "path", [str(scratch / "nltk")])
+        patch.setattr(paths, "ROOT", study.folder)
+        relations.load_punkt.cache_clear()
+        plant(study.folder / "data", scratch)
+        make_model(study.folder / "outputs/laptop/models" / MODEL, make_vocabularies(study.folder / "data"))
+        yield study
+    relations.load_punkt.cache_clear()
+
+
+def start_tagging(study: Study) -> subprocess.Popen:
+    """Fine-tuning on a restricted set with show_text, as the graph's runner does it."""
+    given = json.dumps({"scale": "laptop", "model": MODEL, "dataset": SET, "setting": "lee", "show_text": True})
+    expected = f"outputs/laptop/results/{MODEL}--{SET}--lee.json"
+    words = ["lib.runner", "laptop", "20_finetune_tagging", TAGGING, given, expected]
+    environment = os.environ | {"PYTHONPATH": str(study.folder), "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", *words], cwd=study.folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def run_both(study: Study, *words: str, fails: bool = False) -> Run:
+    """Fine-tuning beside the graph, which ends with the report."""
+    tagging = start_tagging(study)
+    printed = [study.run("laptop", *words, fails=fails), tagging.communicate(timeout=300)[0]]
+    assert (tagging.returncode != 0) == fails, printed[1]
+    return Run(study, printed, *search_study(study))
+
+
+@pytest.fixture(scope="module")
+def good_run(study) -> Run:
+    return run_both(study, "03", "04", "08", "mimic")
+
+
+@pytest.fixture(scope="module")
+def failed_run(good_run) -> Run:
+    """The same with canaries where readers expect a type that they know."""
+    folder = good_run.study.folder / "data/ner"
+    con = folder / "i2b2-2010/concept_assertion_relation_training_data/beth/concept/record-00.con"
+    xml = folder / SET / "Task1TrainSetGOLD199knowtatorehost/00000-000004-DISCHARGE_SUMMARY.txt.knowtator.xml"
+    whole = {path: path.read_bytes() for path in (con, xml)}
+    edit(con, b't="[a-z]+"', b't="qzcanarytype"')
+    edit(xml, b'mentionClass id="Disease_Disorder"', b'mentionClass id="qzcanarytype"')
+    failed = run_both(good_run.study, "03_datasets", fails=True)
+    for path, content in whole.items():
+        path.write_bytes(content)
+    return failed
+
+
+def write_packed(path: Path, content: bytes) -> None:
+    if path.suffix == ".gz":
+        write_gzip(path, content)
+    elif path.suffix == ".zip":
+        write_zip(path, {"a/member": content.decode()})
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table({"column": [content.decode()]}).replace_schema_metadata({"a": "b"}), path)
+    else:
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("page.ipynb", b'{"text": "a qzcanarymedstsdrug3x b"}'),
+        ("deep/er/page.html", b"<td>QZCANARYmedstsdrug3X</td>"),
+        ("log.gz", b"qzcanarymedstsdrug3x"),
+        ("log.zip", b"qzcanarymedstsdrug3x"),
+        ("rows.parquet", b"qzcanarymedstsdrug3x" * 3),
+        ("japanese.csv", "患者qzcanarymedstsdrug3x".encode()),
+        ("qzcanarymedstsdrug3x.txt", b"only the name"),
+        ("cut.txt", b"qzcanary"),
+    ],
+)
+def test_a_canary_anywhere_is_found(tmp_path, name, content):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_packed(path, content)
+    (tmp_path / "clean.txt").write_text("In series 7 a drug was given.")
+    assert set(search(tmp_path)[0]) == {name}
+    assert search(tmp_path, (path,))[0] == {}
+
+
+@pytest.mark.parametrize("key", RESTRICTED)
+def test_every_restricted_set_is_planted_and_read(study, key):
+    """A set that is registered without being planted fails here."""
+    row = datasets.lookup(key)
+    names = {name for found in row.files.values() for name in found}
+    assert all(any(Path(name).is_relative_to(folder) for folder in PLANTED) for name in names)
+    at_hand = datasets.splits(key, "laptop")
+    assert at_hand
+    for split in at_hand:
+        loaded = [repr(instance).encode() for instance in datasets.load(key, split, "laptop")]
+        assert sum(bool(CANARY.search(text)) for text in loaded) > len(loaded) / 2
+
+
+def test_every_credentialed_source_is_planted(study):
+    sources = [params.load("sources", key) for key in params.keys("sources")]
+    assert [source.files.rstrip("*") for source in sources if source.access != "public"] == [NOTES]
+    trained = {corpus for key in params.keys("vocabularies") for corpus in params.load("vocabularies", key).corpora}
+    assert {corpora.access(key) for key in trained} == {"public"}  # a vocabulary holds words of what it is trained on
+    assert all(CANARY.search(note.text.encode()) for note in readers.read_notes(study.folder / "data" / NOTES))
+
+
+def test_everything_ran_and_read_the_canaries(good_run):
+    folder = good_run.study.folder / "outputs/laptop"
+    counted = {f"03_printed_counts--{key}" for key in COUNTED}
+    others = {TAGGING, "01_corpora--mimic", "03_datasets", "04_leaks", "08_input_lengths"}
+    assert {path.stem for path in (folder / "notebooks").glob("*.ipynb")} == counted | others
+    assert set(RESTRICTED) <= set(pd.read_csv(folder / "tables/datasets.csv")["dataset"])
+    lengths = pd.read_csv(folder / "tables/gu-8.csv").set_index("row")["ours"]
+    assert lengths[["ChemProt", "BioASQ"]].notna().all()
+    leaks = pd.read_csv(folder / "tables/leaks.csv").set_index(["finding", "dataset"])["count"]
+    assert leaks["test sentences in the raw corpora"]["i2b2-2010"] == 1
+    corpus = artefacts.read_json(folder / "corpora/mimic/record.json")
+    assert (corpus["read"], corpus["test text"]) == (30, 1)
+    assert all(search(folder / place)[0] for place in WORKING)
+    assert f"outputs/laptop/predictions/{MODEL}--{SET}--lee--1.parquet" in good_run.files
+    assert {"outputs/laptop/test-sentences/index.parquet", "outputs/laptop/report/04_leaks.html"} <= good_run.files
+
+
+def test_nothing_of_a_restricted_set_is_written_or_printed(good_run):
+    assert good_run.found == {}
+    assert not any(CANARY.search(text.encode()) for text in good_run.printed)
+
+
+def test_nothing_of_a_restricted_set_is_in_what_a_failure_leaves(failed_run):
+    failed = {"outputs/laptop/failed/03_datasets.ipynb", "outputs/laptop/report/03_datasets--failed.html"}
+    assert failed | {f"outputs/laptop/failed/{TAGGING}.ipynb"} <= failed_run.files
+    assert "record-00.con:" in failed_run.printed[0] and "knowtator.xml:" in failed_run.printed[1]
+    assert failed_run.found == {}
+    assert not any(CANARY.search(text.encode()) for text in failed_run.printed)
+
+
+@pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="git says what it ignores")
+def test_what_is_made_of_credentialed_text_is_not_committed():
+    places = [f"outputs/{scale}/{place}/documents.parquet" for scale in ("laptop", "paper") for place in WORKING]
+    ignored = subprocess.run(
+        ["git", "check-ignore", "--no-index", *places, "data/x"], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert ignored.stdout.split() == [*places, "data/x"]
+
+
+@pytest.mark.parametrize("show_text", [True, False])
+def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
+    tagged = [key for key in RESTRICTED if datasets.lookup(key).family == "tagging"]
+    shown = [pages.look_at_sentences(key, "train", "laptop", show_text) for key in tagged]
+    shown += [pages.look_at_datasets("laptop", show_text), pages.look_at_corpus("mimic", "laptop", show_text)]
+    assert len(shown) == 4
+    assert not any(CANARY.search(table.to_html().encode()) for table in shown)
+
+
+def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
+    public = {key: dataclasses.replace(row, access="public") for key, row in datasets.DATASETS.items()}
+    monkeypatch.setattr(datasets, "DATASETS", public)
+    monkeypatch.setattr(corpora, "access", lambda corpus: "public")
+    shown = pages.look_at_sentences(SET, "train", "laptop", True), pages.look_at_datasets("laptop", True)
+    assert all(CANARY.search(t.to_html().encode()) for t in (*shown, pages.look_at_corpus("mimic", "laptop", True)))
+
+
+# What is done to a file besides cutting it off and putting a byte into it that is not UTF-8. Canaries stand also where
+# readers expect a label, an id or a header, since messages like to quote these. Of files like `*.con`, the largest.
+I2B2 = "ner/i2b2-2010/concept_assertion_relation_training_data/beth"
+SHARE = f"ner/{SET}"
+CHEMPROT = "re/chemprot/chemprot_training/chemprot_training"
+SQUAD = ("bioasq-factoid-biobert/BioASQ-train-factoid-4b.json", "bioasq-factoid-biobert/BioASQ-train-factoid-5b.json",
+         "bioasq-factoid-biobert/BioASQ-train-factoid-6b.json", "bioasq-7b-biobert/BioASQ-train-factoid-7b.json.gz",
+         "bioasq-8b-factoid/train.json")  # fmt: skip
+
+
+def move(found: re.Match) -> bytes:
+    """An offset off by one."""
+    return b"%s%d%s" % (found[1], int(found[2]) + 1, found[3])
+
+
+COMMON = {"cut off": None, "not UTF-8": (b"qzcanary", b"\xffqzcanary")}  # of files that hold text
+DAMAGES = {
+    f"{I2B2}/txt/*.txt": COMMON,
+    f"{I2B2}/concept/*.con": COMMON | {
+        "type": (b't="[a-z]+"', b't="qzcanarytype"'),
+        "offset": (rb"(\d:)(\d+)( )", move),
+        "text": (b'c="', b'c="qzcanaryother '),
+        "columns": (rb"\|\|", b" "),
+    },
+    f"{I2B2}/rel/*.rel": COMMON | {
+        "label": (b'r="[A-Za-z]+"', b'r="qzcanarylabel"'),
+        "offset": (rb"(\d:)(\d+)( )", move),
+    },
+    f"{SHARE}/Task1TrainSetCorpus199/ALLREPORTS/*.txt": COMMON,
+    f"{SHARE}/Task1TrainSetGOLD199knowtatorehost/*.xml": {
+        "type": (b'mentionClass id="Disease_Disorder"', b'mentionClass id="qzcanarytype"'),
+        "offset": (rb'start="\d+"', b'start="qzcanaryoffset"'),
+        "cut off": (b"(?s)</annotation>.*", b"qzcanary<"),
+        "entities": (b"<annotations", b'<!DOCTYPE a [<!ENTITY e "qzcanary">]><annotations'),
+    },
+    f"{SHARE}/Task1Gold_SN2012/Gold_SN2012/*.pipe.txt": {
+        "name": (rb"^[^|]+", b"qzcanaryname.txt"),
+        "offset": (rb"\|\|\d+\n", b"||999999\n"),
+        "columns": (rb"\|\|\d+\n", b"\n"),
+    },
+    f"{SHARE}/train.txt": {"name": (b"^", b"In qzcanaryname it was given.\n")},
+    f"{CHEMPROT}_abstracts.tsv": COMMON | {
+        "columns": (b"\t", b" "),
+        "id": (rb"^\d+", b"qzcanaryid"),
+        "offset": (b"\tIn ", b"\tIn a "),
+    },
+    f"{CHEMPROT}_entities.tsv": COMMON | {
+        "columns": (b"\t", b" "),
+        "id": (rb"\tT1\t", b"\tqzcanaryid\t"),
+        "label": (b"\tCHEMICAL\t", b"\tqzcanarylabel\t"),
+        "offset": (rb"(\t)(\d+)(\t)", move),
+    },
+    f"{CHEMPROT}_relations.tsv": {
+        "label": (rb"\tCPR:\d+\t", b"\tqzcanarylabel\t"),
+        "id": (rb"Arg1:T\d+", b"Arg1:qzcanaryid"),
+    },
+    "re/chemprot-blurb/dev.tsv.gz": COMMON | {
+        "columns": (b"\t", b" "),
+        "label": (rb"\t(false|CPR:\d)\n", b"\tqzcanarylabel\n"),
+    },
+    "re/chemprot-recursive/chemprot-data_SPINN.zip": COMMON | {
+        "columns": (b"\t", b" "),
+        "label": (rb"^\d", b"qzcanarylabel"),
+        "dummy": (b", bc6entc", b", bc6entc, qzcanarydummy, bc6entc"),
+    },
+    "re/chemprot-bioelectra/train.tsv.gz": COMMON | {
+        "header": (b"^sentence", b"qzcanaryheader"),
+        "label": (rb"\t(False|CPR:\d)\r", b"\tqzcanarylabel\r"),
+        "dummy": (b"BC6ENTC", b"BC6ENTC qzcanarydummy BC6ENTC"),
+        "quotes": (rb"\r\nIn ", b'\r\nIn "'),
+    },
+    "re/chemprot-scibert/train.txt": COMMON | {
+        "JSON": (b'"text":', b'"text"'),
+        "shape": (rb"^[^\n]+", b'["qzcanary"]'),
+        "label": (rb'"label": "\w+"', b'"label": "qzcanarylabel"'),
+        "marks": (b"<< ", b""),
+    },
+    "sts/medsts/train.tsv": COMMON | {
+        "columns": (rb"\t-\t", b"\t"),
+        "header": (b"\tscore\n", b"\tqzcanaryheader\n"),
+        "label": (rb"\t\d\n", b"\tqzcanaryscore\n"),
+        "id": (rb"\n1\t", b"\n0\t"),
+    },
+    "nli/mednli/mli_train_v1.jsonl": COMMON | {
+        "JSON": (b'"sentence1":', b'"sentence1"'),
+        "shape": (b"sentence1", b"qzcanarykey"),
+        "label": (rb'"gold_label": "\w+"', b'"gold_label": "qzcanarylabel"'),
+        "id": (rb'made-up-1"', b'made-up-0"'),
+    },
+    "doccls/docclsjp/docclsjp.csv": COMMON | {
+        "columns": (rb"\ndoc-0,", b"\ndoc-0"),
+        "header": (b"^id", b"qzcanaryheader"),
+        "id": (rb"\ndoc-1,", b"\ndoc-0,"),
+        "quotes": (rb"\ndoc-0,", b'\ndoc-0,"a"'),
+    },
+    "qa/bioasq-7b-yesno-blurb/train.tsv": COMMON | {
+        "columns": (b"\t", b" "),
+        "label": (rb"\t(yes|no)\n", b"\tqzcanarylabel\n"),
+    },
+    "qa/bioasq-8b-yesno/train.tsv": COMMON | {
+        "columns": (rb"\n[01]\t", b"\n"),
+        "header": (b"^yesno_label", b"qzcanaryheader"),
+        "label": (rb"\n[01]\t", b"\nqzcanarylabel\t"),
+    },
+    "qa/bioasq-reranker/train.tsv.gz": COMMON | {
+        "columns": (rb"\n[01]\t", b"\n"),
+        "label": (rb"\n[01]\t", b"\nqzcanarylabel\t"),
+    },
+    **{
+        f"qa/{name}": COMMON | {
+            "JSON": (b'"context":', b'"context"'),
+            "shape": (b'"context"', b'"qzcanarykey"'),
+            "type": (rb'"answer_start": \d+', b'"answer_start": "qzcanary"'),
+            "offset": (rb'("answer_start": )(\d+)(\n)', move),
+            "id": (b'"id": "[^"]*"', b'"id": ""'),
+        }
+        for name in SQUAD
+    },
+    "qa/bioasq-factoid-biobert/4B1_golden.json": COMMON | {
+        "shape": (b'"body"', b'"qzcanarykey"'),
+        "label": (b'"type": "factoid"', b'"type": "qzcanarytype"'),
+        "type": (rb'"exact_answer": \[\s*\[', b'"exact_answer": [[1], ["qzcanary"], ['),
+    },
+    NOTES: COMMON | {
+        "columns": (rb'\n"1",', b"\n"),
+        "header": (b'"ROW_ID"', b'"qzcanaryheader"'),
+        "quotes": (rb'\n"1",', b'\n"1"x,'),
+    },
+}  # fmt: skip
+
+
+def cut(path: Path) -> None:
+    """Leave out the end: of a packed file half, of a text all from inside the first canary of the middle line."""
+    data = path.read_bytes()
+    end = len(data) // 2
+    if path.suffix not in (".gz", ".zip"):
+        end = CANARY.search(data, data.rfind(b"\n", 0, end) + 1).end() - 3
+    path.write_bytes(data[:end])
+
+
+def fail_to_read(name: str, data: Path) -> list[StudyError]:
+    """The errors of all readers that read a file."""
+    reads = [lambda: list(readers.read_notes(data / name))] if name == NOTES else []
+    for key in RESTRICTED:
+        for split, files in datasets.lookup(key).files.items():
+            if any(Path(name.removesuffix(".gz")).is_relative_to(file) for file in files):
+                reads.append(partial(datasets.load, key, split, "laptop"))
+    errors = []
+    for read in reads:
+        try:
+            read()
+        except StudyError as error:
+            errors.append(error)
+    return errors
+
+
+CASES = [(name, what) for name, kinds in DAMAGES.items() for what in kinds]
+
+
+@pytest.mark.parametrize(("name", "what"), CASES)
+def test_messages_of_readers_quote_nothing(study, capfd, name, what):
+    data = study.folder / "data"
+    path, how = max(data.glob(name), key=lambda path: path.stat().st_size), DAMAGES[name][what]
+    whole = path.read_bytes()
+    try:
+        edit(path, *how) if how else cut(path)
+        errors = fail_to_read(name, data)
+    finally:
+        path.write_bytes(whole)
+    printed = "".join([*(line for error in errors for line in traceback.format_exception(error)), *capfd.readouterr()])
+    assert errors and all(path.parent.name in str(e) or path.name.split(".")[0] in str(e) for e in errors)
+    assert not CANARY.search(printed.encode())
