@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from lib import chemprot, cleaning, conll, datasets, downloads, params, relations, results, texts
+from lib import chemprot, cleaning, conll, datasets, downloads, params, pico, relations, results, texts
 from lib.errors import unknown
 from lib.instances import Instance, Pair, Relation, Sentence
 
@@ -20,11 +20,6 @@ NEGATIVE = ("false", "0", "DDI-false")
 
 def words(sentences: Iterable[Sentence]) -> int:
     return sum(len(sentence.words) for sentence in sentences)
-
-
-def elements(sentences: Iterable[Sentence]) -> int:
-    """Words that are in an element, a word in two of them twice."""
-    return sum(len(tag.split("|")) for sentence in sentences for tag in sentence.tags if tag != "O")
 
 
 def distinct(found: Iterable[Relation | Pair]) -> int:
@@ -57,7 +52,7 @@ COUNTS: dict[str, Callable[[list], int]] = {
     "sentences less one": lambda found: len(found) - 1,
     "entities": conll.count_mentions,
     "words": words,
-    "words in elements": elements,
+    "words in elements": lambda found: pico.count_words(found).total(),
     "positive relations": lambda found: sum(relation.label not in NEGATIVE for relation in found),
     "rows of a CSV reader": lambda found: csv_rows(found, blank=False),
     "lines of a CSV reader": lambda found: csv_rows(found, blank=True),
@@ -205,7 +200,7 @@ def describe_content(family: str, found: list[Instance]) -> str:
         case "tagging":
             return f"{conll.count_mentions(found)} entities, {words(found)} words"
         case "pico":
-            return f"{elements(found)} words in elements, {words(found)} words"
+            return f"{COUNTS['words in elements'](found)} words in elements, {words(found)} words"
         case "relations":
             return f"{COUNTS['positive relations'](found)} positive"
         case "questions":

@@ -82,12 +82,13 @@ def find_contradictions(scale: str) -> Iterator[dict]:
 
 @cache
 def sentences_of(key: str, split: str, scale: str) -> frozenset[str]:
-    """The plain sentences of a split that are long enough to tell where they come from; of tests, of whole texts."""
+    """The plain sentences of a split, of all folds, that are long enough to tell where they come from."""
     dataset = datasets.lookup(key)
     if dataset.natural:
         found = dataset.natural(*datasets.split_files(key, split, scale))
     else:
-        found = [text for instance in load(key, split, scale) for text in texts.fragments(instance)]
+        loaded = chain.from_iterable(load(key, split, scale, fold) for fold in range(1, dataset.folds + 1))
+        found = [text for instance in loaded for text in texts.fragments(instance)]
     if dataset.family not in ("tagging", "pico"):
         found = [sentence for text in dict.fromkeys(found) for sentence in cleaning.split_sentences(text)]
     plain = (leakage.plain_words(text) for text in found)
@@ -188,7 +189,7 @@ def find_balance(scale: str) -> Iterator[dict]:
             tags = Counter(tag for sentence in test for tag in sentence.tags)
             score = look_up(dataset, train, test)
             yield line("most frequent label", key, "test, words", tags["O"], tags.total(), score,
-                       "O; score: each word with its most frequent training tag")  # fmt: skip
+                       "O; score: F1 of each word with its most frequent training tag")  # fmt: skip
         elif dataset.family == "questions":
             lost = sum(not question.spans for question in test)
             yield line("most frequent label", key, "test, questions", lost, len(test), note="cannot be answered from "

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from lib import cleaning, leakage, mesh, params, paths
+from lib import cleaning, mesh, params, paths
 from lib.errors import StudyError
 from lib.records import Document, Heading
 
@@ -154,58 +154,6 @@ HUMANS = "B01.050.150.900.649.801.400.112.400.400"
 def test_which_citations_are_chosen(trees, major, chosen):
     rules = {key: params.load("selections", key) for key in params.keys("selections")}
     assert {key for key, rule in rules.items() if mesh.selects(rule, trees, major)} == chosen
-
-
-# Test sentences.
-
-SENTENCE = "Effects of 5 - HT ( serotonin ) on the isolated heart of the young adult rat ."
-
-
-def are_in(sentences: list[str], text: str) -> bool:
-    return bool(leakage.TestSentences(sentences).find(leakage.plain_words(text)))
-
-
-def test_a_test_sentence_is_found_whatever_its_tokenisation():
-    text = "Title. EFFECTS of 5-HT (serotonin) on the\nisolated heart of the young adult rat! More."
-    assert are_in([SENTENCE, "Too short ."], text)
-    assert are_in([SENTENCE], SENTENCE)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        SENTENCE.replace("rat .", "rats ."),
-        SENTENCE.replace("rat .", ""),
-        SENTENCE.replace("Effects of", "Effects on"),
-        SENTENCE.replace("serotonin", ""),
-        "",
-    ],
-)
-def test_only_a_whole_test_sentence_counts(text):
-    assert not are_in([SENTENCE], text)
-
-
-def test_sentences_under_ten_words_are_not_used():
-    nine, ten = " ".join("abcdefghi"), " ".join("abcdefghij")
-    assert not are_in([nine], nine)
-    assert are_in([ten], f"x {ten} y")
-    assert not leakage.TestSentences([nine, "", "."]).starts
-
-
-def test_two_test_sentences_with_one_beginning():
-    ten = " ".join("abcdefghij")
-    assert are_in([f"{ten} one", f"{ten} two"], f"{ten} two")
-    assert not are_in([f"{ten} one", f"{ten} two"], f"{ten} three")
-    assert are_in([ten], f"a b c a b {ten}")  # a beginning that breaks off first
-
-
-def test_each_test_sentence_has_a_number_of_its_own():
-    ten = " ".join("abcdefghij")
-    guard = leakage.TestSentences([ten, f"{ten} one", f"{ten} two", SENTENCE])
-    one, two = (guard.find(f"{ten} {word}".split()) for word in ("one", "two"))
-    assert (len(one), len(two), len(one & two)) == (2, 2, 1)
-    assert one & two == leakage.TestSentences([ten]).find(ten.split())  # the same in every process and index
-    assert guard.find([*ten.split(), *ten.split()]) == one & two
 
 
 def test_a_document_is_not_changed_by_cleaning():

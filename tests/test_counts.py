@@ -1,6 +1,7 @@
 """Every rule of counting by hand; what is said of a printed count; how many of the real ones agree."""
 
 import csv
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -306,25 +307,34 @@ def load_once():
     return cache(datasets.load)
 
 
+@pytest.fixture
+def judge(real_data, monkeypatch, load_once):
+    """The verdicts on the cells of a printed table whose rows are chosen."""
+    monkeypatch.setattr(datasets, "load", load_once)
+
+    def build(key: str, chosen) -> list[str]:
+        table = params.load("tables", key)
+        printed = results.read_published(table.paper, table.table)
+        monkeypatch.setattr(results, "read_published", lambda *_: printed[printed["row"].map(chosen)])
+        return counts.build_counts(key, "laptop")["verdict"].tolist()
+
+    return build
+
+
 @pytest.mark.parametrize(
     ("key", "agree", "explained", "differ"),
     [("gu-3", 32, 1, 0), ("lee-3", 12, 15, 2), ("naseem-6", 11, 19, 9), ("ozyurt-1", 18, 0, 0)],
 )
-def test_real_counts(real_data, monkeypatch, load_once, key, agree, explained, differ):
-    monkeypatch.setattr(datasets, "load", load_once)
-    cells = counts.build_counts(key, "laptop")
+def test_real_counts(judge, key, agree, explained, differ):
     left_out = NOT_AT_HAND[key] | ({"ChemProt"} if key in CHEMPROT else set())
-    tally = cells[~cells["row"].isin(left_out)]["verdict"].value_counts()
-    assert (tally["agrees"], tally.get("explained", 0), tally.get("differs", 0)) == (agree, explained, differ)
+    verdicts = Counter(judge(key, lambda row: row not in left_out))
+    assert (verdicts["agrees"], verdicts["explained"], verdicts["differs"]) == (agree, explained, differ)
 
 
 @pytest.mark.parametrize("key", CHEMPROT)
-def test_real_counts_of_chemprot(real_data, monkeypatch, load_once, key):
+def test_real_counts_of_chemprot(judge, key):
     try:
         relations.load_punkt()
     except StudyError as reason:
         pytest.skip(str(reason))
-    monkeypatch.setattr(datasets, "load", load_once)
-    printed = results.read_published(params.load("tables", key).paper, params.load("tables", key).table)
-    monkeypatch.setattr(results, "read_published", lambda *_: printed[printed["row"] == "ChemProt"])
-    assert counts.build_counts(key, "laptop")["verdict"].tolist() == CHEMPROT[key].split()
+    assert judge(key, lambda row: row == "ChemProt") == CHEMPROT[key].split()

@@ -233,7 +233,7 @@ def test_a_split_that_is_missing_is_named(folder):
     assert datasets.load("bc2gm", "dev", "laptop") == [Sentence(["An", "ulcer"], ["O", "B"])]
     assert [path.name for path in datasets.split_files("bc2gm", "test", "laptop")] == ["test.tsv.gz"]
     (folder / "ner/bc2gm/dev.tsv").unlink()
-    assert datasets.why_missing("bc2gm", "laptop").startswith("the train and dev split is not at hand: ")
+    assert datasets.why_missing("bc2gm", "laptop").startswith("the train and dev splits are not at hand: ")
 
 
 def test_a_fold_that_is_missing_makes_its_split_missing(folder):

@@ -8,7 +8,7 @@ import sys
 import pytest
 from transformers import BertTokenizer
 
-from lib import corpora, documents, params, paths, vocabularies
+from lib import corpora, documents, params, paths, texts, vocabularies
 from lib.errors import StudyError
 
 TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of aspirin is low ."] * 20
@@ -78,6 +78,8 @@ def some_text(smoke_data, tmp_path):
 
 
 def build(corpus: str) -> None:
+    texts.test_texts.cache_clear()  # the folder of made-up data is this test's own
+    texts.write_index("smoke")
     for source, file in corpora.source_files(corpus, "smoke"):
         if not paths.documents("smoke", source, file).exists():
             documents.read(source, file, "smoke")
