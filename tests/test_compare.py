@@ -74,7 +74,7 @@ def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
     assert cell.loc["Random initialisation", "note"] == "not in the paper"
     assert pd.isna(cell.loc["BioBERT (+PMC)", "ours"])
     other = table[(table["row"] == "BC2GM") & (table["column"] == "BERT (Wiki+Books)")]
-    assert other["note"].str.startswith("data not at hand").all()
+    assert other["note"].str.startswith("BC2GM: no ").all()
 
 
 def test_sentences_come_from_the_numbers(laptop_results):
