@@ -96,7 +96,7 @@ def fill_cell(table, scale, made_up, model, dataset, cell, note=None, run_anyway
     }
 
 
-def spread(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+def spread(table: pd.DataFrame, metric: str, decimals: int = 2) -> pd.DataFrame:
     """A table as a person reads it: a row a dataset, the paper's value and ours side by side for each column."""
     rows = table[table["metric"] == metric]
     has_ours = set(rows.loc[rows["ours"].notna(), "column"])
@@ -104,22 +104,22 @@ def spread(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     for line in rows.to_dict("records"):
         row = cells.setdefault(line["row"], {})
         if not pd.isna(line["published"]):
-            row[(line["column"], "paper")] = show_value(line["published"])
+            row[(line["column"], "paper")] = show_value(line["published"], decimals)
         if line["column"] in has_ours:
-            row[(line["column"], "ours")] = show_ours(line)
+            row[(line["column"], "ours")] = show_ours(line, decimals)
     wide = pd.DataFrame.from_dict(cells, orient="index")
     wide.columns = pd.MultiIndex.from_tuples(wide.columns)
     return wide.fillna("")
 
 
-def show_value(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.2f}"
+def show_value(value: float | str, decimals: int = 2) -> str:
+    return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
 
 
-def show_ours(line: dict) -> str:
+def show_ours(line: dict, decimals: int = 2) -> str:
     if pd.isna(line["ours"]):
         return "n/a"
-    return show_value(line["ours"]) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
+    return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
 
 
 def build_sizes(key: str, scale: str) -> pd.DataFrame:

@@ -159,7 +159,8 @@ def show_findings(leaks: pd.DataFrame, *findings: str) -> Styler | Markdown:
     if hit.empty:
         return Markdown(f"Nothing found in {len(rows)} places.")
     empty = f"{len(rows) - len(hit)} further places without any." if len(hit) < len(rows) else ""
-    return show(hit.drop(columns=[] if len(findings) > 1 else "finding")).set_caption(empty)
+    told = [name for name in hit if hit[name].notna().any() and (hit[name] != "").any()]
+    return show(hit[told].drop(columns=[] if len(findings) > 1 else "finding")).set_caption(empty)
 
 
 def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> Styler:

@@ -178,7 +178,8 @@ def describe_published_table(key: str, scale: str, pages: dict[Path, str]) -> li
     metric = list(dict.fromkeys(cells["metric"]))[-1 if table.kind == "scores" else 0]
     said = f"{metric}, mean ± standard deviation over seeds." if table.kind == "scores" else f"{metric}."
     lines += [said + (f" [Its page]({page}.ipynb)." if page else ""), ""]
-    return [*lines, to_html(compare.spread(cells, metric).reset_index(names="")), ""]
+    decimals = 0 if table.kind == "counts" else 2
+    return [*lines, to_html(compare.spread(cells, metric, decimals).reset_index(names="")), ""]
 
 
 def to_html(table: pd.DataFrame) -> str:
@@ -232,6 +233,8 @@ def summarise(scale: str) -> list[str]:
             printed = cells[cells["published"].notna()]
             ran = printed[printed["ours"].notna()]
             judged = ran[ran["verdict"] != "n/a"]
-            agree = f"{(judged['verdict'] == 'agrees').sum()} of {len(judged)}" if len(judged) else "none is judged"
-            lines.append(f"| {key} | {len(ran)} of {len(printed)} | {agree} |")
+            tally = judged["verdict"].value_counts()
+            agree = f"{tally.get('agrees', 0)} of {len(judged)}" if len(judged) else "none is judged"
+            explained = f", {tally['explained']} more explained" if "explained" in tally else ""
+            lines.append(f"| {key} | {len(ran)} of {len(printed)} | {agree}{explained} |")
     return lines
