@@ -66,11 +66,12 @@ def named(form: str, *names: str, splits: Iterable[str] = SPLITS) -> dict[str, t
 
 
 PUBTATOR = "ner/bc5cdr-pubtator/CDR_{}Set.PubTator.txt", "Training", "Development", "Test"
-CHEMPROT = {"train": "chemprot_training/chemprot_training_{}", "dev": "chemprot_development/chemprot_development_{}",
-            "test": "chemprot_test_gs/chemprot_test_{}_gs"}  # fmt: skip
+CHEMPROT_FORMS = {"train": "chemprot_training/chemprot_training_{}",
+                  "dev": "chemprot_development/chemprot_development_{}",
+                  "test": "chemprot_test_gs/chemprot_test_{}_gs"}  # fmt: skip
 CHEMPROT = {
     split: tuple(f"re/chemprot/{form.format(what)}.tsv" for what in ("abstracts", "entities", "relations"))
-    for split, form in CHEMPROT.items()
+    for split, form in CHEMPROT_FORMS.items()
 }
 DDI = {split: ("re/ddi/DDICorpus-2013.zip", f"re/ddi/splits/{split}_files.tsv") for split in SPLITS}
 PICO = "ner/ebm-nlp-original"
