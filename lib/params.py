@@ -27,19 +27,62 @@ class Body(Settings):
     hidden: int = Field(gt=0)
     heads: int = Field(gt=0)
     intermediate: int = Field(gt=0)
+    embedding: int = Field(gt=0)  # of architectures that factorise their embeddings; the others' are `hidden` wide
+
+
+class Phase(Settings):
+    """A stretch of pretraining with one input length and a learning rate that rises, then falls."""
+
+    length: int = Field(gt=8)  # pieces in a row
+    batch_size: int = Field(gt=0)  # rows in a step
+    learning_rate: float = Field(gt=0)
+    warmup: float = Field(ge=0, lt=1)  # share of its steps
+    end: float = Field(default=0.0, ge=0, lt=1)  # share of the learning rate that is left at its end
+    decay: Literal["linear", "square root"] = "linear"
+    steps: int = Field(gt=0)
+    max_predictions: int | None = None  # in a row, at most
+
+
+class PhaseBudget(Settings):
+    """A phase whose steps follow from a budget of pieces."""
+
+    length: int = Field(gt=8)
+    batch_size: int = Field(gt=0)
+    learning_rate: float = Field(gt=0)
+    warmup: float = Field(ge=0, lt=1)
+    share: float = Field(gt=0, le=1)  # of a model's pieces
+
+
+class Optimization(Settings):
+    optimizer: Literal["adamw", "lamb"]
+    weight_decay: float = Field(ge=0)
+    betas: list[float] = Field(min_length=2, max_length=2)
+    clip: float | None = Field(default=1.0, gt=0)  # the largest norm of the gradient
+    dropout: float = Field(ge=0, lt=1)
+
+
+class Recipe(Optimization):
+    """How a scale pretrains every model, so that all are alike."""
+
+    tokens: int = Field(gt=0)  # pieces; a model trains on its `share` of them
+    phases: list[PhaseBudget] = Field(min_length=1)
+
+
+class PublishedRecipe(Optimization):
+    """How a paper, or the implementation that it names, pretrains a model: what the scale `paper` does."""
+
+    phases: list[Phase] = Field(min_length=1)
+    duplicates: int | None = None  # so many masks of one text, then the same again; None: always new ones
+    source: str  # section of the paper, and where what it does not say is taken from
 
 
 class PretrainingBudget(Settings):
-    tokens: int = Field(gt=0)  # in all, divided equally among a model's stages
-    stage_tokens: dict[str, list[int]] = {}  # exceptions: tokens of each stage, by model
-    batch_size: int = Field(gt=0)
-    learning_rate: float = Field(gt=0)
-    warmup: float = Field(ge=0, lt=1)  # share of the steps
-    weight_decay: float = Field(ge=0)
-    betas: list[float] = Field(min_length=2, max_length=2)
-    dropout: float = Field(ge=0, lt=1)
+    recipe: Recipe | None  # None: each model's own, as published
+    micro_batch: int = Field(gt=0)  # pieces in memory at once on each device
+    compile: bool  # by torch: worth it from about ten minutes of training
+    workers: int = Field(ge=0)  # processes that prepare batches; 0: the training process itself
     held_out_blocks: int = Field(gt=0)
-    evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a stage
+    evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a phase
 
 
 class FinetuningBudget(Settings):
@@ -55,13 +98,15 @@ class Scale(Settings):
     title: str
     made_up: bool  # the data are generated, and no number is a finding
     text: Literal["samples", "full"]  # which sources the corpora are made of
-    body: Body
+    bodies: dict[Literal["small", "base", "large"], Body]
     vocabulary_size: int | None = Field(gt=0)  # at most; None: as the papers have it
     sequence_length: int = Field(gt=8)
     precision: Literal["float32", "auto"]  # auto: bfloat16 where the device computes in it
     threads: int = Field(gt=0)  # of one notebook; part of the budget, since sums depend on it
+    processes: int | None = Field(default=1, gt=0)  # that pretrain one model; None: one for each GPU
     seeds: list[int] = Field(min_length=1)
     datasets: list[str] | None = None  # None: every dataset that is present
+    models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
 
@@ -138,14 +183,53 @@ class Vocabulary(Settings):
 
 
 class Model(Settings):
+    """What is pretrained on what, to predict what, from which weights."""
+
     title: str
-    architecture: Literal["bert"]
+    papers: list[str]  # that name it
+    architecture: Literal["bert", "albert", "electra"]
+    size: Literal["small", "base", "large"]
     vocabulary: str
-    objective: Literal["mlm"]
-    masking: Literal["whole-word", "word-piece"]
-    masked_share: float = Field(gt=0, lt=1)
-    stages: list[str]  # corpora, one after the other; empty: random initialisation
+    corpora: list[str]  # empty: not pretrained
+    core: list[str] = []  # those of the corpora that are the small, special ones
+    mixing: Literal["as they are", "split files", "simultaneous"] = "as they are"  # of several corpora
+    objective: Literal["masked pieces", "replaced pieces"]
+    pairs: Literal["none", "next sentence", "sentence order"]
+    masking: Literal["word-piece", "whole-word", "n-gram"]
+    masked_share: float | list[float]  # a list: of equal parts of the training, one after the other
+    adversarial: bool = False
+    start: Literal["random", "skip-gram"] = "random"  # embeddings and output bias; at paper scale always random
+    initial: str | None = None  # the model that it continues; with another vocabulary, of its body alone
+    share: float = Field(default=1.0, gt=0)  # of the scale's budget of pieces
+    published: PublishedRecipe | None = None
+    released: str = ""  # the hub name of the published weights
+    parameters: float | None = None  # millions, as printed
+    not_run: str = ""  # why it cannot be pretrained from what is at hand
     differs: str
+
+    @model_validator(mode="after")
+    def check(self):
+        shares = self.masked_share if isinstance(self.masked_share, list) else [self.masked_share]
+        if not shares or not all(0 < share < 1 for share in shares):
+            raise ValueError("masked_share lies between 0 and 1")
+        if not set(self.core) < set(self.corpora) and self.core:
+            raise ValueError("core names some of the corpora, and leaves others as satellites")
+        if (self.mixing == "as they are") == bool(self.core):
+            raise ValueError("core corpora and a way to mix them go together")
+        if (self.architecture == "electra") != (self.objective == "replaced pieces"):
+            raise ValueError("ELECTRA, and nothing else, predicts replaced pieces")
+        return self
+
+
+class Pretraining(Optimization):
+    """How a model is pretrained at a scale."""
+
+    body: Body
+    vocabulary: str
+    positions: int  # the longest input that the body can take
+    start: Literal["random", "skip-gram"]
+    phases: list[Phase]  # none: the weights stay as they start
+    duplicates: int | None
 
 
 class Protocol(Settings):
@@ -163,6 +247,10 @@ class Protocol(Settings):
     max_length: int
     differs: str
     train_sentences: int | None = None
+
+    def optimization(self) -> Optimization:
+        """AdamW as BERT's authors fine-tune."""
+        return Optimization(optimizer="adamw", weight_decay=self.weight_decay, betas=[0.9, 0.999], dropout=self.dropout)
 
     def candidates(self) -> list[dict]:
         """Every combination of the settings to choose between."""
@@ -299,7 +387,22 @@ class WholeTest(Settings):
     than: str
 
 
-ClaimTest = Annotated[PairedTest | CellsTest | ShorterTest | WholeTest, Field(discriminator="kind")]
+class SharesTest(Settings):
+    """Whether simultaneous pretraining shows more core text and more pairs of documents than split files do."""
+
+    kind: Literal["shares"]
+
+
+class SizesTest(Settings):
+    """Whether models built as described have as many parameters as printed."""
+
+    kind: Literal["sizes"]
+    printed: dict[str, int]  # model -> millions
+
+
+ClaimTest = Annotated[
+    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest, Field(discriminator="kind")
+]
 
 
 class Claims(Settings):
@@ -365,6 +468,50 @@ def protocol_changes(key: str, scale: str) -> dict:
     if budget.sequence_length < load("protocols", key).max_length:
         changes["max_length"] = budget.sequence_length
     return changes
+
+
+def list_texts(model: str) -> list[str]:
+    """What a model and those that it continues were pretrained on, the first text first."""
+    settings = load("models", model)
+    before = list_texts(settings.initial) if settings.initial else []
+    return before + ([" and ".join(settings.corpora)] if settings.corpora else [])
+
+
+def load_pretraining(key: str, scale: str) -> Pretraining:
+    """How a registered model is pretrained at a scale: the one place where its file and the scale's meet.
+
+    A scale with a recipe trains every model by it: the steps of a phase are the model's share of the pieces over the
+    pieces in a step, at least one; the papers' caps on predictions and their duplicates are left out. A scale without
+    one takes what is published for the model, from random weights. A model that continues another with the same
+    vocabulary has that one's weights, and no start of its own. A model without text has no phases.
+    StudyError for a model without a published recipe where one is needed, or of a size that the scale has no body for.
+    """
+    model, budget = load("models", key), load("scales", scale)
+    if model.size not in budget.bodies:
+        raise StudyError(f"params/scales/{scale}.yaml: bodies has no '{model.size}', which model '{key}' needs")
+    as_published = budget.pretraining.recipe is None
+    recipe = model.published if as_published else budget.pretraining.recipe
+    if recipe is None:
+        raise StudyError(f"params/models/{key}.yaml: nothing is published of it, so scale '{scale}' cannot pretrain it")
+    phases = recipe.phases
+    if not as_published:
+        phases = [give_steps(phase, recipe.tokens * model.share) for phase in phases]
+    continued = model.initial and load("models", model.initial).vocabulary == model.vocabulary
+    return Pretraining(
+        **recipe.model_dump(include=set(Optimization.model_fields)),
+        body=budget.bodies[model.size],
+        vocabulary=model.vocabulary,
+        positions=max(budget.sequence_length, *(phase.length for phase in phases)),
+        start="random" if as_published or continued else model.start,
+        phases=phases if model.corpora else [],
+        duplicates=recipe.duplicates if as_published else None,
+    )
+
+
+def give_steps(phase: PhaseBudget, tokens: float) -> Phase:
+    """A phase with the steps that its share of a budget of pieces is worth, at least one."""
+    steps = round(tokens * phase.share) // (phase.batch_size * phase.length)
+    return Phase(**phase.model_dump(exclude={"share"}), steps=max(1, steps))
 
 
 @cache

@@ -15,21 +15,29 @@ TINY = """\
 title: smoke (made-up data, for the tests)
 made_up: true
 text: samples
-body: {layers: 1, hidden: 32, heads: 2, intermediate: 64}
+bodies:
+  small: {layers: 1, hidden: 32, heads: 2, intermediate: 64, embedding: 16}
+  base: {layers: 1, hidden: 32, heads: 2, intermediate: 64, embedding: 16}
+  large: {layers: 1, hidden: 32, heads: 2, intermediate: 64, embedding: 16}
 vocabulary_size: 400
 sequence_length: 32
 precision: float32
 threads: 1
 seeds: [1, 2]
 datasets: [ncbi-disease]
+models: [bert-general]
 pretraining:
-  tokens: 40_000
-  batch_size: 8
-  learning_rate: 3.0e-3
-  warmup: 0.1
-  weight_decay: 0.01
-  betas: [0.9, 0.98]
-  dropout: 0.1
+  recipe:
+    tokens: 40_000
+    phases:
+      - {length: 32, batch_size: 8, learning_rate: 3.0e-3, warmup: 0.1, share: 1.0}
+    optimizer: adamw
+    weight_decay: 0.01
+    betas: [0.9, 0.98]
+    dropout: 0.1
+  micro_batch: 256
+  compile: false
+  workers: 0
   held_out_blocks: 8
   evaluations: 2
 finetuning:

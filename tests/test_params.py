@@ -76,6 +76,9 @@ def test_claims_with_a_test_exist_and_name_columns():
         assert claim in claims
         if test.kind == "whole":
             assert {test.better, test.than} <= set(params.keys("vocabularies"))
+        if test.kind == "sizes":
+            assert set(test.printed) <= set(params.keys("models"))
+        if test.kind in ("whole", "shares", "sizes"):
             continue
         table = params.load("tables", test.table)
         if test.kind != "cells":

@@ -1,0 +1,385 @@
+"""The models of the papers: each is there, with the settings that its paper prints, and comparisons are fair."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lib import corpora, optimizers, params, results, vocabularies
+from lib.errors import StudyError
+
+MODELS = params.keys("models")
+RECIPES = [scale for scale in params.keys("scales") if params.load("scales", scale).pretraining.recipe]
+OURS = {"bert-random", *(key for key in MODELS if key.endswith("-half") and key != "pubmedbert-half")}
+
+GU = {
+    "6": {
+        "BERT uncased": "bert-uncased", "BERT cased": "bert-general", "RoBERTa cased": "roberta",
+        "BioBERT cased": "biobert-1m", "SciBERT uncased": "scibert-uncased", "SciBERT cased": "scibert-cased",
+        "ClinicalBERT cased": "clinicalbert", "BlueBERT cased": "bluebert-pubmed-mimic",
+        "PubMedBERT uncased": "pubmedbert",
+    },
+    "7": {
+        "Wiki+Books vocab, word-piece masking": "pubmedbert-general-vocabulary-word-piece",
+        "Wiki+Books vocab, whole-word masking": "pubmedbert-general-vocabulary",
+        "PubMed vocab, word-piece masking": "pubmedbert-word-piece",
+        "PubMed vocab, whole-word masking": "pubmedbert",
+    },
+    "9": {
+        "Wiki+Books then PubMed, Wiki+Books vocab": "biobert-1m",
+        "Wiki+Books then PubMed, PubMed vocab": "pubmedbert-general-first",
+        "PubMed (half time), PubMed vocab": "pubmedbert-half",
+    },
+    "10": {
+        "PubMed": "pubmedbert", "PubMed+PMC": "pubmedbert-pmc",
+        "PubMed+PMC (longer training)": "pubmedbert-pmc-longer",
+    },
+    "11": {"PubMedBERT": "pubmedbert", "PubMedBERT + adversarial": "pubmedbert-adversarial"},
+}  # fmt: skip
+LEE = {
+    "BERT (Wiki+Books)": "bert-general", "BioBERT (+PubMed)": "bert-general-pubmed", "BioBERT (+PMC)": "biobert-pmc",
+    "BioBERT (+PubMed+PMC)": "biobert-pubmed-pmc", "State-of-the-art": "",
+}  # fmt: skip
+WADA = {
+    "6": {
+        "TF-IDF + SVM": "", "CNN": "", "biLSTM with SA": "", "BERT (jpW: jpWVocab)": "tohoku-bert",
+        "UTH-BERT (EMR: EMRVocab)": "uth-bert", "BERT (jpCR: CRVocab)": "medbert-ja-core-only",
+        "BERT (jpW/ jpCR: jpWVocab)": "tohoku-bert-clinical",
+        "BERT (prop jpCR + jpW: AmpVocab) SimPT+AmpV": "medbert-ja",
+        "BERT (prop jpCR + jpW) SimPT only": "medbert-ja-plain-vocabulary",
+    },
+    "7": {
+        "BERT (W + BC: BaseVocab)": "bert-uncased", "BioBERT (W + BC/ P: BaseVocab)": "biobert-1m",
+        "clinicalBERT (W + BC/ P/ M: BaseVocab)": "clinicalbert", "SciBERT (Sci: SciVocab)": "scibert-uncased",
+        "BlueBERT (W + BC/ P: BaseVocab)": "bluebert-pubmed",
+        "BlueBERT (W + BC/ P/ M: BaseVocab)": "bluebert-pubmed-mimic",
+        "BERT (sP: BaseVocab)": "medbert-en-core-only", "BERT (W + BC/ sP: BaseVocab)": "bert-uncased-pubmed-small",
+        "BERT (prop sP + W + BC: AmpVocab)": "medbert-en",
+    },
+    "8": {
+        "BioBERT (W+BC/P: BaseVocab)": "biobert-1m", "BlueBERT (W+BC/P: BaseVocab)": "bluebert-pubmed",
+        "BlueBERT (W+BC/P/M: BaseVocab)": "bluebert-pubmed-mimic", "BERT (prop fP+oP) SimPT+AmpV": "oubiobert",
+        "BERT (prop fP+oP) SimPT only": "oubiobert-plain-vocabulary", "BERT (prop fP+oP) neither": "oubiobert-neither",
+    },
+}  # fmt: skip
+BIOALBERT = {
+    f"{size.title()}{number}": f"bioalbert-{size}{number}" for size in ("base", "large") for number in range(1, 5)
+}
+NASEEM = {
+    "7": BIOALBERT | {"SOTA": "", "difference over SOTA": ""},
+    "8": {f"BioALBERT {name}": key for name, key in BIOALBERT.items()}
+    | {"BioBERT Base1": "bert-general-pubmed", "BioBERT Base2": "biobert-pubmed-pmc"},
+}
+OZYURT = {
+    "Bio-ELECTRA (1.8M)": "bio-electra", "Bio-ELECTRA": "bio-electra", "Bio-ELECTRA (weighted)": "bio-electra",
+    "Bio-ELECTRA++": "bio-electra-plus", "Bio-ELECTRA++ (weighted)": "bio-electra-plus",
+    "Bio-ELECTRA++ opt": "bio-electra-plus", "ELECTRA Small++": "electra-small-plus",
+    "ELECTRA Small++ (weighted)": "electra-small-plus", "BERT": "bert-general", "BERT Base": "bert-general",
+    "SBERT bert-base-nli-mean-tokens": "", "SBERT domain-adaptation": "",
+}  # fmt: skip
+PRINTED = [
+    *(("gu-pubmedbert", table, "column", names) for table, names in GU.items()),
+    *(("lee-biobert", table, "column", LEE) for table in "456"),
+    ("wada-oubiobert", "6", "row", WADA["6"]),
+    ("wada-oubiobert", "7", "row", WADA["7"]),
+    ("wada-oubiobert", "8", "row", WADA["8"]),
+    ("naseem-bioalbert", "7", "column", NASEEM["7"]),
+    ("naseem-bioalbert", "8", "row", NASEEM["8"]),
+    *(("ozyurt-bioelectra", table, "column", OZYURT) for table in "234567"),
+]
+
+
+def chain(key: str) -> list[str]:
+    """A model and those that it continues, the first one last."""
+    keys = [key]
+    while initial := params.load("models", keys[-1]).initial:
+        assert initial not in keys, f"{key} continues itself"
+        keys.append(initial)
+    return keys
+
+
+def total_share(key: str) -> float:
+    return sum(params.load("models", model).share for model in chain(key))
+
+
+def steps_by_batch(key: str) -> list[tuple[int, int]]:
+    return [(phase.steps, phase.batch_size) for phase in params.load("models", key).published.phases]
+
+
+def rows_seen(key: str) -> int:
+    """As published, by a model and those that it continues."""
+    return sum(steps * batch for model in chain(key) for steps, batch in steps_by_batch(model))
+
+
+def settings_that_differ(one: str, other: str) -> set[str]:
+    """Of two models, without what is only said of them."""
+    said = {"title": True, "papers": True, "differs": True, "released": True, "published": {"source"}}
+    first, second = (params.load("models", key).model_dump(exclude=said) for key in (one, other))
+    return {name for name in first if first[name] != second[name]}
+
+
+@pytest.mark.parametrize(("paper", "table", "axis", "names"), PRINTED)
+def test_every_model_that_a_table_prints_is_registered(paper, table, axis, names):
+    printed = set(results.read_published(paper, table)[axis])
+    assert printed <= set(names)
+    for name in printed:
+        if names[name]:
+            assert paper.split("-")[0] in params.load("models", names[name]).papers, name
+
+
+def test_every_registered_model_is_printed_in_a_table_or_our_own():
+    printed = {key for *_, names in PRINTED for key in names.values() if key}
+    assert set(MODELS) == printed | OURS | {"albert-base", "albert-large"}  # ALBERT is in a figure
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_models_name_registered_parts(key):
+    model = params.load("models", key)
+    assert set(model.papers) <= {"lee", "gu", "wada", "naseem", "ozyurt"}
+    assert bool(model.papers) != (key in OURS)
+    languages = {"ja" if corpus.startswith("ja-") else "en" for corpus in model.corpora}
+    assert languages <= {params.load("vocabularies", model.vocabulary).language}
+    assert all(params.load("corpora", corpus) for corpus in model.corpora)
+    assert bool(model.corpora) != bool(model.not_run or key == "bert-random")
+    assert not model.released or model.released.count("/") == 1
+    assert model.published.source and model.differs
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_chains_end_and_keep_one_body(key):
+    bodies = {(params.load("models", k).architecture, params.load("models", k).size) for k in chain(key)}
+    assert len(bodies) == 1
+    for scale in params.keys("scales"):
+        assert len({params.load_pretraining(k, scale).positions for k in chain(key)}) == 1
+
+
+def test_a_model_shares_its_key_with_nothing_else_that_is_made():
+    """The command line takes any key, so a key stands for one thing; published vocabularies are not made."""
+    trained = {v for v in params.keys("vocabularies") if not params.load("vocabularies", v).file}
+    assert not set(MODELS) & {*trained, *params.keys("tables"), *params.keys("corpora")}
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("bert-general", [(900_000, 256), (100_000, 256)]),  # lee 4.1: 1,000,000; gu, footnote 7
+        ("bert-general-pubmed", [(200_000, 256)]),  # lee 4.1
+        ("biobert-pmc", [(270_000, 256)]),
+        ("biobert-pubmed-pmc", [(470_000, 256)]),
+        ("medbert-ja", [(125_000, 2048)]),  # wada 4.1
+        ("medbert-en", [(125_000, 2048)]),
+        ("bert-uncased-pubmed-small", [(25_000, 2048)]),
+        ("oubiobert", [(7_038, 65_536), (1_563, 32_768)]),
+        ("bioalbert-base1", [(200_000, 1024)]),  # naseem, table 4 and text
+        ("bioalbert-base2", [(470_000, 1024)]),
+        ("bioalbert-base4", [(200_000, 1024)]),
+        ("bioalbert-large2", [(470_000, 256)]),
+        ("bioalbert-large4", [(270_000, 256)]),
+        ("bio-electra", [(1_800_000, 64)]),  # ozyurt 2.1
+        ("bio-electra-plus", [(1_800_000, 64)]),
+    ],
+)
+def test_published_steps_are_the_papers(key, expected):
+    assert steps_by_batch(key) == expected
+
+
+@pytest.mark.parametrize(("key", "steps"), [("pubmedbert", 62_500), ("pubmedbert-pmc-longer", 100_000)])
+def test_pubmedbert_takes_the_printed_steps_in_batches_of_8192(key, steps):
+    assert sum(steps for steps, _ in steps_by_batch(key)) == steps
+    assert {batch for _, batch in steps_by_batch(key)} == {8192}
+
+
+def test_biobert_reads_131072_pieces_a_batch():
+    for key in ("bert-general-pubmed", "biobert-pmc", "biobert-pubmed-pmc"):
+        (phase,) = params.load("models", key).published.phases
+        assert phase.length * phase.batch_size == 131_072
+
+
+@pytest.mark.parametrize(
+    ("key", "warmups"),
+    [
+        ("bert-general", [10_000, 0]), ("bert-general-pubmed", [10_000]), ("biobert-pmc", [10_000]),
+        ("biobert-pubmed-pmc", [10_000]), ("pubmedbert", [6_250, 0]), ("pubmedbert-half", [3_125, 0]),
+        ("oubiobert", [2_001, 200]), ("albert-base", [3_125]), ("bioalbert-base2", [3_125]),
+        ("bioalbert-large3", [3_125]), ("bio-electra", [10_000]), ("electra-small-plus", [10_000]),
+        ("roberta", [24_000]), ("clinicalbert", [10_000]), ("uth-bert", [10_000]), ("tohoku-bert", [10_000]),
+    ],
+)  # fmt: skip
+def test_warmups_are_whole_steps_of_the_papers_and_codes(key, warmups):
+    phases = params.load("models", key).published.phases
+    assert [round(phase.warmup * phase.steps) for phase in phases] == warmups
+
+
+def test_one_schedule_over_two_lengths_goes_on_where_it_was():
+    two_lengths = {key for key in MODELS if len(params.load("models", key).published.phases) == 2}
+    one_schedule = {key for key in two_lengths if params.load("models", key).published.phases[0].end}
+    own_schedules = {key for key in MODELS if key.startswith(("oubiobert", "scibert"))}
+    assert one_schedule == two_lengths - own_schedules != set()
+    for key in one_schedule:
+        first, second = params.load("models", key).published.phases
+        assert first.learning_rate * first.end == pytest.approx(second.learning_rate, rel=1e-5)
+        assert (second.warmup, second.end) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "step", "rate"),
+    [
+        ("bert-general", 9_999, 1e-4), ("bert-general", 500_000, 5e-5), ("bert-general", 900_000, 1e-5),
+        ("bert-general", 950_000, 5e-6),  # Google's code: 1e-4 times the share of the steps left
+        ("pubmedbert", 6_249, 6e-4), ("pubmedbert", 40_000, 6e-4 * 22_500 / 56_250),  # gu 2.5: from 6,250 to 62,500
+        ("pubmedbert", 60_000, 6e-4 * 2_500 / 56_250), ("pubmedbert-pmc-longer", 95_000, 6e-4 * 5_000 / 90_000),
+    ],
+)  # fmt: skip
+def test_learning_rates_are_those_of_the_whole_schedule(key, step, rate):
+    first, second = params.load("models", key).published.phases
+    phase, step = (first, step) if step < first.steps else (second, step - first.steps)
+    assert optimizers.rate(phase, step) == pytest.approx(rate, rel=0.01)
+
+
+def test_square_root_decay_is_of_the_models_trained_with_nvidias_lamb():
+    for key in MODELS:
+        published = params.load("models", key).published
+        of_nvidia = published.optimizer == "lamb" and "NVIDIA" in published.source
+        assert {phase.decay for phase in published.phases} == {"square root" if of_nvidia else "linear"}, key
+        assert of_nvidia == (published.optimizer == "lamb" and "Google" not in published.source)
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_caps_on_predictions_are_at_most_what_is_masked(key):
+    for phase in params.load("models", key).published.phases:
+        assert (phase.max_predictions or 0) <= 0.157 * phase.length  # NVIDIA's 20 of 128 and 80 of 512
+
+
+def test_as_published_the_compute_of_gu_is_what_table_9_says():
+    same = ("pubmedbert", "pubmedbert-general-first", "pubmedbert-general-vocabulary", "pubmedbert-word-piece",
+            "pubmedbert-general-vocabulary-word-piece", "pubmedbert-pmc", "pubmedbert-adversarial")  # fmt: skip
+    assert {rows_seen(key) for key in same} == {2 * rows_seen("bert-uncased")}  # "twice as long as original BERT"
+    assert rows_seen("pubmedbert-half") == rows_seen("bert-uncased")
+    assert rows_seen("pubmedbert-pmc-longer") * 10 == rows_seen("pubmedbert-pmc") * 16  # "60% longer"
+
+
+def test_below_paper_scale_compared_models_see_equally_many_pieces():
+    unequal = {"pubmedbert-half": 0.5, "pubmedbert-pmc-longer": 1.6, "bio-electra-plus": 2.0, "clinicalbert": 1.25,
+               "bluebert-pubmed-mimic": 1.25}  # fmt: skip
+    assert {key: total_share(key) for key in MODELS if key not in OURS and total_share(key) != 1} == unequal
+
+
+@pytest.mark.parametrize("half", sorted(OURS - {"bert-random"}))
+def test_a_half_is_its_whole_but_for_its_share(half):
+    assert settings_that_differ(half, half.removesuffix("-half")) == {"share"}
+    assert params.load("models", half).share == 0.5
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differing"),
+    [
+        ("pubmedbert", "pubmedbert-word-piece", {"masking"}),
+        ("pubmedbert-general-vocabulary", "pubmedbert-general-vocabulary-word-piece", {"masking"}),
+        ("pubmedbert-general-vocabulary", "pubmedbert-general-first", {"vocabulary", "start"}),
+        ("pubmedbert", "pubmedbert-half", {"share", "published"}),
+        ("pubmedbert", "pubmedbert-pmc", {"corpora"}),
+        ("pubmedbert-pmc", "pubmedbert-pmc-longer", {"share", "published"}),
+        ("pubmedbert", "pubmedbert-adversarial", {"adversarial"}),
+        ("bert-general-pubmed", "biobert-pmc", {"corpora", "published"}),
+        ("bert-general-pubmed", "biobert-pubmed-pmc", {"corpora", "published"}),
+        ("oubiobert", "oubiobert-plain-vocabulary", {"vocabulary"}),
+        ("oubiobert-plain-vocabulary", "oubiobert-neither", {"mixing"}),
+        ("medbert-ja", "medbert-ja-plain-vocabulary", {"vocabulary"}),
+        ("bioalbert-base1", "bioalbert-base2", {"corpora", "published"}),
+        ("bioalbert-base1", "bioalbert-base3", {"corpora"}),
+        ("bioalbert-base1", "bioalbert-large1", {"size", "initial", "parameters", "published"}),
+        ("bert-general", "bert-uncased", {"vocabulary"}),
+    ],
+)
+def test_models_compared_differ_in_what_is_compared(one, other, differing):
+    assert settings_that_differ(one, other) == differing
+
+
+@pytest.mark.parametrize("scale", RECIPES)
+def test_compared_models_get_the_same_start(scale):
+    starts = {key: params.load_pretraining(key, scale).start for key in MODELS}
+    for key, start in starts.items():
+        model = params.load("models", key)
+        continued = model.initial and params.load("models", model.initial).vocabulary == model.vocabulary
+        assert start == ("random" if continued or key == "bert-random" else "skip-gram"), key
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_paper_scale_is_what_was_published_from_random_weights(key):
+    model, resolved = params.load("models", key), params.load_pretraining(key, "paper")
+    assert resolved.start == "random" and resolved.positions == 512
+    assert resolved.phases == (model.published.phases if model.corpora else [])
+    for name in ("optimizer", "weight_decay", "betas", "clip", "dropout", "duplicates"):
+        assert getattr(resolved, name) == getattr(model.published, name)
+
+
+@pytest.mark.parametrize("scale", RECIPES)
+def test_a_recipe_is_the_same_for_every_model_but_for_its_share(scale):
+    recipe = params.load("scales", scale).pretraining.recipe
+    assert sum(phase.share for phase in recipe.phases) == pytest.approx(1)
+    for key in MODELS:
+        model, resolved = params.load("models", key), params.load_pretraining(key, scale)
+        assert resolved.duplicates is None and resolved.optimizer == recipe.optimizer
+        assert all(phase.max_predictions is None for phase in resolved.phases)
+        pieces = sum(phase.steps * phase.batch_size * phase.length for phase in resolved.phases)
+        assert pieces == pytest.approx(recipe.tokens * model.share if model.corpora else 0, rel=0.01)
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_only_unpublished_text_keeps_a_model_from_the_made_up_data(key):
+    model = params.load("models", key)
+    missing = {corpus for corpus in model.corpora if corpora.why_not(corpus, "smoke")}
+    assert missing == {"mimic"} & set(model.corpora)
+    if params.load("vocabularies", model.vocabulary).file:
+        assert model.not_run and "published vocabulary" in model.differs
+    else:
+        assert not vocabularies.why_not(model.vocabulary, "smoke")
+
+
+@pytest.mark.parametrize("scale", [scale for scale in params.keys("scales") if params.load("scales", scale).models])
+def test_a_scale_shows_a_model_of_each_kind(scale):
+    shown = [params.load("models", key) for key in params.load("scales", scale).models]
+    assert {model.architecture for model in shown} == {"bert", "albert", "electra"}
+    assert {bool(model.initial) for model in shown if model.architecture == "bert"} == {True, False}
+    assert any(model.mixing == "simultaneous" for model in shown) and any(model.adversarial for model in shown)
+    assert all(model.corpora for model in shown)
+
+
+def test_smoke_pretrains_for_a_few_hundred_steps_at_most():
+    assert max(sum(phase.steps for phase in params.load_pretraining(key, "smoke").phases) for key in MODELS) < 800
+
+
+@given(
+    tokens=st.floats(1, 1e12), share=st.floats(0.01, 1), length=st.integers(9, 512), batch_size=st.integers(1, 70_000)
+)
+def test_steps_use_up_their_share_of_the_pieces_and_no_more(tokens, share, length, batch_size):
+    budget = params.PhaseBudget(length=length, batch_size=batch_size, learning_rate=1e-3, warmup=0.1, share=share)
+    phase, pieces = params.give_steps(budget, tokens), length * batch_size
+    assert phase.steps == 1 or phase.steps * pieces <= tokens * share + 1
+    assert (phase.steps + 1) * pieces > tokens * share - 1
+
+
+@pytest.mark.parametrize("scale", params.keys("scales"))
+def test_scales_have_a_body_of_each_size_and_room_for_the_longest_row(scale):
+    budget = params.load("scales", scale)
+    assert set(budget.bodies) == {"small", "base", "large"}
+    assert all(body.hidden % body.heads == 0 and body.embedding <= body.hidden for body in budget.bodies.values())
+    longest = max(phase.length for key in MODELS for phase in params.load_pretraining(key, scale).phases)
+    assert budget.pretraining.micro_batch >= longest
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("models", {"published": None}, "params/models/bert-general.yaml: nothing is published .* scale 'paper'"),
+        ("scales", {"bodies": {}}, "params/scales/paper.yaml: bodies has no 'base', which model 'bert-general' needs"),
+    ],
+)
+def test_what_cannot_be_resolved_is_named(monkeypatch, kind, changes, message):
+    load = params.load
+
+    def changed(asked: str, key: str):
+        return load(asked, key).model_copy(update=changes if asked == kind else {})
+
+    monkeypatch.setattr(params, "load", changed)
+    with pytest.raises(StudyError, match=message):
+        params.load_pretraining("bert-general", "paper")
