@@ -1,0 +1,160 @@
+"""Vectors of pieces: who stands by whom, the same each time, and fit to start a model's embeddings with."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lib import paths, wordvectors
+from lib.errors import StudyError
+
+SEPARATOR = 3
+DOCUMENTS = st.lists(st.lists(st.integers(0, 19), min_size=1, max_size=12), min_size=1, max_size=20)
+
+
+def pack(documents: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Piece ids and starts, as a corpus keeps them."""
+    starts = np.cumsum([0, *map(len, documents)]).astype(np.int64)
+    return np.array([piece for document in documents for piece in document], np.uint16), starts
+
+
+def write_text(seed: int = 0, documents: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Documents of one of two kinds: pieces 10 to 19 stand together, and so do 20 to 29."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 2, documents)
+    return pack([[*rng.integers(10, 20, 40) + 10 * kind, SEPARATOR] for kind in kinds])
+
+
+def train(seed: int = 1, **settings) -> np.ndarray:
+    ids, starts = write_text()
+    return wordvectors.train([ids], [starts], 32, 16, seed=seed, **settings)
+
+
+# Which documents are read
+
+
+def test_without_a_limit_every_document_is_read_each_time_and_corpora_follow_each_other():
+    first, second = [[1, 2], [3]], [[4, 5, 6]]
+    tokens, starts = zip(pack(first), pack(second), strict=True)
+    documents = wordvectors.Documents(tokens, starts)
+    assert list(documents) == first + second
+    assert list(documents) == first + second
+
+
+@given(DOCUMENTS, st.integers(1, 300))
+@settings(max_examples=50, deadline=None)
+def test_a_limit_takes_whole_documents_evenly_spread(texts, limit):
+    ids, starts = pack([[number] * len(text) for number, text in enumerate(texts)])
+    taken = [document[0] for document in wordvectors.Documents([ids], [starts], limit)]
+    lengths = list(map(len, texts))
+    share = min(1, limit / len(ids))
+    assert len(set(taken)) == len(taken)
+    for end in range(1, len(texts) + 1):  # up to any place, the share that is wanted, give or take a document
+        read = sum(lengths[number] for number in taken if number < end)
+        assert abs(read - share * sum(lengths[:end])) <= max(lengths) + 1e-9
+
+
+def test_a_limit_reads_from_every_corpus():
+    one, other = write_text(0), write_text(1)
+    both = wordvectors.Documents([one[0], other[0] + 100], [one[1], other[1]], limit=len(one[0]) // 2)
+    share = np.mean([document[0] >= 100 for document in both])
+    assert 0.45 < share < 0.55
+
+
+def test_a_long_document_is_read_to_its_end():
+    ids, starts = pack([[7] * (2 * wordvectors.LONGEST + 5)])
+    assert list(map(len, wordvectors.Documents([ids], [starts]))) == [wordvectors.LONGEST, wordvectors.LONGEST, 5]
+
+
+# The vectors
+
+
+def test_pieces_that_stand_together_get_like_vectors():
+    table = train(passes=5)
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    within = (unit[10:20] @ unit[10:20].T).mean()
+    across = (unit[10:20] @ unit[20:30].T).mean()
+    assert within > across + 0.5
+
+
+def test_vectors_are_centred_with_the_standard_deviation_of_berts_initial_weights():
+    table = train()
+    assert table.shape == (32, 16) and table.dtype == np.float32
+    found = table[[SEPARATOR, *range(10, 30)]]
+    assert np.abs(found.mean(axis=0)).max() < 1e-6
+    assert found.std() == pytest.approx(0.02, rel=1e-5)
+
+
+def test_pieces_that_do_not_occur_are_drawn_at_random():
+    ids, starts = write_text()
+    table = wordvectors.train([ids], [starts], 2000, 16, seed=1)
+    unseen = table[30:]
+    assert unseen.std() == pytest.approx(0.02, rel=0.05) and abs(unseen.mean()) < 0.001
+    assert len(np.unique(unseen, axis=0)) == len(unseen)
+
+
+def test_vectors_do_not_depend_on_which_pieces_of_the_vocabulary_occur():
+    ids, starts = write_text()
+    table, moved = (wordvectors.train([i], [starts], 40, 16, seed=1) for i in (ids, ids + np.uint16(5)))
+    np.testing.assert_array_equal(table[10:30], moved[15:35])
+
+
+def test_the_same_text_and_seed_give_the_same_bytes_in_another_process():
+    program = (
+        "import sys; sys.path.insert(0, 'tests'); import test_wordvectors as t; "
+        "sys.stdout.buffer.write(t.train().tobytes())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=paths.ROOT,
+        env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        check=True,
+    )
+    assert ran.stdout == train().tobytes()
+
+
+def test_another_seed_gives_other_vectors():
+    assert not np.array_equal(train(seed=1), train(seed=2))
+
+
+def test_another_pass_and_a_limit_change_the_vectors():
+    table = train()
+    assert not np.array_equal(table, train(passes=2))
+    assert not np.array_equal(table, train(limit=3000))
+
+
+def test_a_text_of_one_piece_is_refused():
+    ids, starts = pack([[5, 5, 5]])
+    with pytest.raises(StudyError, match="1 different pieces in the text, at least 2"):
+        wordvectors.train([ids], [starts], 32, 16, seed=1)
+
+
+@pytest.mark.parametrize("make", [lambda i, s: wordvectors.train([i], [s], 20, 16, seed=1),
+                                  lambda i, s: wordvectors.log_counts([i], 20)])  # fmt: skip
+def test_a_piece_beyond_the_vocabulary_is_refused(make):
+    with pytest.raises(StudyError, match="piece 29 in a text for a vocabulary of 20"):
+        make(*write_text())
+
+
+# The output bias
+
+
+@given(st.lists(st.integers(0, 7), max_size=40), st.lists(st.integers(0, 7), max_size=40))
+def test_log_counts_are_log_shares_with_one_added(first, second):
+    bias = wordvectors.log_counts([np.array(first, np.uint16), np.array(second, np.uint16)], 8)
+    wanted = [((first + second).count(piece) + 1) / (len(first + second) + 8) for piece in range(8)]
+    np.testing.assert_allclose(np.exp(bias), wanted, rtol=1e-5)
+    assert bias.dtype == np.float32 and np.exp(bias).sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_log_counts_see_the_whole_of_a_long_text(monkeypatch):
+    monkeypatch.setattr(wordvectors, "SLICE", 7)
+    ids, _ = write_text()
+    np.testing.assert_allclose(
+        np.exp(wordvectors.log_counts([ids], 32)), (np.bincount(ids, minlength=32) + 1) / (len(ids) + 32), rtol=1e-5
+    )
