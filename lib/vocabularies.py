@@ -214,6 +214,11 @@ def why_not(key: str, scale: str) -> str:
     return next(filter(None, (corpora.why_not(corpus, scale) for corpus in vocabulary.corpora)), "")
 
 
+def amplified(scale: str) -> list[str]:
+    """The vocabularies that amplify a core, and whose corpora are at hand."""
+    return [k for k in params.keys("vocabularies") if params.load("vocabularies", k).amplify and not why_not(k, scale)]
+
+
 def at_hand(scale: str) -> list[str]:
     """The registered vocabularies of English that can be had at a scale."""
     keys = params.keys("vocabularies")
@@ -272,6 +277,13 @@ def pieces_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) 
 
 
 def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:
-    """For each piece id, whether the piece continues a word (##)."""
-    by_id = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    return [piece.startswith("##") for piece, _ in by_id]
+    """For each piece id, whether the piece continues a word.
+
+    WordPiece marks that (##); unigram and BPE mark where a word begins, and then letters and digits without that mark
+    continue one, while punctuation stands alone.
+    """
+    pieces = [piece for piece, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+    if any(MARKS.sub("", piece) != piece and not piece.startswith("##") for piece in pieces):
+        special = set(tokenizer.all_special_tokens)
+        return [MARKS.sub("", piece) == piece and piece.isalnum() and piece not in special for piece in pieces]
+    return [piece.startswith("##") for piece in pieces]

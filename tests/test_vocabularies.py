@@ -41,6 +41,16 @@ def test_continuation_flags_follow_the_ids(tokenizer):
     assert all(tokenizer.convert_ids_to_tokens(i).startswith("##") == flag for i, flag in enumerate(flags))
 
 
+def test_where_words_begin_is_marked_letters_without_the_mark_continue_one():
+    class Unigram:
+        all_special_tokens = ["[CLS]"]
+
+        def get_vocab(self):
+            return {"[CLS]": 0, "\u2581pain": 1, "kill": 2, "er": 3, ",": 4, "\u2581": 5, "7": 6}
+
+    assert vocabularies.continuation_flags(Unigram()) == [False, False, True, True, False, False, True]
+
+
 @pytest.mark.parametrize("cased", [True, False])
 def test_casing_that_does_not_fit_is_refused(tmp_path, cased):
     vocabularies.train_wordpiece(lambda: TEXT, 120, cased=cased).save_model(str(tmp_path))

@@ -1,0 +1,231 @@
+"""Masking: how much, of what, whole words, and that a row depends on its key alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertTokenizer
+
+from lib import vocabularies
+from lib.masking import (
+    UNASKED,
+    Masking,
+    begin_words,
+    choose,
+    count_wanted,
+    draw,
+    hide,
+    join_words,
+    make_keys,
+    scramble,
+    take_inventory,
+    take_units,
+    to_share,
+)
+
+FEW = settings(max_examples=60, deadline=None, derandomize=True)
+PIECES = [*vocabularies.SPECIAL, *(f"word{i}" for i in range(60)), *(f"##end{i}" for i in range(40))]
+TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate(PIECES)}, do_lower_case=False)
+INVENTORY = take_inventory(TOKENIZER)
+LENGTH = 64
+KINDS = ("word-piece", "whole-word", "n-gram")
+
+
+def make_rows(count: int, seed: int = 0, continued: float = 0.4) -> np.ndarray:
+    """Rows with words of one to a few pieces, a [SEP] within, and an unknown piece here and there."""
+    rng = np.random.default_rng(seed)
+    rows = np.where(rng.random((count, LENGTH)) < continued, rng.integers(65, 105, (count, LENGTH)),
+                    rng.integers(5, 65, (count, LENGTH)))  # fmt: skip
+    rows[:, 0], rows[:, -1], rows[:, 20] = INVENTORY.cls, INVENTORY.sep, INVENTORY.sep
+    rows[rng.random(rows.shape) < 0.01] = TOKENIZER.unk_token_id
+    return rows
+
+
+def mask(rows, kind="whole-word", share=0.15, limit=None, seed=0):
+    keys = make_keys(seed, np.arange(len(rows)))
+    return hide(rows, keys, INVENTORY, Masking(kind, share, limit), np.full(len(rows), share))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares(kind):
+    rows = make_rows(3000)
+    inputs, positions, targets = mask(rows, kind)
+    row, slot = np.nonzero(targets != UNASKED)
+    place, target = positions[row, slot], targets[row, slot]
+    hideable = ~INVENTORY.special[rows]
+    assert len(row) / hideable.sum() == pytest.approx(0.15, abs=0.002)
+    assert (target == rows[row, place]).all()
+    seen = inputs[row, place]
+    assert (seen == INVENTORY.mask).mean() == pytest.approx(0.8, abs=0.01)
+    assert (seen == target).mean() == pytest.approx(0.1 + 0.1 / len(INVENTORY.ordinary), abs=0.01)
+    assert not INVENTORY.special[seen[seen != INVENTORY.mask]].any()
+    untouched = np.ones(rows.shape, bool)
+    untouched[row, place] = False
+    assert (inputs[untouched] == rows[untouched]).all()
+    replaced = seen[(seen != target) & (seen != INVENTORY.mask)]
+    assert len(np.unique(replaced)) == len(INVENTORY.ordinary)  # any piece may come
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_special_pieces_are_never_asked_for(kind):
+    rows = make_rows(500)
+    targets = mask(rows, kind, 0.9)[2]
+    assert not INVENTORY.special[targets[targets != UNASKED]].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_ascend_and_unused_slots_are_empty(kind):
+    rows = make_rows(200)
+    rows[::3, 30:] = INVENTORY.pad
+    _, positions, targets = mask(rows, kind)
+    assert positions.shape == targets.shape == (200, Masking(kind, 0.15).slots(LENGTH))
+    asked = targets != UNASKED
+    assert (asked[:, :-1] >= asked[:, 1:]).all() and not asked.all()
+    assert (positions[~asked] == 0).all()
+    assert (np.diff(positions, axis=1)[asked[:, 1:]] > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["whole-word", "n-gram"])
+def test_whole_words_are_never_split(kind):
+    rows = make_rows(500)
+    _, positions, targets = mask(rows, kind)
+    asked = np.zeros(rows.shape, bool)
+    asked[np.nonzero(targets != UNASKED)[0], positions[targets != UNASKED]] = True
+    checked = 0
+    for row, chosen in zip(rows, asked, strict=True):
+        for place in range(1, LENGTH):
+            if INVENTORY.continues[row[place]] and not INVENTORY.special[row[place - 1]]:
+                assert chosen[place] == chosen[place - 1]
+                checked += chosen[place]
+    assert checked > 500  # there were words to split
+
+
+def test_single_pieces_split_words():
+    rows = make_rows(200)
+    _, positions, targets = mask(rows, "word-piece")
+    row, slot = np.nonzero(targets != UNASKED)
+    begun = positions[row, slot]
+    alone = INVENTORY.continues[rows[row, begun]] & ~np.isin(row * LENGTH + begun - 1, row * LENGTH + begun)
+    assert alone.sum() > 100
+
+
+@FEW
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(0, 30), st.integers(0, 2**32))
+def test_units_are_taken_until_none_that_is_left_would_fit(sizes, wanted, seed):
+    sizes = np.sort(np.array([sizes]) > 0)[:, ::-1] * np.array([sizes])  # rows without so many units end in noughts
+    taken = take_units(sizes, np.array([wanted]), draw(make_keys(seed), 0, sizes.shape[1]))
+    room = wanted - sizes[taken].sum()
+    assert room >= 0
+    assert not (sizes[taken] == 0).any()
+    left = sizes[~taken & (sizes > 0)]
+    assert (left > room).all()
+
+
+@FEW
+@given(st.integers(0, 2**32))
+def test_units_are_passed_over_in_random_order(seed):
+    """What is taken at once is what one word after the other would take."""
+    sizes = np.random.default_rng(seed).integers(1, 6, (1, 30))
+    random = draw(make_keys(seed), 0, 30)
+    taken, room = set(), 12
+    for unit in np.argsort(random[0]):
+        if sizes[0, unit] <= room:
+            taken.add(int(unit))
+            room -= sizes[0, unit]
+    assert set(np.flatnonzero(take_units(sizes, np.array([12]), random)[0]).tolist()) == taken
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_wanted_number_is_reached_where_words_allow_it(kind):
+    rows = make_rows(500, continued=0.0)
+    wanted = count_wanted((~INVENTORY.special[rows]).sum(axis=1), 0.15, None)
+    targets = mask(rows, kind)[2]
+    asked = (targets != UNASKED).sum(axis=1)
+    assert (asked == wanted).mean() == 1 if kind != "n-gram" else (asked == wanted).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_more_than_the_limit(kind):
+    assert Masking(kind, 0.15, 5).slots(LENGTH) == 5
+    targets = mask(make_rows(100), kind, 0.15, 5)[2]
+    assert (targets != UNASKED).sum(axis=1).max() == 5
+    assert Masking(kind, 0.15, 20).slots(128) == 19
+    assert Masking(kind, 0.15, 20).slots(512) == 20
+
+
+def test_a_row_of_one_piece_asks_for_it_and_a_row_of_none_for_nothing():
+    rows = np.full((2, LENGTH), INVENTORY.pad)
+    rows[0, 1] = 7
+    _, positions, targets = mask(rows)
+    assert (targets[0, 0], positions[0, 0]) == (7, 1)
+    assert (targets[0, 1:] == UNASKED).all() and (targets[1] == UNASKED).all()
+
+
+def test_runs_of_words_are_as_long_as_albert_has_them():
+    rows = make_rows(2000)
+    hideable = ~INVENTORY.special[rows]
+    words = begin_words(rows, hideable, INVENTORY)
+    runs = join_words(words, hideable, make_keys(3, np.arange(len(rows))))
+    assert not (runs & ~words).any()
+    lengths = []
+    for row in range(len(rows)):
+        stretch = hideable[row, 1:20]
+        if stretch.all():
+            words_of_runs = np.split(words[row, 1:20], np.flatnonzero(runs[row, 1:20]))[1:-1]
+            lengths += [int(run.sum()) for run in words_of_runs[:4]]  # the first, as the stretch cuts the last
+    share = np.bincount(lengths, minlength=4) / len(lengths)
+    assert share[1:] == pytest.approx([6 / 11, 3 / 11, 2 / 11], abs=0.02) and len(share) == 4
+    assert runs[:, 21][hideable[:, 21]].all()  # a run does not span the [SEP] before
+
+
+def test_the_share_rises_in_equal_parts():
+    masking = Masking("whole-word", (0.05, 0.10, 0.15, 0.20, 0.25), None)
+    assert [masking.share_at(step / 100) for step in (0, 19, 21, 50, 99)] == [0.05, 0.05, 0.10, 0.15, 0.25]
+    assert masking.share_at(1.0) == 0.25
+    assert masking.slots(102) == 25  # of the largest share, so that all batches have the same shape
+    assert Masking("whole-word", 0.15).share_at(0.9) == 0.15
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_depends_on_its_key_alone(kind):
+    rows, keys = make_rows(50), make_keys(9, np.arange(50))
+    masking, shares = Masking(kind, 0.15), np.full(50, 0.15)
+    together = hide(rows, keys, INVENTORY, masking, shares)
+    some = [40, 3, 17]
+    alone = hide(rows[some], keys[some], INVENTORY, masking, shares[some])
+    assert all((a[some] == b).all() for a, b in zip(together, alone, strict=True))
+    other = hide(rows, make_keys(10, np.arange(50)), INVENTORY, masking, shares)
+    assert not (together[0] == other[0]).all()
+
+
+def test_shares_may_differ_by_row():
+    rows = np.repeat(make_rows(1, continued=0), 40, axis=0)
+    shares = np.repeat([0.1, 0.4], 20)
+    chosen = choose(rows, make_keys(1, np.arange(40)), INVENTORY, Masking("word-piece", 0.4), shares).sum(axis=1)
+    wanted = count_wanted(np.array([(~INVENTORY.special[rows[0]]).sum()]), np.array([0.1, 0.4]), None)
+    assert set(chosen[:20]) == {wanted[0]} and set(chosen[20:]) == {wanted[1]}
+
+
+@FEW
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=2, max_size=50, unique=True))
+def test_scrambled_numbers_stay_distinct(numbers):
+    assert len(set(scramble(np.array(numbers, np.uint64)).tolist())) == len(numbers)
+
+
+def test_random_numbers_are_even_and_independent():
+    keys = make_keys(1, np.arange(400), 5)
+    shares = to_share(draw(keys, 2, 400))
+    assert shares.min() >= 0 and shares.max() < 1
+    counts = np.bincount((shares * 16).astype(int).ravel(), minlength=16)
+    assert ((counts - 10_000) ** 2 / 10_000).sum() < 45  # chi-square of 15 degrees of freedom, p = 0.0001
+    for other in (shares[:, 1:], shares[1:], to_share(draw(keys, 3, 400))):  # the next draw, key and stream
+        cut = shares[: other.shape[0], : other.shape[1]]
+        assert abs(np.corrcoef(cut.ravel(), other.ravel())[0, 1]) < 0.012
+    assert (draw(keys, 2, 7) == draw(keys, 2, 400)[:, :7]).all()
+
+
+def test_sentences_begin_with_letters():
+    pieces = [*vocabularies.SPECIAL, ".", "?", "The", "##the", "5", "(", ",", "et"]
+    inventory = take_inventory(BertTokenizer(vocab={p: i for i, p in enumerate(pieces)}, do_lower_case=False))
+    assert [p for p, end in zip(pieces, inventory.ends, strict=True) if end] == [".", "?"]
+    assert [p for p, opens in zip(pieces, inventory.opens, strict=True) if opens] == ["The", "(", "et"]

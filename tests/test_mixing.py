@@ -1,0 +1,183 @@
+"""Core and satellite: shares, repeats and partners, in both ways to mix them."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertTokenizer
+
+from lib import mixing, params, tokens, vocabularies
+from lib.blocks import Blocks
+from lib.masking import Masking
+from lib.tokens import Tokens
+
+FEW = settings(max_examples=40, deadline=None, derandomize=True)
+WORDS = [f"word{i}" for i in range(50)]
+TOKENIZER = BertTokenizer(
+    vocab={piece: i for i, piece in enumerate([*vocabularies.SPECIAL, *WORDS, "."])}, do_lower_case=False
+)
+LENGTH, WIDTH = 32, 29
+
+
+def make_tokens(pieces: int, document: int, name: str) -> Tokens:
+    """Documents of equal length; the last is cut off."""
+    ids = np.random.default_rng(0).integers(5, len(TOKENIZER), pieces).astype(np.uint16)
+    starts = np.unique([*range(0, pieces - 2, document), pieces])
+    ids[starts[1:] - 1] = TOKENIZER.sep_token_id
+    return Tokens(ids, starts, name)
+
+
+CORE, SATELLITE = make_tokens(3_000, 60, "core"), make_tokens(30_000, 100, "satellite")
+
+
+def arrange(method, core=(CORE,), satellites=(SATELLITE,), file_pieces=2_000):
+    return mixing.arrange(method, core, satellites, seed=1, file_pieces=file_pieces)
+
+
+def place_all(layout, epochs: int, width: int = WIDTH) -> np.ndarray:
+    """The places of all blocks, (epochs, blocks)."""
+    blocks = np.arange(layout.count(width))
+    return np.stack([layout.place(np.full(len(blocks), epoch), blocks, width) for epoch in range(epochs)])
+
+
+def cut(layout, rows: int):
+    batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
+                     pairs="next sentence")  # fmt: skip
+    return batches.cut(*batches.order(batches.list_rows(0)))
+
+
+def test_core_and_satellite_have_equal_shares():
+    layout = arrange("simultaneous")
+    places = place_all(layout, 3)
+    assert (places < 3_000).mean() == 0.5
+    segments = cut(layout, 20_000)
+    for side, label in ((segments.first, 0), (segments.second, 1)):
+        assert (side[segments.pair == label] < 3_000).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_split_files_keep_the_shares_of_the_corpora():
+    layout = arrange("split files")
+    assert layout.files == 16
+    segments = cut(layout, 20_000)
+    for side, label in ((segments.first, 0), (segments.second, 1)):
+        assert (side[segments.pair == label] < 3_000).mean() == pytest.approx(1 / 11, abs=0.01)
+
+
+@FEW
+@given(st.integers(40, 3_000), st.integers(40, 3_000), st.integers(60, 3_000), st.integers(4, 40))
+def test_chunks_lie_within_their_corpus_and_the_satellite_comes_once_an_epoch(core, satellite, file_pieces, width):
+    layout = arrange("simultaneous", [make_tokens(core, 30, "core")], [make_tokens(satellite, 30, "satellite")],
+                     file_pieces)  # fmt: skip
+    size, cores, satellites = layout.chunks(width)
+    assert size >= 1 and size * cores <= core // width and size * satellites <= satellite // width
+    assert 2 * size * width <= max(file_pieces, 2 * width)
+    places = place_all(layout, 2, width)
+    assert (places[:, :] >= 0).all() and places.max() + width <= core + satellite
+    for epoch in places:
+        in_core, in_satellite = epoch[epoch < core], epoch[epoch >= core]
+        assert len(in_core) == len(in_satellite) and (in_core + width <= core).all()
+        assert len(set(in_satellite)) == len(in_satellite)
+    blocks = np.arange(layout.count(width))
+    low, high = layout.pool(np.zeros_like(blocks), blocks, width)
+    assert ((low <= places[0][:, None]) & (places[0][:, None] < high)).any(axis=1).all()
+    assert (high[:, 0] <= core).all() and (low[:, 1] >= core).all() and (high[:, 1] <= core + satellite).all()
+
+
+def test_every_chunk_of_the_core_comes_equally_often_and_meets_new_partners():
+    layout = arrange("simultaneous")
+    size, cores, satellites = layout.chunks(WIDTH)
+    assert (size, cores, satellites) == (25, 4, 41)
+    files, met = np.arange(satellites), []
+    for epoch in range(8):
+        core, _ = layout.find_chunks(np.full(satellites, epoch), files, WIDTH)
+        met.append(core // (size * WIDTH))
+    repeats = np.concatenate(met).reshape(-1, cores)
+    assert (np.sort(repeats, axis=1) == np.arange(cores)).all()  # all come before one comes again
+    assert len({tuple(order) for order in repeats.tolist()}) > 10
+    assert all(len(set(partners)) > 1 for partners in np.array(met).T)  # each file of the satellite has several
+
+
+def test_nothing_is_always_left_out():
+    """What fills no chunk lies now at the beginning, now at the end."""
+    layout = arrange("simultaneous", [make_tokens(WIDTH * 50, 60, "core")], [make_tokens(WIDTH * 109, 60, "satellite")],
+                     WIDTH * 80)  # fmt: skip
+    assert layout.chunks(WIDTH) == (25, 2, 4)
+    satellite = place_all(layout, 60) // WIDTH - 50
+    assert set(satellite[satellite >= 0].tolist()) == set(range(109))
+
+
+def test_random_segments_of_split_files_come_from_the_same_file_and_not_the_core_alone():
+    layout = arrange("split files")
+    segments = cut(layout, 5_000)
+    chosen = segments.pair == 1
+    pairs = Counter(zip((segments.first[chosen] < 3_000).tolist(), (segments.second[chosen] < 3_000).tolist(),
+                        strict=True))  # fmt: skip
+    assert len(pairs) == 4  # core and satellite meet
+    file = [np.where(place < 3_000, place / 3_000, (place - 3_000) / 30_000) * layout.files
+            for place in (segments.first[chosen], segments.second[chosen])]  # fmt: skip
+    assert np.abs(np.floor(file[0]) - np.floor(file[1])).max() <= 1  # segments may begin a little before their file
+    assert (np.floor(file[0]) == np.floor(file[1])).mean() > 0.8
+
+
+def test_corpora_as_they_are_are_one_text():
+    layout = arrange("as they are", (), (CORE, SATELLITE))
+    assert layout.count(WIDTH) == 33_000 // WIDTH
+    assert place_all(layout, 1)[0].tolist() == [WIDTH * i for i in range(33_000 // WIDTH)]
+
+
+def test_a_core_of_two_corpora():
+    layout = arrange("simultaneous", (CORE, make_tokens(1_000, 50, "more")), (SATELLITE,))
+    assert layout.core == 4_000 and layout.text.name == "core, more, satellite"
+    assert (place_all(layout, 2) < 4_000).mean() == 0.5
+
+
+def test_an_unknown_method_is_an_error():
+    with pytest.raises(ValueError, match="shuffled"):
+        arrange("shuffled")
+
+
+@pytest.mark.parametrize("method", mixing.METHODS)
+def test_counts_equal_those_made_one_by_one(method):
+    layout, rows = arrange(method), 6_000  # more than a step
+    counts = mixing.count_instances(layout, TOKENIZER, core=3_000, instances=rows, length=LENGTH, duplicates=2)
+    batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
+                     pairs="next sentence", duplicates=2)  # fmt: skip
+    segments = batches.cut(*batches.order(batches.list_rows(0)))
+    pieces, pairs = np.zeros(2), set()
+    starts = np.concatenate([CORE.starts[:-1], 3_000 + SATELLITE.starts])
+    for a, n, b, m, label in zip(segments.first, segments.first_length, segments.second, segments.second_length,
+                                 segments.pair, strict=True):  # fmt: skip
+        pieces[int(a >= 3_000)] += n
+        pieces[int(b >= 3_000)] += m
+        if label:
+            pairs.add(tuple(int((starts <= place).sum()) for place in (a, b)))
+    assert counts["core share"] == pytest.approx(pieces[0] / pieces.sum())
+    assert counts["core seen"] == pytest.approx(pieces[0] / 3_000)
+    assert counts["satellite seen"] == pytest.approx(pieces[1] / 30_000)
+    assert counts["random pairs"] == segments.pair.sum() and counts["distinct pairs"] == len(pairs)
+    core_documents = len(CORE.starts) - 1
+    kinds = Counter(sum(document > core_documents for document in pair) for pair in pairs)
+    assert [counts[kind] for kind in mixing.KINDS] == [kinds[0], kinds[1], kinds[2]]
+
+
+def test_both_methods_are_compared_on_as_many_instances(monkeypatch):
+    corpora = {"small": CORE, "large": SATELLITE}
+    vocabulary = SimpleNamespace(corpora=["large", "small"], amplify=["small"])
+    scale = SimpleNamespace(sequence_length=LENGTH, made_up=True)
+    monkeypatch.setattr(vocabularies, "amplified", lambda scale: ["amplified"])
+    monkeypatch.setattr(params, "load", lambda kind, key: vocabulary if kind == "vocabularies" else scale)
+    monkeypatch.setattr(vocabularies, "load", lambda key, scale: TOKENIZER)
+    monkeypatch.setattr(tokens, "pack", lambda corpus, key, scale: {"train": corpora[corpus]})
+    table = mixing.compare_methods("smoke", uses=2, instances=10_000)
+    assert table["method"].tolist() == list(mixing.METHODS)
+    assert table["instances"].tolist() == [2 * (33_000 // WIDTH)] * 2
+    assert table["core"].tolist() == ["small"] * 2 and table["satellite"].tolist() == ["large"] * 2
+    assert mixing.compare_methods("smoke", uses=2, instances=100)["instances"].tolist() == [100] * 2
+    said = mixing.describe_methods(table, "smoke")
+    assert "raises the share of core text in 1 of 1 cases" in said and "made up" in said
+    swapped = table.assign(method=table["method"][::-1].tolist())
+    assert "raises the share of core text in 0 of 1 cases" in mixing.describe_methods(pd.DataFrame(swapped), "smoke")
