@@ -1,0 +1,324 @@
+"""Checkpoints: the same bits after a kill, damaged files, other runs, and a full disk."""
+
+import contextlib
+import errno
+import functools
+import json
+import random
+import resource
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from safetensors import SafetensorError
+
+from lib import checkpoints, optimizers, params
+from lib.errors import StudyError
+
+STEPS = 12
+WIDTH = 300  # makes the table larger than a file's buffer, so that a full disk is met in the middle of a file
+FILES = [*checkpoints.FILES, checkpoints.CHECKSUMS]
+
+
+class Tied(torch.nn.Module):
+    """A small model with a shared table, a layer norm and dropout."""
+
+    def __init__(self, seed: int):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.table = torch.nn.Embedding(11, WIDTH)
+        self.norm = torch.nn.LayerNorm(WIDTH)
+        self.dropout = torch.nn.Dropout(0.3)
+        self.output = torch.nn.Linear(WIDTH, 11)
+        self.output.weight = self.table.weight
+
+    def forward(self, pieces):
+        return self.output(self.dropout(self.norm(self.table(pieces))))
+
+
+class Run:
+    """Training whose batches and dropout come from the process's random generators, saved every few steps."""
+
+    def __init__(self, folder, optimizer: str = "adamw", *, seed: int = 0, fingerprint: str = "a"):
+        settings = params.Optimization(optimizer=optimizer, weight_decay=0.01, betas=[0.9, 0.98], dropout=0.0)
+        self.folder, self.fingerprint = folder, fingerprint
+        self.model = Tied(seed)
+        self.optimizer = optimizers.make(self.model, settings, 0.01)
+        random.seed(seed)
+        np.random.seed(seed)
+        self.state = {"step": 0, "log": [], "seconds": 0.1}
+
+    def load(self) -> "Run":
+        self.state |= checkpoints.load(self.folder, self.fingerprint, self.model, self.optimizer)
+        return self
+
+    def save(self) -> None:
+        checkpoints.save(self.folder, self.fingerprint, self.model, self.optimizer, self.state)
+
+    def train(self, until: int = STEPS, *, dies_at: int | None = None, every: int = 2) -> "Run":
+        for step in range(self.state["step"], until):
+            if step == dies_at:
+                raise KeyboardInterrupt
+            pieces = torch.randint(11, (8,)) * np.random.randint(1, 3) + random.randrange(2)
+            loss = torch.nn.functional.cross_entropy(self.model(pieces % 11), (pieces * 3) % 11)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.state |= {"step": step + 1, "log": [*self.state["log"], {"step": step, "loss": loss.item()}]}
+            if (step + 1) % every == 0:
+                self.save()
+        return self
+
+    def weights(self) -> list[torch.Tensor]:
+        return [weight.detach().clone() for weight in self.model.parameters()]
+
+    def steps(self) -> list[int]:
+        return [checkpoints.step_of(path) for path in checkpoints.list_folders(self.folder)]
+
+
+@functools.cache
+def undisturbed(optimizer: str = "adamw") -> Run:
+    """A finished run that was never stopped or saved."""
+    return Run(None, optimizer).train(every=STEPS + 1)
+
+
+def same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
+    return all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def names_left(folder) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# Going on
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+@pytest.mark.parametrize("dies_at", [1, 2, 7, 11])
+def test_a_killed_run_goes_on_to_the_same_bits_and_log(tmp_path, optimizer, dies_at):
+    expected = undisturbed(optimizer)
+    with pytest.raises(KeyboardInterrupt):
+        Run(tmp_path, optimizer).train(dies_at=dies_at)
+    # Before the first checkpoint there is nothing to go on from, and the run starts as the first one did.
+    resumed = Run(tmp_path, optimizer, seed=99 if dies_at >= 2 else 0).load()
+    assert resumed.state["step"] == dies_at // 2 * 2
+    resumed.train()
+    assert same(resumed.weights(), expected.weights())
+    assert resumed.state == expected.state
+    moments = [run.optimizer.state_dict()["state"] for run in (resumed, expected)]
+    for ours, theirs in zip(*(group.values() for group in moments), strict=True):
+        assert all(torch.equal(ours[name], theirs[name]) for name in theirs if torch.is_tensor(theirs[name]))
+
+
+def test_random_states_are_those_of_the_moment_of_saving(tmp_path):
+    def draw():
+        return torch.randn(2).tolist(), np.random.normal(), random.gauss(0, 1)
+
+    run = Run(tmp_path)
+    np.random.normal(), random.gauss(0, 1)  # both generators keep a second value for the next call
+    run.save()
+    drawn = [draw() for _ in range(3)]
+    run.load()
+    assert [draw() for _ in range(3)] == drawn
+
+
+def test_tied_weights_are_saved_once_and_stay_tied(tmp_path):
+    from safetensors import safe_open
+
+    run = Run(tmp_path).train(2)
+    with safe_open(run.folder / "step-0000000002" / "model.safetensors", "pt") as file:
+        assert len(set(file.keys()) & {"table.weight", "output.weight"}) == 1
+    restored = Run(tmp_path, seed=5).load()
+    assert restored.model.table.weight is restored.model.output.weight
+    assert same(restored.weights(), run.weights())
+
+
+def test_the_newest_two_are_kept(tmp_path):
+    run = Run(tmp_path).train()
+    assert run.steps() == [12, 10]
+    assert names_left(tmp_path / "step-0000000012") == set(FILES)
+
+
+@pytest.mark.skipif(not shutil.which("sha256sum"), reason="needs sha256sum")
+def test_sha256sum_reads_the_checksums(tmp_path):
+    Run(tmp_path).train(2)
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / "step-0000000002", check=True)
+
+
+def test_what_a_kill_left_behind_is_removed_by_the_next_save(tmp_path):
+    left = tmp_path / ".step-0000000004.0123abcd.tmp"
+    left.mkdir()
+    (left / "model.safetensors").write_bytes(b"half")
+    Run(tmp_path).train(2)
+    assert names_left(tmp_path) == {"step-0000000002"}
+
+
+@pytest.mark.parametrize("moment", ["save_model", "torch.save", "checksum"])
+def test_a_run_that_is_killed_while_it_saves_has_the_checkpoints_from_before(tmp_path, monkeypatch, moment):
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    run = Run(tmp_path).train(4)
+    with monkeypatch.context() as patches, pytest.raises(KeyboardInterrupt):
+        patches.setattr(f"lib.checkpoints.{moment}", die)
+        run.train(6)
+    assert names_left(tmp_path) == {"step-0000000002", "step-0000000004"}
+    assert Run(tmp_path, seed=1).load().state["step"] == 4
+
+
+def test_clear_leaves_nothing(tmp_path):
+    run = Run(tmp_path / "run").train(4)
+    checkpoints.clear(run.folder)
+    assert not run.folder.exists()
+    checkpoints.clear(run.folder)
+
+
+# Other runs
+
+
+def test_a_checkpoint_of_another_run_is_passed_over_and_later_replaced(tmp_path, capsys):
+    Run(tmp_path, fingerprint="a").train()
+    other = Run(tmp_path, fingerprint="b", seed=1)
+    before = other.weights()
+    other.load()
+    assert other.state["step"] == 0 and same(other.weights(), before)
+    assert capsys.readouterr().out == ""
+    assert other.train(4).steps() == [4, 2]
+
+
+# Damage
+
+
+def delete(path):
+    path.unlink()
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 0x41
+    path.write_bytes(content)
+
+
+DAMAGES = [delete, cut, empty, flip]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("file", FILES)
+def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_comes_to_the_same_bits(tmp_path, capsys, file, damage):
+    Run(tmp_path).train(8)
+    damage(tmp_path / "step-0000000008" / file)
+    resumed = Run(tmp_path, seed=9).load()
+    warning = capsys.readouterr().out
+    assert warning.count("\n") == 1
+    assert "step-0000000008 is damaged" in warning and "going on from step 6" in warning
+    assert resumed.state["step"] == 6
+    assert same(resumed.train().weights(), undisturbed().weights())
+    assert resumed.steps() == [12, 10]
+
+
+def test_a_damaged_checkpoint_is_not_counted_among_the_two_kept(tmp_path):
+    Run(tmp_path).train(8)
+    cut(tmp_path / "step-0000000008" / "model.safetensors")
+    assert Run(tmp_path).load().train(7, every=7).steps() == [7, 6]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"fingerprint": 1}'])
+def test_a_state_that_is_not_ours_is_damaged(tmp_path, capsys, content):
+    Run(tmp_path).train(4)
+    (tmp_path / "step-0000000004" / "state.json").write_text(content)
+    assert Run(tmp_path).load().train(6).steps() == [6, 4]
+    assert "step-0000000004 is damaged (state.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_when_both_are_damaged_the_run_starts_over(tmp_path, capsys, damage):
+    Run(tmp_path).train(4)
+    for step in (2, 4):
+        damage(tmp_path / f"step-000000000{step}" / "optimizer.pt")
+    run = Run(tmp_path, seed=3)
+    before = run.weights()
+    run.load()
+    assert run.state["step"] == 0 and same(run.weights(), before) and not run.optimizer.state
+    warning = capsys.readouterr().out
+    assert warning.count("\n") == 1 and "starting over" in warning
+    assert "step-0000000004" in warning and "step-0000000002" in warning
+
+
+# No room
+
+
+@contextlib.contextmanager
+def largest_file(size: int):
+    """Writing more than that into a file fails, as on a disk with so little left."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.pt", "state.json"])
+def test_without_room_the_last_good_checkpoint_is_kept_and_the_run_goes_on_from_it(tmp_path, file):
+    run = Run(tmp_path / "run").train(4)
+    if file == "state.json":
+        run.state["log"].append("x" * 200_000)
+    room = {"model.safetensors": 5_000, "optimizer.pt": 20_000, "state.json": 150_000}[file]
+    with largest_file(room), pytest.raises(StudyError) as raised:
+        run.train(6)
+    assert str(raised.value) == (
+        "run: no room for the checkpoint of step 6 (File too large). The one of step 4 is kept: free some space, and "
+        "the same command goes on from there"
+    )
+    assert names_left(tmp_path / "run") == {"step-0000000002", "step-0000000004"}
+    assert same(Run(tmp_path / "run").load().train().weights(), undisturbed().weights())
+
+
+NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("writer", "error"),
+    [
+        ("save_model", SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")),
+        ("torch.save", NO_SPACE),
+        ("json.dumps", NO_SPACE),
+    ],
+)
+def test_a_full_disk_at_the_first_checkpoint_leaves_nothing(tmp_path, monkeypatch, writer, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(f"lib.checkpoints.{writer}", fail)
+    expected = r"step 2 \(No space left on device\)\. There is none before it: .*starts over"
+    with pytest.raises(StudyError, match=expected):
+        Run(tmp_path / "run").train()
+    assert names_left(tmp_path / "run") == set()
+
+
+def test_an_error_that_is_not_about_room_is_not_called_one(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("not contiguous")
+
+    monkeypatch.setattr("lib.checkpoints.save_model", fail)
+    with pytest.raises(ValueError, match="not contiguous"):
+        Run(tmp_path / "run").train(2)
+    assert names_left(tmp_path / "run") == set()
+
+
+def test_the_state_keeps_its_numbers(tmp_path):
+    run = Run(tmp_path)
+    run.state |= {"loss": 0.1 + 0.2, "tiny": 5e-324, "worst": float("inf"), "tokens": 2**60}
+    run.save()
+    assert checkpoints.load(tmp_path, "a", run.model, run.optimizer) == run.state
+    assert json.loads((tmp_path / "step-0000000000" / "state.json").read_text())["fingerprint"] == "a"

@@ -1,0 +1,81 @@
+"""Operations counted by formula against a count of what is computed, and the machine's own rate."""
+
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import (
+    AlbertConfig,
+    AlbertForPreTraining,
+    BertConfig,
+    BertForPreTraining,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForPreTraining,
+)
+
+from lib import bodies, costs
+
+ROWS, LENGTH, ASKED, PIECES = 3, 24, 5, 40
+SIZES = {"vocab_size": PIECES, "num_attention_heads": 2, "max_position_embeddings": LENGTH}
+BERT = BertConfig(**SIZES, hidden_size=16, num_hidden_layers=3, intermediate_size=56)
+ALBERT = AlbertConfig(**SIZES, hidden_size=16, num_hidden_layers=4, intermediate_size=48, embedding_size=6)
+WIDE_ALBERT = AlbertConfig(**SIZES, hidden_size=16, num_hidden_layers=2, intermediate_size=48, embedding_size=16)
+ELECTRA = ElectraConfig(**SIZES, hidden_size=16, num_hidden_layers=3, intermediate_size=64, embedding_size=8)
+GENERATOR = ElectraConfig(**SIZES, hidden_size=4, num_hidden_layers=3, intermediate_size=16, embedding_size=8)
+UNPROJECTED = ElectraConfig(**SIZES, hidden_size=8, num_hidden_layers=1, intermediate_size=16, embedding_size=8)
+INPUT_IDS = torch.randint(PIECES, (ROWS, LENGTH))
+
+
+def predict(config) -> torch.Tensor:
+    """Scores of every piece at the places asked for, (rows, asked, pieces)."""
+    kinds = {"bert": BertForPreTraining, "albert": AlbertForPreTraining, "electra": ElectraForMaskedLM}
+    model = kinds[config.model_type](config)
+    places = torch.arange(ASKED).expand(ROWS, -1)
+    return bodies.predict_pieces(model, bodies.encode(model.base_model, INPUT_IDS, places))
+
+
+def judge(config) -> torch.Tensor:
+    """Whether each piece was replaced, (rows, length)."""
+    model = ElectraForPreTraining(config)
+    return bodies.judge_pieces(model, bodies.encode(model.base_model, INPUT_IDS))
+
+
+def count(run, config) -> float:
+    """Operations of a forward and a backward pass, for one row."""
+    # The fused attention of the CPU is not in the counter's list; the plain one is two products.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        run(config).sum().backward()
+    return counter.get_total_flops() / ROWS
+
+
+@pytest.mark.parametrize("config", [BERT, ALBERT, WIDE_ALBERT, GENERATOR, UNPROJECTED], ids=lambda c: c.model_type)
+def test_a_masked_language_model_costs_what_the_counter_says(config):
+    assert costs.training_flops(config, LENGTH, ASKED) == count(predict, config)
+
+
+def test_electra_costs_its_generator_and_a_discriminator_at_every_place():
+    counted = count(predict, GENERATOR) + count(judge, ELECTRA)
+    assert costs.training_flops(ELECTRA, LENGTH, ASKED, GENERATOR) == counted
+
+
+def test_what_is_not_asked_is_not_computed():
+    large = BertConfig()
+    few, all_places = costs.training_flops(large, 128, 19), costs.training_flops(large, 128, 128)
+    assert few < 0.8 * all_places
+    # Six operations a piece for each of the 85 million weights in layers, and more of them in attention and output.
+    assert all_places / 128 == pytest.approx(6 * (85e6 + 30522 * 768), rel=0.05)
+
+
+def test_layers_of_albert_count_each_time():
+    one, twelve = (AlbertConfig(num_hidden_layers=layers) for layers in (1, 12))
+    layer = (costs.body_flops(twelve, 128, 128) - costs.body_flops(one, 128, 128)) / 11
+    hidden, inner = one.hidden_size, one.intermediate_size
+    assert layer == 128 * (8 * hidden**2 + 4 * hidden * inner + 4 * 128 * hidden)
+
+
+def test_the_machines_rate_is_measured_once():
+    device = torch.device("cpu")
+    rate = costs.matrix_rate(device, torch.float32)
+    assert 1e8 < rate < 1e14
+    assert costs.matrix_rate(device, torch.float32) == rate

@@ -1,0 +1,239 @@
+"""LAMB against its paper's update, what decays, and the schedules."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AlbertConfig, AlbertForPreTraining, BertConfig, BertForMaskedLM
+
+from lib import optimizers, params
+
+QUICK = settings(max_examples=50, deadline=None)
+TINY = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+STEPS = st.integers(20, 300)
+WARMUP = st.floats(0.0, 0.9)
+
+
+def make_settings(optimizer: str, **changes) -> params.Optimization:
+    given = {"optimizer": optimizer, "weight_decay": 0.01, "betas": [0.9, 0.98], "dropout": 0.1}
+    return params.Optimization(**given | changes)
+
+
+def parameter(*values: float) -> torch.nn.Parameter:
+    return torch.nn.Parameter(torch.tensor(values, dtype=torch.float64))
+
+
+def names_of(model: torch.nn.Module, group: dict) -> set[str]:
+    held = {id(p) for p in group["params"]}
+    return {name for name, p in model.named_parameters() if id(p) in held}
+
+
+# LAMB
+
+
+def update_by_hand(weight, gradients, rate, betas, decay, epsilon, adapted):
+    """Algorithm 2 of You et al. 2020, line by line, with the identity as phi."""
+    m, v, weight = np.zeros_like(weight), np.zeros_like(weight), weight.copy()
+    for t, g in enumerate(gradients, start=1):
+        m = betas[0] * m + (1 - betas[0]) * g
+        v = betas[1] * v + (1 - betas[1]) * g**2
+        r = (m / (1 - betas[0] ** t)) / (np.sqrt(v / (1 - betas[1] ** t)) + epsilon)
+        direction = r + decay * weight
+        lengths = np.linalg.norm(weight), np.linalg.norm(direction)
+        ratio = lengths[0] / lengths[1] if adapted and all(lengths) else 1.0
+        weight = weight - rate * ratio * direction
+    return weight
+
+
+@pytest.mark.parametrize("adapted", [True, False])
+@pytest.mark.parametrize("decay", [0.0, 0.01, 0.5])
+def test_lamb_makes_the_update_of_its_paper(decay, adapted):
+    rng = np.random.default_rng(0)
+    starts = [rng.normal(size=(3, 4)), rng.normal(size=5), np.zeros(6)]
+    gradients = [[rng.normal(size=start.shape) * 10.0**power for power in range(-6, 2)] for start in starts]
+    weights = [torch.nn.Parameter(torch.from_numpy(start.copy())) for start in starts]
+    group = {"params": weights, "weight_decay": decay, "adapted": adapted}
+    optimizer = optimizers.Lamb([group], lr=0.05, betas=(0.9, 0.98), eps=1e-6)
+    for of_step in zip(*gradients, strict=True):
+        for weight, gradient in zip(weights, of_step, strict=True):
+            weight.grad = torch.from_numpy(gradient.copy())
+        optimizer.step()
+    for weight, start, of_weight in zip(weights, starts, gradients, strict=True):
+        expected = update_by_hand(start, of_weight, 0.05, (0.9, 0.98), decay, 1e-6, adapted)
+        np.testing.assert_allclose(weight.detach().numpy(), expected, rtol=1e-12, atol=1e-15)
+
+
+@QUICK
+@given(
+    st.lists(st.floats(0.001, 5), min_size=2, max_size=6),
+    st.floats(1e-3, 1e30),
+    st.floats(1e-4, 0.5),
+    st.floats(0.0, 0.1),
+)
+def test_a_step_of_lamb_is_as_long_as_rate_times_weights_however_large_the_gradient(values, size, rate, decay):
+    weight = parameter(*values)
+    before = weight.detach().clone()
+    weight.grad = torch.arange(1.0, len(values) + 1, dtype=torch.float64) * size
+    optimizers.Lamb([weight], lr=rate, betas=(0.9, 0.999), weight_decay=decay).step()
+    assert (weight - before).norm().item() == pytest.approx(rate * before.norm().item(), rel=1e-6)
+
+
+def test_where_a_norm_is_zero_lamb_takes_the_step_as_it_is():
+    of_zeros, without_gradient = parameter(0.0, 0.0), parameter(3.0, 4.0)
+    of_zeros.grad, without_gradient.grad = torch.ones_like(of_zeros), torch.zeros_like(without_gradient)
+    optimizers.Lamb([of_zeros, without_gradient], lr=0.1, betas=(0.9, 0.999)).step()
+    assert of_zeros.tolist() == pytest.approx([-0.1, -0.1], rel=1e-5)
+    assert without_gradient.tolist() == [3.0, 4.0]
+
+
+def test_lamb_leaves_what_has_no_gradient_and_keeps_the_gradients():
+    used, unused = parameter(1.0), parameter(2.0)
+    used.grad = torch.ones_like(used)
+    optimizer = optimizers.Lamb([used, unused], lr=0.1, betas=(0.9, 0.999), weight_decay=0.1)
+    optimizer.step()
+    assert unused.item() == 2.0 and unused not in optimizer.state
+    assert used.item() != 1.0 and used.grad.item() == 1.0
+
+
+@pytest.mark.parametrize("name", ["adamw", "lamb"])
+def test_a_restored_optimizer_goes_on_to_the_same_bits(name, tmp_path):
+    def train(model, optimizer, steps):
+        for step in steps:
+            generator = torch.Generator().manual_seed(step)
+            loss = (model(torch.randn(8, 4, generator=generator)) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 1))
+    optimizer = optimizers.make(model, make_settings(name), 0.01)
+    train(model, optimizer, range(5))
+    copied = copy.deepcopy(model)
+    torch.save(optimizer.state_dict(), tmp_path / "optimizer.pt")
+    train(model, optimizer, range(5, 10))
+    restored = optimizers.make(copied, make_settings(name), 0.5)
+    restored.load_state_dict(torch.load(tmp_path / "optimizer.pt", weights_only=True))
+    train(copied, restored, range(5, 10))
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), copied.parameters(), strict=True))
+
+
+def test_lamb_learns():
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(4, 1), torch.randn(64, 4)
+    optimizer = optimizers.make(model, make_settings("lamb"), 0.02)
+    losses = []
+    for _ in range(200):
+        loss = ((model(x) - x.sum(1, keepdim=True) - 1) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.02 * losses[0]
+
+
+# What decays
+
+
+@pytest.mark.parametrize("name", ["adamw", "lamb"])
+def test_biases_and_layer_norms_do_not_decay_and_tied_weights_come_once(name):
+    model = BertForMaskedLM(BertConfig(**TINY))
+    decayed, free = optimizers.make(model, make_settings(name, weight_decay=0.3), 1e-3).param_groups
+    assert (decayed["weight_decay"], free["weight_decay"]) == (0.3, 0.0)
+    assert all("bias" in n or "LayerNorm" in n for n in names_of(model, free))
+    assert not any("bias" in n or "LayerNorm" in n for n in names_of(model, decayed))
+    everything = [*decayed["params"], *free["params"]]
+    assert len({id(p) for p in everything}) == len(everything) == len(list(model.parameters()))
+    assert sum(p is model.cls.predictions.decoder.weight for p in everything) == 1
+
+
+def test_two_models_with_common_embeddings_have_them_once():
+    generator, discriminator = (BertForMaskedLM(BertConfig(**TINY)) for _ in range(2))
+    discriminator.set_input_embeddings(generator.get_input_embeddings())
+    pair = torch.nn.ModuleList([generator, discriminator])
+    groups = optimizers.make(pair, make_settings("lamb"), 1e-3).param_groups
+    shared = generator.get_input_embeddings().weight
+    assert sum(p is shared for group in groups for p in group["params"]) == 1
+
+
+def test_the_settings_reach_the_optimizer():
+    model = AlbertForPreTraining(AlbertConfig(**TINY, embedding_size=4))
+    adamw = optimizers.make(model, make_settings("adamw", betas=[0.8, 0.95]), 0.2)
+    assert isinstance(adamw, torch.optim.AdamW) and adamw.defaults["fused"]
+    lamb = optimizers.make(model, make_settings("lamb", betas=[0.8, 0.95]), 0.2)
+    assert isinstance(lamb, optimizers.Lamb)
+    for group in (*adamw.param_groups, *lamb.param_groups):
+        assert (group["lr"], tuple(group["betas"])) == (0.2, (0.8, 0.95))
+    assert [group["adapted"] for group in lamb.param_groups] == [True, False]
+    assert {group["eps"] for group in lamb.param_groups} == {1e-6}
+
+
+# Schedules
+
+
+def test_the_triangle_rises_then_falls():
+    rates = [optimizers.slanted_triangle(step, 100, 0.1) for step in range(100)]
+    assert max(rates) == rates[9] == rates[10] == 1.0
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[-1] == pytest.approx(1 / 90)
+
+
+@QUICK
+@given(STEPS, WARMUP, st.sampled_from([optimizers.slanted_triangle, optimizers.square_root_decay]))
+def test_rates_lie_between_zero_and_the_peak_and_have_one_peak(steps, warmup, schedule):
+    rates = [schedule(step, steps, warmup) for step in range(steps)]
+    assert all(0 <= rate <= 1 for rate in rates)
+    top = rates.index(max(rates))
+    assert rates[: top + 1] == sorted(rates[: top + 1])
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+
+
+def test_square_root_decay_has_the_rates_of_nvidias_first_phase():
+    # 7,038 steps with a warm-up share of 0.2843: 2,000 steps of rising, then the root of what is left of all.
+    rates = [optimizers.square_root_decay(step, 7038, 0.2843) for step in range(7038)]
+    assert rates[999] == pytest.approx(0.5, abs=1e-3)
+    assert rates[1999] == pytest.approx(1.0, abs=1e-3)
+    assert rates[2001] == pytest.approx((1 - 2002 / 7038) ** 0.5)
+    assert rates[-1] == 0.0
+
+
+def make_phase(**changes) -> params.Phase:
+    given = {"length": 128, "batch_size": 8, "learning_rate": 2e-3, "warmup": 0.1, "steps": 100}
+    return params.Phase(**given | changes)
+
+
+@pytest.mark.parametrize(
+    ("decay", "schedule"), [("linear", optimizers.slanted_triangle), ("square root", optimizers.square_root_decay)]
+)
+def test_a_phase_has_the_schedule_that_it_names(decay, schedule):
+    phase = make_phase(decay=decay, end=0.25)
+    for step in (0, 9, 10, 50, 99):
+        assert optimizers.rate(phase, step) == 2e-3 * schedule(step, 100, 0.1, 0.25)
+    assert optimizers.rate(phase, 99) == pytest.approx(2e-3 * 0.25, rel=0.04 if decay == "linear" else 1e-9)
+
+
+def test_a_phase_rises_to_its_peak_and_falls_to_its_end():
+    phase = make_phase(end=0.2)
+    rates = [optimizers.rate(phase, step) for step in (0, 4, 9, 55, 99)]
+    assert rates == pytest.approx([2e-4, 1e-3, 2e-3, 0.6 * 2e-3, (0.2 + 0.8 / 90) * 2e-3])
+
+
+@QUICK
+@given(STEPS, st.floats(1e-6, 1.0), st.floats(0.0, 0.9))
+def test_without_warmup_the_first_step_has_the_whole_rate(steps, peak, end):
+    assert optimizers.rate(make_phase(steps=steps, learning_rate=peak, warmup=0.0, end=end), 0) == pytest.approx(peak)
+
+
+@QUICK
+@given(STEPS, st.integers(0, 18), st.data())
+def test_two_phases_go_on_as_one_schedule_over_both(steps, rising, data):
+    first_steps = data.draw(st.integers(rising + 1, steps - 1))
+    left = (steps - first_steps) / (steps - rising)
+    first = make_phase(steps=first_steps, warmup=rising / first_steps, end=left)
+    second = make_phase(steps=steps - first_steps, warmup=0.0, learning_rate=first.learning_rate * left)
+    parts = [optimizers.rate(phase, step) for phase in (first, second) for step in range(phase.steps)]
+    whole = make_phase(steps=steps, warmup=rising / steps)
+    assert parts == pytest.approx([optimizers.rate(whole, step) for step in range(steps)])
