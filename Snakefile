@@ -3,6 +3,10 @@
 from lib import params, provenance, stages
 
 SCALE = config["scale"]
+BUDGET = params.load("scales", SCALE)
+PROCESSES = {"pretrain": BUDGET.processes or 1}  # of a job; of other stages one
+# What a job asks a cluster for; on one machine such jobs take turns. A profile may ask for more (set-resources).
+GPUS = {"pretrain": PROCESSES["pretrain"], "tagging": 1} if SCALE in ("gpu", "paper") else {}
 
 
 def job(stage, wildcards):
@@ -36,10 +40,12 @@ for stage in stages.STAGES.values():
         wildcard_constraints:
             source=stages.KEY, file=stages.WILDCARDS["file"], corpus=stages.KEY, vocabulary=stages.KEY,
             model=stages.KEY, dataset=stages.KEY, setting=stages.KEY,
-            table="(?!claims|corpora|datasets|leaks|pieces|settings)" + stages.KEY,
+            table="(?!claims|corpora|datasets|leaks|parameters|pieces|pretrain|settings|wada-figure)" + stages.KEY,
         params:
             command=lambda wildcards, stage=stage: stages.command(SCALE, job(stage, wildcards)),
             state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),
-        threads: params.load("scales", SCALE).threads
+        threads: BUDGET.threads * PROCESSES.get(stage.name, 1)
+        resources:
+            **({"gpu": GPUS[stage.name]} if stage.name in GPUS else {}),
         shell:
             "exec {params.command}"

@@ -261,7 +261,48 @@ def decide_whole(test: params.WholeTest, scale: str) -> dict:
     }  # fmt: skip
 
 
-DECIDE = {"paired": decide_paired, "cells": decide_cells, "shorter": decide_shorter, "whole": decide_whole}
+def decide_shares(test: params.SharesTest, scale: str) -> dict:
+    """A claim that a way of mixing corpora shows more of the core, and more pairs: it holds when every case does."""
+    path = paths.table(scale, "wada-figure-3")
+    if not path.exists():
+        return {"note": "the instances have not been counted"}
+    wide = pd.read_csv(path).pivot(
+        index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"]
+    )
+    gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
+    more = (gains > 0).sum()
+    note = (
+        f"% of core text more, mean of {len(wide)} cases; more core text in {more['core share']}, more distinct pairs "
+        f"of documents in {more['distinct pairs']}"
+    )
+    verdict = "holds" if (gains > 0).all(axis=None) else "fails"
+    return {"effect": 100 * gains["core share"].mean(), "n": len(wide), "verdict": verdict, "note": note}
+
+
+def decide_sizes(test: params.SizesTest, scale: str) -> dict:
+    """A claim of numbers of parameters: it holds when each, rounded as printed, comes out."""
+    path = paths.table(scale, "parameters")
+    if not path.exists():
+        return {"note": "the parameters have not been counted"}
+    counted = pd.read_csv(path).set_index("model")["counted, millions"]
+    right = {
+        model: float(f"{counted[model]:.{len(str(printed).rstrip('0'))}g}") == printed
+        for model, printed in test.printed.items()
+    }
+    said = ", ".join(f"{model} {counted[model]:.1f} for {printed}" for model, printed in test.printed.items())
+    verdict = "holds" if all(right.values()) else "fails"
+    return {"effect": 100 * sum(right.values()) / len(right), "n": len(right), "verdict": verdict,
+            "note": f"% that round to the number printed; counted in millions: {said}"}  # fmt: skip
+
+
+DECIDE = {
+    "paired": decide_paired,
+    "cells": decide_cells,
+    "shorter": decide_shorter,
+    "whole": decide_whole,
+    "shares": decide_shares,
+    "sizes": decide_sizes,
+}
 
 
 def judge_claims(scale: str) -> pd.DataFrame:
@@ -324,7 +365,7 @@ def describe_columns(key: str) -> pd.DataFrame:
     table = params.load("tables", key)
     models = {model: params.load("models", model) for model in (table.ours_only | table.columns).values()}
     return pd.DataFrame(
-        {"column": column, "ours": model, "pretrained on": ", then ".join(models[model].stages) or "nothing",
+        {"column": column, "ours": model, "pretrained on": ", then ".join(params.list_texts(model)) or "nothing",
          "vocabulary": models[model].vocabulary, "differs from the paper": models[model].differs}
         for column, model in (table.ours_only | table.columns).items()
     )  # fmt: skip

@@ -18,30 +18,39 @@ STYLE = {
 MARKERS = "osD^vP"
 
 
-def new_figure(width: float, height: float, columns: int = 1):
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
     """A figure and its axes in the study's style."""
     sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
-    return pyplot.subplots(1, columns, figsize=(width, height), squeeze=False, layout="constrained")
+    return pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
 
 
-def draw_learning_curve(logs: dict[str, list[dict]], joined: bool = True) -> Figure:
-    """Loss against tokens for each named log; the loss on held-out text as markers where there is one.
-
-    Joined logs follow one another, as the stages of a model do; others start at zero together.
-    """
+def draw_learning_curve(logs: dict[str, list[dict]]) -> Figure:
+    """Loss against pieces for each named log; the loss on held-out text as markers where there is one."""
     figure, axes = new_figure(6, 3)
-    start = 0
+    draw_logs(axes[0, 0], logs)
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def draw_logs(axes, logs: dict[str, list[dict]]) -> None:
     for name, log in logs.items():
         rows = pd.DataFrame(log)
-        line = axes[0, 0].plot(start + rows["tokens"], rows["loss"], linewidth=1, label=f"{name}, training")[0]
+        line = axes.plot(rows["tokens"], rows["loss"], linewidth=1, label=f"{name}, training")[0]
         if "held-out loss" in rows:
             seen = rows.dropna(subset="held-out loss")
-            axes[0, 0].plot(
-                start + seen["tokens"], seen["held-out loss"], "o", color=line.get_color(), label=f"{name}, held out"
-            )
-        start += rows["tokens"].iloc[-1] if joined else 0
-    axes[0, 0].set(xlabel="tokens", ylabel="loss")
-    axes[0, 0].legend(fontsize=7)
+            axes.plot(seen["tokens"], seen["held-out loss"], "o", color=line.get_color(), label=f"{name}, held out")
+    axes.set(xlabel="pieces", ylabel="loss")
+
+
+def draw_learning_curves(logs: dict[str, list[dict]]) -> Figure:
+    """A panel a log, since the losses of two objectives are not on one scale."""
+    rows = -(-len(logs) // 2)
+    figure, axes = new_figure(7.5, 2.2 * rows, 2, rows)
+    for panel, (name, log) in zip(axes.flat, logs.items(), strict=False):
+        draw_logs(panel, {name: log})
+        panel.set_title(name, fontsize=8)
+    for panel in axes.flat[len(logs) :]:
+        panel.set_visible(False)
     return figure
 
 
@@ -140,3 +149,27 @@ def save(figure: Figure, path: Path) -> None:
     with matplotlib.rc_context(STYLE):
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
         figure.savefig(path.with_suffix(".png"), metadata={"Software": None})
+
+
+def draw_mixing(table: pd.DataFrame) -> Figure:
+    """For each core and method: how much of the text is core, and the distinct document pairs by where they are from.
+
+    `table`: from mixing.compare_methods. Pairs as a share of the random pairs, whatever the size of the corpora.
+    """
+    kinds = ["core with core", "core with satellite", "satellite with satellite"]
+    names = [f"{core}, {method}" for core, method in zip(table["core"], table["method"], strict=True)]
+    shares = pd.DataFrame({"core": table["core share"], "satellite": 1 - table["core share"]})
+    pairs = table[kinds].div(table["random pairs"], axis=0)
+    figure, axes = new_figure(8, 1.3 + 0.28 * len(table), 2)
+    colors = sns.color_palette("colorblind")
+    labels = ("share of the text, %", "distinct pairs, % of random ones")
+    for axis, parts, label in zip(axes[0], (shares, pairs), labels, strict=True):
+        start = 0 * parts.iloc[:, 0]
+        for i, name in enumerate(parts):
+            axis.barh(names, 100 * parts[name], left=start, label=name, color=colors[i], hatch=["", "//", ".."][i])
+            start = start + 100 * parts[name]
+        axis.set(xlabel=label, xlim=(0, 100))
+        axis.invert_yaxis()
+        axis.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    axes[0, 1].set(yticklabels=[])
+    return figure

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import torch
 import transformers
 
-from lib import artefacts, datasets, metrics, models, params, paths, provenance, tagging, training
+from lib import artefacts, datasets, metrics, models, optimizers, params, paths, provenance, tagging, training
 from lib.errors import StudyError
 from lib.progress import Progress
 
@@ -104,9 +104,9 @@ class Job:
             batches,
             tagging.tagging_loss,
             device=self.device,
-            learning_rate=candidate["learning_rate"],
-            warmup=self.protocol.warmup,
-            weight_decay=self.protocol.weight_decay,
+            settings=self.protocol.optimization(),
+            rate_of=lambda step: candidate["learning_rate"]
+            * optimizers.slanted_triangle(step, len(batches), self.protocol.warmup),
             seed=seed,
             progress=Progress(f"{self.encoder.key} on {self.dataset}, {what}"),
         )

@@ -3,12 +3,20 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from torch import nn
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
+    AlbertForPreTraining,
     AutoConfig,
     AutoModelForTokenClassification,
     AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
+    BertForPreTraining,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForPreTraining,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -33,33 +41,135 @@ class Encoder:
     fingerprint: str
 
 
-def build_bert(body: params.Body, vocabulary_size: int, positions: int, dropout: float) -> BertForMaskedLM:
-    """A BERT with random weights and a masked-language-modelling head."""
-    return BertForMaskedLM(
-        BertConfig(
-            vocab_size=vocabulary_size,
-            hidden_size=body.hidden,
-            num_hidden_layers=body.layers,
-            num_attention_heads=body.heads,
-            intermediate_size=body.intermediate,
-            max_position_embeddings=positions,
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
-        )
-    )
+class Electra(nn.Module):
+    """A generator and a discriminator with one set of embeddings between them (Clark et al. 2020, section 3.2)."""
+
+    def __init__(self, generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining):
+        super().__init__()
+        self.generator, self.discriminator = generator, discriminator
+        generator.electra.embeddings = discriminator.electra.embeddings
+        generator.generator_lm_head.weight = discriminator.get_input_embeddings().weight
+        self.config = discriminator.config
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.discriminator.get_input_embeddings()
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.generator.get_output_embeddings()
+
+    def save_pretrained(self, folder: Path) -> None:
+        self.discriminator.save_pretrained(folder)
+        self.generator.save_pretrained(Path(folder) / GENERATOR)
 
 
-def find(name: str, scale: str) -> Encoder:
+GENERATOR = "generator"  # the folder, inside a model's own, of what ELECTRA's encoder was trained against
+GENERATOR_SHARE = 4  # it is a quarter as wide (Clark et al. 2020, table 6, the small model)
+
+CLASSES = {  # architecture, with a pair objective or without -> the class with its heads
+    ("bert", False): BertForMaskedLM,
+    ("bert", True): BertForPreTraining,
+    ("albert", False): AlbertForMaskedLM,
+    ("albert", True): AlbertForPreTraining,
+}
+
+
+def build(
+    architecture: str, body: params.Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
+) -> nn.Module:
+    """A model with random weights and its heads for pretraining: of BERT, ALBERT or ELECTRA.
+
+    `positions`: the longest input; `pairs`: with a head for pairs of segments. ALBERT shares one layer's weights
+    among all and has narrow embeddings (Lan et al. 2020, section 3.1); ELECTRA's generator is a quarter as wide.
+    """
+    size = {
+        "vocab_size": vocabulary_size,
+        "max_position_embeddings": positions,
+        "num_hidden_layers": body.layers,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
+    }
+    width = {
+        "hidden_size": body.hidden,
+        "num_attention_heads": body.heads,
+        "intermediate_size": body.intermediate,
+    }
+    match architecture:
+        case "bert":
+            return CLASSES[architecture, pairs](BertConfig(**size, **width))
+        case "albert":
+            special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}  # as in our vocabularies
+            config = AlbertConfig(
+                **size,
+                **width,
+                **special,
+                embedding_size=body.embedding,
+                hidden_act="gelu",
+                classifier_dropout_prob=0.1,
+            )
+            return CLASSES[architecture, pairs](config)
+        case "electra":
+            narrow = {
+                "hidden_size": body.hidden // GENERATOR_SHARE,
+                "num_attention_heads": max(1, body.heads // GENERATOR_SHARE),
+                "intermediate_size": body.intermediate // GENERATOR_SHARE,
+            }
+            return Electra(
+                ElectraForMaskedLM(ElectraConfig(**size, **narrow, embedding_size=body.embedding)),
+                ElectraForPreTraining(ElectraConfig(**size, **width, embedding_size=body.embedding)),
+            )
+    raise ValueError(architecture)
+
+
+def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: str) -> None:
+    """Give `model` the weights of a pretrained one of its architecture, in place.
+
+    With another vocabulary, all but the embeddings of pieces and the output bias. Heads that the other was saved
+    without stay as they are. StudyError when weights of the body are missing or of another shape.
+    """
+    parts = {"": model}
+    if isinstance(model, Electra):
+        parts = {"": model.discriminator, GENERATOR: model.generator}
+    for folder, part in parts.items():
+        try:
+            kwargs = {"subfolder": folder} if folder else {}
+            weights = type(part).from_pretrained(source, **kwargs).state_dict()
+        except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
+            raise StudyError(f"{title}: cannot be continued: {first_line(error)}") from None
+        own = part.state_dict()
+        of_pieces = {name for name in own if "word_embeddings" in name or is_output(name)}
+        if not same_vocabulary:
+            weights = {name: tensor for name, tensor in weights.items() if name not in of_pieces}
+        wrong = [name for name, tensor in weights.items() if name not in own or own[name].shape != tensor.shape]
+        if wrong:
+            name = wrong[0]
+            ours = tuple(own[name].shape) if name in own else "none"
+            raise StudyError(
+                f"{title}: {name} is {tuple(weights[name].shape)} there and {ours} here: another size of model"
+            )
+        part.load_state_dict(weights, strict=False)
+
+
+def is_output(name: str) -> bool:
+    """Whether a weight belongs to the output layer over the vocabulary."""
+    return name.endswith(("decoder.weight", "decoder.bias", "predictions.bias")) or "generator_lm_head" in name
+
+
+def find(name: str, scale: str, released: bool = True) -> Encoder:
     """The encoder of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
+
+    At paper scale a registered model that was not pretrained here is the published one, unless `released` is false.
 
     Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet, or a folder without
     a model in it.
     """
     if name in params.keys("models"):
-        folder = paths.model(scale, name)
+        folder, settings = paths.model(scale, name), params.load("models", name)
         if not (folder / "config.json").exists():
+            as_published = params.load("scales", scale).pretraining.recipe is None
+            if released and settings.released and as_published:
+                return Encoder(name, settings.title, settings.released, f"hub {settings.released}")
             raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
-        return Encoder(name, params.load("models", name).title, str(folder), weights_fingerprint(folder))
+        return Encoder(name, settings.title, str(folder), weights_fingerprint(folder))
     folder = Path(name).expanduser()
     if folder.is_dir():
         fingerprint = weights_fingerprint(folder)
@@ -124,5 +234,5 @@ def first_line(error: Exception) -> str:
 def count_parameters(model: PreTrainedModel) -> dict[str, int]:
     """Parameters in all, and those outside the embedding tables."""
     everything = sum(p.numel() for p in model.parameters())
-    tables = sum(p.numel() for n, p in model.named_parameters() if "embeddings" in n and p.ndim == 2)
+    tables = sum(p.numel() for n, p in model.named_parameters() if "embeddings." in n and p.ndim == 2)
     return {"parameters": everything, "body parameters": everything - tables}

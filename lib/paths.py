@@ -64,6 +64,10 @@ def tokens(scale: str, corpus_key: str, vocabulary_key: str) -> Path:
     return output(scale, "tokens", f"{corpus_key}--{vocabulary_key}")
 
 
+def vectors(scale: str, corpora: list[str], vocabulary_key: str, width: int) -> Path:
+    return output(scale, "vectors", f"{'--'.join(corpora)}--{vocabulary_key}--{width}")
+
+
 def model(scale: str, key: str) -> Path:
     return output(scale, "models", key)
 

@@ -1,196 +1,339 @@
-"""Pretraining of one registered model: its text as packed pieces, its stages, its folder."""
+"""Pretraining of one registered model: from its text and its start to a folder that anybody can load.
 
-import hashlib
-import itertools
+    python -m lib.pretraining SCALE MODEL
+
+does the same from the command line; started by torchrun, on many processes, GPUs or nodes.
+"""
+
 import json
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 import transformers
 
 from lib import (
     artefacts,
+    blocks,
+    checkpoints,
     corpora,
+    costs,
+    masking,
+    mixing,
     models,
     objectives,
+    optimizers,
     params,
     paths,
     provenance,
     smoke_language,
+    tokens,
     training,
     vocabularies,
+    wordvectors,
 )
 from lib.errors import StudyError
 from lib.progress import Progress
 
-HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
-
-
-def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, np.ndarray]:
-    """A corpus as two long rows of piece ids, `train` and `held_out`, [SEP] after each document; memory-mapped.
-
-    Which documents are held out depends on their text alone. Written once for each corpus and vocabulary.
-    """
-    folder = paths.tokens(scale, corpus, vocabulary)
-    tokenizer = vocabularies.load(vocabulary, scale)
-    kind = "uint16" if len(tokenizer) < 2**16 else "uint32"
-    record = {
-        "corpus": corpora.built(corpus, scale)["content"],
-        "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, vocabulary) / "vocab.txt"),
-        "code": provenance.code_fingerprint("pretraining", without="corpora"),
-        "type": kind,
-    }
-    with artefacts.locked(folder):
-        if artefacts.read_record(folder) != record:
-            write_tokens(folder, corpora.iterate(corpus, scale), tokenizer, record)
-    if not all((folder / f"{name}.bin").stat().st_size for name in ("train", "held_out")):
-        raise StudyError(f"corpus '{corpus}' is too small: no document to train on, or none to hold out")
-    return {name: np.memmap(folder / f"{name}.bin", dtype=kind, mode="r") for name in ("train", "held_out")}
-
-
-def write_tokens(folder: Path, documents: Iterator[corpora.Document], tokenizer, record: dict) -> None:
-    with artefacts.whole_folder(folder) as temporary, vocabularies.all_cores():
-        with open(temporary / "train.bin", "wb") as train, open(temporary / "held_out.bin", "wb") as held_out:
-            while texts := [document.text for document in itertools.islice(documents, 500)]:
-                encoded = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-                for text, ids in zip(texts, encoded, strict=True):
-                    number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
-                    file = train if number % HELD_OUT else held_out
-                    file.write(np.array([*ids, tokenizer.sep_token_id], dtype=record["type"]).tobytes())
-        artefacts.write_json(temporary / "record.json", record)
-
-
-def stage_tokens(key: str, scale: str) -> list[int]:
-    """How many pieces each stage of a model trains on."""
-    budget = params.load("scales", scale).pretraining
-    stages = params.load("models", key).stages
-    return budget.stage_tokens.get(key) or [budget.tokens // len(stages)] * len(stages)
-
-
-def make_batches(key: str, scale: str, stage: int, split: str = "train") -> objectives.MaskedBlocks:
-    """The batches of one stage of a model; of the held-out text, always the same blocks with the same masks."""
-    model, budget = params.load("models", key), params.load("scales", scale)
-    pretraining = budget.pretraining
-    tokens = pack(model.stages[stage], model.vocabulary, scale)[split]
-    if split == "train":
-        steps = stage_tokens(key, scale)[stage] // (pretraining.batch_size * budget.sequence_length)
-    else:
-        blocks = min(pretraining.held_out_blocks, len(tokens) // (budget.sequence_length - 2))
-        steps = blocks // pretraining.batch_size
-    if steps < 1:
-        raise StudyError(f"model '{key}', stage {stage + 1}: too little {split} text for one batch")
-    return objectives.MaskedBlocks(
-        tokens,
-        vocabularies.load(model.vocabulary, scale),
-        length=budget.sequence_length,
-        batch_size=pretraining.batch_size,
-        steps=steps,
-        masked_share=model.masked_share,
-        whole_words=model.masking == "whole-word",
-        seed=stage + 1 if split == "train" else 0,
-        shuffle=split == "train",
-    )
-
-
-def held_out_loss(model, batches: objectives.MaskedBlocks, device) -> dict[str, float]:
-    """Mean masked-language-modelling loss over the held-out batches."""
-    with torch.inference_mode(), device.autocast():
-        losses = [
-            objectives.masked_lm_loss(model, {k: v.to(device.device) for k, v in batches[i].items()}).item()
-            for i in range(len(batches))
-        ]
-    return {"held-out loss": float(np.mean(losses))}
+HELD_OUT_SHARE, HELD_OUT_ROWS = 0.15, 32  # of held-out text: what is hidden, and the rows looked at together
+VECTOR_PIECES = 20_000_000  # of text are enough for word vectors: about two minutes
 
 
 def run(key: str, scale: str) -> dict:
-    """Pretrain a registered model unless it is there already; returns its record, with the log of each stage.
+    """Pretrain a registered model unless it is there already; returns its record, with its log.
 
-    Writes outputs/<scale>/models/<key> in the save_pretrained layout, whole or not at all. Continues from the
-    checkpoint of a run that was killed.
+    Writes outputs/<scale>/models/<key> in the save_pretrained layout, whole or not at all. Goes on from the
+    checkpoint of a run that was killed. Where the scale asks for more than one process, torchrun starts them.
     """
-    model_settings, budget = params.load("models", key), params.load("scales", scale)
-    tokenizer = vocabularies.load(model_settings.vocabulary, scale)
-    record = provenance.record(
-        model_settings.model_dump(exclude={"title", "differs"})
-        | {
-            "body": budget.body.model_dump(),
-            "sequence length": budget.sequence_length,
-            "precision": budget.precision,
-            "threads": budget.threads,
-            "seed": budget.seeds[0],
-            "pretraining": budget.pretraining.model_dump(exclude={"stage_tokens"}),
-            "stage tokens": stage_tokens(key, scale) if model_settings.stages else [],
-        },
-        {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model_settings.vocabulary) / "vocab.txt")}
-        | {corpus: corpora.built(corpus, scale)["content"] for corpus in model_settings.stages}
-        | {"code": provenance.code_fingerprint("pretraining", without="corpora")},
-    )
+    if reason := params.load("models", key).not_run:
+        raise StudyError(f"model '{key}' cannot be pretrained here: {reason}")
+    record = describe_run(key, scale)
     folder = paths.model(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):
-        return finished | {"logs": read_logs(folder)}
+        return finished | {"log": read_log(folder)}
+    processes = params.load("scales", scale).processes or max(1, torch.cuda.device_count())
+    if processes == 1:
+        train(key, scale)
+    else:
+        for corpus in params.load("models", key).corpora:  # once, and not in every process
+            tokens.pack(corpus, params.load("models", key).vocabulary, scale)
+        launch(key, scale, processes)
+    return artefacts.read_record(folder) | {"log": read_log(folder)}
 
+
+def launch(key: str, scale: str, processes: int) -> None:
+    """Train in processes of their own on this machine; what they print is passed on."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    ran = subprocess.Popen(
+        [*command, "-m", "lib.pretraining", scale, key], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    last = ""
+    for line in ran.stdout:
+        print(line, end="", flush=True)
+        last = line.strip() if line.startswith("error: ") else last
+    if ran.wait():
+        raise StudyError(
+            last.removeprefix("error: ") or f"{processes} processes of pretraining ended with {ran.returncode}"
+        )
+
+
+def describe_run(key: str, scale: str) -> dict:
+    """The record of a run before it starts: all that its weights follow from."""
+    model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
+    inputs = {
+        "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json"),
+        "code": provenance.code_fingerprint("pretraining", without="corpora"),
+    }
+    inputs |= {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
+    if model.initial:
+        inputs["initial weights"] = models.find(model.initial, scale, released=False).fingerprint
+    return provenance.record(
+        model.model_dump(exclude={"title", "papers", "published", "released", "parameters", "not_run", "differs"})
+        | plan.model_dump()
+        | {"precision": budget.precision, "threads": budget.threads, "seed": budget.seeds[0]}
+        | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"}),
+        inputs,
+    )
+
+
+def train(key: str, scale: str) -> None:
+    """Train one model in this process, or in this process's share of a run started by torchrun; write its folder."""
+    model_settings, budget = params.load("models", key), params.load("scales", scale)
+    plan = params.load_pretraining(key, scale)
+    record = describe_run(key, scale)
+    tokenizer = vocabularies.load(model_settings.vocabulary, scale)
+    folder = paths.model(scale, key)
+    partial_folder = folder.with_name(f".{key}.partial")
     torch.set_num_threads(budget.threads)
     device = training.accelerator(budget.precision)
     transformers.set_seed(budget.seeds[0])
-    model = models.build_bert(budget.body, len(tokenizer), budget.sequence_length, budget.pretraining.dropout)
-    partial = folder.with_name(f".{key}.partial")
-    logs = [
-        run_stage(model, key, scale, stage, device, partial / f"stage-{stage}.pt", record["fingerprint"])
-        for stage in range(len(model_settings.stages))
-    ]
-    sizes = models.count_parameters(model)
-    tokens = sum(log[-1]["tokens"] for log in logs)
-    record |= sizes | {
-        "tokens": tokens,
-        "seconds": round(sum(log[-1]["seconds"] for log in logs)),
-        "FLOPs": 6 * sizes["body parameters"] * tokens,
+    model = models.build(
+        model_settings.architecture, plan.body, len(tokenizer), plan.positions, plan.dropout,
+        pairs=model_settings.pairs != "none",
+    )  # fmt: skip
+    log: list[dict] = []
+    if model_settings.corpora:
+        if not checkpoints.find(partial_folder, record["fingerprint"]):
+            start(model, key, scale, plan)
+        batches = Phases([make_batches(key, scale, number) for number in range(len(plan.phases))], plan.phases)
+        held_out = make_batches(key, scale, len(plan.phases) - 1, "held_out")
+        flops_of = partial(count_flops, model, batches, model_settings.adversarial)
+        log = training.train(
+            model,
+            batches,
+            objectives.loss_of(model_settings),
+            device=device,
+            settings=plan,
+            rate_of=batches.rate,
+            seed=budget.seeds[0],
+            progress=Progress(f"{key} on {', '.join(model_settings.corpora)}", curve=True),
+            evaluate=lambda: evaluate(model, held_out, device),
+            evaluations=batches.evaluations(budget.pretraining.evaluations),
+            micro_batch=budget.pretraining.micro_batch,
+            workers=budget.pretraining.workers,
+            compiled=budget.pretraining.compile and not model_settings.adversarial,
+            flops_of=flops_of,
+            folder=partial_folder,
+            fingerprint=record["fingerprint"],
+        )
+    if not device.is_main_process:
+        return
+    record |= models.count_parameters(model) | {
+        "tokens": log[-1]["tokens"] if log else 0,
+        "seconds": round(log[-1]["seconds"]) if log else 0,
+        "FLOPs": sum(map(flops_of, range(len(batches)))) if log else 0.0,
         "device": training.describe_device(device),
     }
-    save(model, tokenizer, folder, record, logs)
-    shutil.rmtree(partial, ignore_errors=True)
-    return record | {"logs": logs}
+    save(model, tokenizer, folder, record, log, partial_folder / "live.jsonl")
+    shutil.rmtree(partial_folder, ignore_errors=True)
 
 
-def run_stage(model, key: str, scale: str, stage: int, device, checkpoint: Path, fingerprint: str) -> list[dict]:
-    """Train one stage, with a schedule and an optimiser of its own; returns its log."""
-    budget = params.load("scales", scale).pretraining
-    held_out = make_batches(key, scale, stage, "held_out")
-    corpus = params.load("models", key).stages[stage]
-    return training.train(
-        model,
-        make_batches(key, scale, stage),
-        objectives.masked_lm_loss,
-        device=device,
-        learning_rate=budget.learning_rate,
-        warmup=budget.warmup,
-        weight_decay=budget.weight_decay,
-        betas=budget.betas,
-        seed=stage + 1,
-        progress=Progress(f"{key} on {corpus}", curve=True),
-        evaluate=lambda: held_out_loss(model, held_out, device),
-        evaluations=budget.evaluations,
-        checkpoint=checkpoint,
-        fingerprint=fingerprint,
+class Phases:
+    """The batches of one phase after those of another, as one run."""
+
+    def __init__(self, parts: Sequence[blocks.Blocks], settings: Sequence[params.Phase]):
+        self.parts, self.settings = parts, settings
+        self.ends = list(accumulate(len(part) for part in parts))
+
+    def __len__(self) -> int:
+        return self.ends[-1]
+
+    def find(self, step: int) -> tuple[int, int]:
+        """The phase of a step, and the step's number in it."""
+        phase = next(number for number, end in enumerate(self.ends) if step < end)
+        return phase, step - self.ends[phase] + len(self.parts[phase])
+
+    def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
+        phase, step = self.find(key[0])
+        return self.parts[phase][step, *key[1:]]
+
+    def shape(self, step: int) -> tuple[int, int]:
+        """Rows of a step, and their length."""
+        settings = self.settings[self.find(step)[0]]
+        return settings.batch_size, settings.length
+
+    def rate(self, step: int) -> float:
+        """The learning rate at a step."""
+        phase, step = self.find(step)
+        return optimizers.rate(self.settings[phase], step)
+
+    def evaluations(self, count: int) -> list[int]:
+        """The numbers of steps after which held-out text is looked at: `count` times a phase, evenly."""
+        firsts = [0, *self.ends]
+        return [
+            first + round((i + 1) * (end - first) / count)
+            for first, end in zip(firsts, self.ends, strict=False)
+            for i in range(count)
+        ]
+
+
+def make_batches(key: str, scale: str, number: int, split: str = "train") -> blocks.Blocks:
+    """The batches of one phase of a model; of the held-out text, always the same rows with the same masks.
+
+    Held-out rows hide 15% of the pieces in the model's own way, whatever the training hides.
+    """
+    model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
+    tokenizer = vocabularies.load(model.vocabulary, scale)
+    packed = dict(zip(model.corpora, read_texts(model, scale, split), strict=True))
+    core = [packed[corpus] for corpus in model.core]
+    satellites = [packed[corpus] for corpus in model.corpora if corpus not in model.core]
+    phase, seed = plan.phases[number], budget.seeds[0] * 100 + number
+    if split == "held_out":
+        rows, wanted = min(HELD_OUT_ROWS, budget.pretraining.held_out_blocks), budget.pretraining.held_out_blocks
+        layout = mixing.arrange("as they are", [], [*core, *satellites])
+        return blocks.Blocks(
+            layout, tokenizer, length=phase.length, batch_size=rows,
+            steps=max(1, min(wanted, layout.count(phase.length)) // rows),
+            masking=make_masking(model, HELD_OUT_SHARE), pairs=model.pairs,
+        )  # fmt: skip
+    before, steps = sum(p.steps for p in plan.phases[:number]), sum(p.steps for p in plan.phases)
+    return blocks.Blocks(
+        mixing.arrange(model.mixing, core, satellites, seed=seed),
+        tokenizer,
+        length=phase.length,
+        batch_size=phase.batch_size,
+        steps=phase.steps,
+        masking=make_masking(model, model.masked_share, phase.max_predictions),
+        pairs=model.pairs,
+        duplicates=plan.duplicates,
+        seed=seed,
+        span=(before / steps, (before + phase.steps) / steps),
     )
 
 
-def save(model, tokenizer, folder: Path, record: dict, logs: list[list[dict]]) -> None:
-    """Write the model folder: weights, tokenizer, log.jsonl with a row a line, and the record."""
-    rows = [{"stage": stage, **row} for stage, log in enumerate(logs) for row in log]
+def make_masking(model: params.Model, share: float | list[float], limit: int | None = None) -> masking.Masking:
+    """How a model's rows are hidden. All chosen pieces of ELECTRA's are (Clark et al. 2020, section 3.1)."""
+    hidden = {"hidden": 1.0, "replaced": 0.0} if model.objective == "replaced pieces" else {}
+    return masking.Masking(model.masking, tuple(share) if isinstance(share, list) else share, limit, **hidden)
+
+
+def start(model: torch.nn.Module, key: str, scale: str, plan: params.Pretraining) -> None:
+    """Give a model its first weights: random ones stay; another model's; vectors of its own text's pieces."""
+    settings = params.load("models", key)
+    if settings.initial:
+        encoder = models.find(settings.initial, scale, released=False)  # a published one has pieces of its own
+        same = params.load("models", settings.initial).vocabulary == settings.vocabulary
+        models.continue_from(model, encoder.source, same, f"{settings.title}, from {encoder.title}")
+    if plan.start == "skip-gram":
+        embeddings, output = model.get_input_embeddings(), model.get_output_embeddings()
+        with torch.no_grad():
+            embeddings.weight.copy_(torch.from_numpy(find_vectors(settings, scale, embeddings.embedding_dim)))
+            ids = [text.ids for text in read_texts(settings, scale)]
+            output.bias.copy_(torch.from_numpy(wordvectors.log_counts(ids, embeddings.num_embeddings)))
+
+
+def read_texts(model: params.Model, scale: str, split: str = "train") -> list[tokens.Tokens]:
+    """The packed corpora of a model, in the order of its file."""
+    return [tokens.pack(corpus, model.vocabulary, scale)[split] for corpus in model.corpora]
+
+
+def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
+    """Word vectors of a model's own text, (vocabulary, width); made once for all models of one text and vocabulary."""
+    texts = read_texts(model, scale)
+    size = len(vocabularies.load(model.vocabulary, scale))
+    folder = paths.vectors(scale, model.corpora, model.vocabulary, width)
+    record = provenance.record(
+        {"width": width, "pieces": [len(text.ids) for text in texts], "limit": VECTOR_PIECES},
+        {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
+        | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")}
+        | {"code": provenance.code_fingerprint("wordvectors")},
+    )
+    with artefacts.locked(folder):
+        if artefacts.reuse(folder, record["fingerprint"]) is None:
+            begun = time.monotonic()
+            vectors = wordvectors.train(
+                [text.ids for text in texts], [text.starts for text in texts], size, width, seed=1, limit=VECTOR_PIECES
+            )
+            with artefacts.whole_folder(folder) as temporary:
+                np.save(temporary / "vectors.npy", vectors)
+                artefacts.write_record(temporary, record | {"seconds": round(time.monotonic() - begun)})
+    return np.load(folder / "vectors.npy")
+
+
+def evaluate(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
+    """What objectives.measure finds, over all held-out batches."""
+    sums: dict[str, list[float]] = {}
+    torch.manual_seed(0)  # ELECTRA's draws
+    with torch.inference_mode(), device.autocast():
+        for step in range(len(batches)):
+            batch = {name: tensor.to(device.device) for name, tensor in batches[step, 0, 1].items()}
+            for name, (total, count) in objectives.measure(model, batch).items():
+                before = sums.setdefault(name, [0.0, 0.0])
+                sums[name] = [before[0] + total, before[1] + count]
+    return {name: total / count for name, (total, count) in sums.items() if count}
+
+
+def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step: int) -> float:
+    """FLOPs of one step: what is multiplied in matrices, forward and backward."""
+    phase, _ = batches.find(step)
+    rows, length = batches.shape(step)
+    asked = batches.parts[phase].masking.slots(length)
+    generator = model.generator.config if isinstance(model, models.Electra) else None
+    passes = objectives.ADVERSARIAL_PASSES if adversarial else 1.0
+    return passes * rows * costs.training_flops(model.config, length, asked, generator)
+
+
+def save(model, tokenizer, folder: Path, record: dict, log: list[dict], live: Path) -> None:
+    """Write the model's folder: weights, tokenizer, model card, log.jsonl with a row a line, and the record."""
     with artefacts.whole_folder(folder) as temporary:
         model.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
-        artefacts.write_text(temporary / "log.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        artefacts.write_text(temporary / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
+        if live.exists():
+            shutil.copy(live, temporary / "live.jsonl")
+        artefacts.write_text(temporary / "README.md", write_card(folder.name, record, log))
         artefacts.write_record(temporary, record)
 
 
-def read_logs(folder: Path) -> list[list[dict]]:
-    """The log of each stage of a pretrained model."""
-    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    return [list(log) for _, log in itertools.groupby(rows, key=lambda row: row["stage"])]
+def write_card(key: str, record: dict, log: list[dict]) -> str:
+    """A model card in Markdown: what it is, from which text, how long, how well, and of which commit."""
+    settings, model = record["settings"], params.load("models", key)
+    steps = sum(phase["steps"] for phase in settings["phases"])
+    loss = f"{log[-1]['held-out loss']:.3f} on held-out text of its corpora" if log else "not pretrained"
+    rows = {
+        "text": ", ".join(settings["corpora"]) or "none",
+        "continues": settings["initial"] or "no other model",
+        "start": settings["start"],
+        "vocabulary": settings["vocabulary"],
+        "objective": f"{settings['objective']}, {settings['masking']} masking, pairs: {settings['pairs']}",
+        "size": f"{record['parameters']:,} parameters",
+        "trained on": f"{record['tokens']:,} pieces in {steps:,} steps",
+        "cross-entropy of hidden pieces": loss,
+        "cost": f"{record['seconds']:,} s on {record['device']}, {record['FLOPs']:.2e} FLOPs",
+        "commit": record["commit"],
+        "fingerprint": record["fingerprint"],
+    }
+    lines = [f"# {model.title}", "", "Made by a reproducibility study of five biomedical language models.", ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+    return "\n".join([*lines, "", f"Where it differs from the published model: {model.differs}", ""])
 
 
 def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
@@ -198,28 +341,27 @@ def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
 
     The text is of the model's own corpus, or made up where it is not to be shown.
     """
-    settings = params.load("models", key)
-    tokenizer = vocabularies.load(settings.vocabulary, scale)
-    corpus = (settings.stages or params.load("vocabularies", settings.vocabulary).corpora)[0]
+    model = params.load("models", key)
+    tokenizer = vocabularies.load(model.vocabulary, scale)
+    corpus = (model.corpora or params.load("vocabularies", model.vocabulary).corpora)[0]
     made_up = " ".join(smoke_language.make_examples(3)).replace("[", "").replace("]", "")
     text = next(corpora.iterate(corpus, scale)).text if show_text else made_up
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:60]
-    blocks = objectives.MaskedBlocks(
-        np.array(ids), tokenizer, length=len(ids) + 2, batch_size=1, steps=1,
-        masked_share=settings.masked_share, whole_words=settings.masking == "whole-word", seed=0,
-    )  # fmt: skip
-    batch = blocks[0]
-    asked = batch["labels"][0][batch["labels"][0] != objectives.UNMASKED]
+    row = np.array([[tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]])
+    hidden = make_masking(model, HELD_OUT_SHARE)
+    seen, _, asked = masking.hide(
+        row, masking.make_keys(0), masking.take_inventory(tokenizer), hidden, np.array([HELD_OUT_SHARE])
+    )
+    asked = asked[asked != masking.UNASKED]
     return [
-        {"": "the model sees", "pieces": " ".join(tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist()))},
+        {"": "the model sees", "pieces": " ".join(tokenizer.convert_ids_to_tokens(seen[0].tolist()))},
         {"": "it has to guess", "pieces": " ".join(tokenizer.convert_ids_to_tokens(asked.tolist()))},
     ]
 
 
-def name_stages(record: dict) -> dict[str, list[dict]]:
-    """The log of each stage under a name for people."""
-    stages = record["settings"]["stages"]
-    return {f"stage {i + 1}, {stage}": log for i, (stage, log) in enumerate(zip(stages, record["logs"], strict=True))}
+def read_log(folder: Path) -> list[dict]:
+    """The log of a pretrained model."""
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def summarise(record: dict) -> dict:
@@ -230,15 +372,82 @@ def summarise(record: dict) -> dict:
 
 def describe(record: dict, scale: str) -> str:
     """What the run shows, in sentences made from its numbers (Markdown)."""
-    if not record["logs"]:
+    if not record["log"]:
         return "- This model was not pretrained: its weights are random."
-    lines = []
-    for name, log in name_stages(record).items():
-        seen = [row["held-out loss"] for row in log if "held-out loss" in row]
+    last = record["log"][-1]
+    seen = [row["held-out loss"] for row in record["log"] if "held-out loss" in row]
+    lines = [
+        f"- {last['tokens']:,} pieces of {', '.join(record['settings']['corpora'])}; the loss on held-out text went "
+        f"from {seen[0]:.2f} to {seen[-1]:.2f} over {len(seen)} evaluations."
+    ]
+    for name in ("pairs right", "replaced found", "kept cleared"):
+        if name in last:
+            lines.append(f"- {name} on held-out text: {last[name]:.1%}.")
+    if record["settings"]["start"] == "skip-gram":
         lines.append(
-            f"- {name}: {log[-1]['tokens']:,} pieces; the loss on held-out text of this corpus went from "
-            f"{seen[0]:.2f} to {seen[-1]:.2f} over {len(seen)} evaluations."
+            "- It began with word vectors of its own text, as every model at this scale that is not continued."
         )
     if params.load("scales", scale).made_up:
         lines.append("- The data are made up.")
     return "\n".join(lines)
+
+
+def read_records(keys: Sequence[str], scale: str) -> dict[str, dict]:
+    """The records of pretrained models with their logs, by key."""
+    return {
+        key: artefacts.read_json(paths.model(scale, key) / "record.json") | {"log": read_log(paths.model(scale, key))}
+        for key in keys
+    }
+
+
+def compare(records: dict[str, dict]) -> pd.DataFrame:
+    """Pretrained models beside each other: what they are, what they cost, and what they know of held-out text."""
+    rows = []
+    for key, record in records.items():
+        settings, last = record["settings"], record["log"][-1]
+        rows.append(
+            {"model": key, "architecture": settings["architecture"], "text": ", ".join(settings["corpora"]),
+             "continues": settings["initial"] or "", "vocabulary": settings["vocabulary"], "start": settings["start"],
+             "masking": settings["masking"], "pairs": settings["pairs"], "parameters": record["parameters"],
+             "pieces": record["tokens"], "seconds": record["seconds"], "FLOPs": f"{record['FLOPs']:.2e}"}
+            | {name: last[name] for name in ("held-out loss", "pairs right", "replaced found", "kept cleared")
+               if name in last}
+            | {"device": record["device"]}
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def describe_all(table: pd.DataFrame, scale: str) -> str:
+    """What pretraining cost and brought, in sentences made from the numbers (Markdown)."""
+    lines = [
+        f"- {len(table)} models, each of {table['pieces'].min():,} to {table['pieces'].max():,} pieces of text "
+        f"(a continued one has its share of them, and those of the model before it), in "
+        f"{table['seconds'].sum() / 60:.0f} minutes together.",
+    ]
+    for (vocabulary, masking_kind), group in table[table["architecture"] != "electra"].groupby(
+        ["vocabulary", "masking"]
+    ):
+        if len(group) > 1:
+            best = group.loc[group["held-out loss"].idxmin()]
+            others = ", ".join(f"{row['model']} {row['held-out loss']:.2f}" for _, row in group.iterrows())
+            lines.append(f"- On the same vocabulary ({vocabulary}, {masking_kind}): {others}; lowest: {best['model']}.")
+    if params.load("scales", scale).made_up:
+        lines.append("- The data are made up.")
+    return "\n".join(lines)
+
+
+def main(words: Sequence[str]) -> int:
+    """Pretrain the model that the words name: scale, key. The exit status."""
+    if len(words) != 2:
+        print("usage: python -m lib.pretraining SCALE MODEL", file=sys.stderr)
+        return 2
+    try:
+        train(words[1], words[0])
+    except StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -99,8 +99,9 @@ def vocabulary_output(keys: list[str], scale: str) -> list[str]:
 
 
 def pretraining_settings(scale: str, keys: dict) -> list:
-    budget = params.load("scales", scale).model_dump(exclude={"title", "datasets", "finetuning"})
-    return [params.load("models", keys["model"]).model_dump(), budget]
+    model = params.load("models", keys["model"])
+    budget = params.load("scales", scale).model_dump(include={"precision", "threads", "seeds", "pretraining"})
+    return [model.model_dump(), params.load_pretraining(keys["model"], scale).model_dump(), budget]
 
 
 def tagging_settings(scale: str, keys: dict) -> list:
@@ -113,10 +114,12 @@ def tagging_settings(scale: str, keys: dict) -> list:
 
 
 def model_inputs(scale: str, keys: dict) -> list[str]:
+    """A model's vocabulary, its text, and the model that it continues."""
     model = params.load("models", keys["model"])
     return [
-        STAGES["vocabulary"].path(vocabulary=model.vocabulary),
-        *(STAGES["corpus"].path(corpus=corpus) for corpus in model.stages),
+        *vocabulary_output([model.vocabulary], scale),
+        *(STAGES["corpus"].path(corpus=corpus) for corpus in model.corpora),
+        *([STAGES["pretrain"].path(model=model.initial)] if model.initial else []),
     ]
 
 
@@ -141,9 +144,10 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
-    """Every table, and the vocabularies that a claim compares."""
+    """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
+    others = [STAGES[name].path() for name in ("simultaneous", "checks")]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
-    return [STAGES["table"].path(table=t) for t in params.keys("tables")] + vocabulary_output(compared, scale)
+    return [STAGES["table"].path(table=t) for t in params.keys("tables")] + others + vocabulary_output(compared, scale)
 
 
 def published() -> list[str]:
@@ -247,6 +251,29 @@ STAGES = {
         ),
         Stage("pretrain", lambda k: "10_pretrain", "models/{model}/meta.json", model_inputs, pretraining_settings),
         Stage(
+            "simultaneous",
+            lambda k: "11_simultaneous",
+            "tables/wada-figure-3.csv",
+            lambda s, k: vocabulary_output(vocabularies.amplified(s), s),
+            lambda s, k: [],
+        ),
+        Stage(
+            "checks",
+            lambda k: "12_pretraining_checks",
+            "tables/pretraining-checks.csv",
+            lambda s, k: [
+                path for model in params.load("scales", s).models for path in model_inputs(s, {"model": model})
+            ],
+            lambda s, k: [params.load("models", m).model_dump() for m in params.keys("models")],
+        ),
+        Stage(
+            "pretrained",
+            lambda k: "13_one_of_each_kind",
+            "tables/pretrained.csv",
+            lambda s, k: [STAGES["pretrain"].path(model=model) for model in params.load("scales", s).models],
+            lambda s, k: params.load("scales", s).models,
+        ),
+        Stage(
             "tagging",
             lambda k: "20_finetune_tagging",
             "results/{model}--{dataset}--{setting}.json",
@@ -298,9 +325,13 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
     return jobs
 
 
+# The last stages of the study: all others are on the way to them.
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "scoreboard")
+
+
 def whole_study(scale: str) -> list[str]:
     """The last outputs of everything that the study holds at a scale."""
-    return [STAGES[name].path() for name in ("start", "kept", "pieces", "datasets", "leaks", "scoreboard")]
+    return [STAGES[name].path() for name in WHOLE]
 
 
 def targets(scale: str, words: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import argparse
 import fcntl
+import importlib.util
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import nbformat
 
@@ -42,6 +44,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--status", action="store_true", help="what runs, what failed, how far, time left")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
+    parser.add_argument("--profile", metavar="FOLDER", help="of Snakemake, for a cluster: profiles/slurm")
     options = parser.parse_args(words)
     return guard(lambda: run(options))
 
@@ -79,11 +82,13 @@ def run(options: argparse.Namespace) -> int:
     if options.status:
         return print_status(scale, jobs)
     check(scale, jobs)
+    where = choose_place(options)
     if options.dry_run:
-        return snakemake(scale, words, ["--dry-run"], stream=True)[0]
+        return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
     with the_only_study():
         artefacts.remove_leftovers(paths.output(scale))
-        status, output = snakemake(scale, words, ["--cores", str(max(1, options.cores)), "--keep-going"])
+        # On a cluster the lines of the runner go to the logs of its jobs; what is left to show is Snakemake's own.
+        status, output = snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:
             print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
         return finish(scale, failed=status != 0)
@@ -97,6 +102,27 @@ def check(scale: str, jobs: dict[str, stages.Job]) -> None:
         datasets.lookup(dataset)
     for job in jobs.values():
         stages.state(scale, job)
+
+
+def choose_place(options: argparse.Namespace) -> list[str]:
+    """Snakemake's options for where jobs run: on this machine, or where a profile says.
+
+    StudyError when there is no such profile, or when its executor is not installed.
+    """
+    if not options.profile:
+        # One job at a time has the GPUs: two would share the memory of the first.
+        return ["--cores", str(max(1, options.cores)), "--resources", "gpu=1"]
+    file = paths.ROOT / options.profile / "config.yaml"
+    if not file.exists():
+        raise StudyError(f"--profile {options.profile}: no config.yaml in it; the study's own is profiles/slurm")
+    executor = params.read_yaml(file, dict).get("executor", "local")
+    plugin = f"snakemake-executor-plugin-{executor}"
+    if executor != "local" and not importlib.util.find_spec(plugin.replace("-", "_")):
+        raise StudyError(
+            f"{paths.show(file)}: the executor '{executor}' is not installed: run {paths.show(Path(sys.executable))} "
+            f"-m pip install {plugin} (for the version see README, On a cluster)"
+        )
+    return ["--profile", str(file.parent)]
 
 
 class the_only_study:

@@ -99,8 +99,13 @@ class TaggingBatches:
     def __len__(self) -> int:
         return len(self.plan)
 
-    def __getitem__(self, step: int) -> dict[str, torch.Tensor]:
-        return make_batch([self.windows[i] for i in self.plan[step]], self.padding)
+    def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
+        step, part, parts = key
+        return make_batch([self.windows[i] for i in self.plan[step][part::parts]], self.padding)
+
+    def shape(self, step: int) -> tuple[int, int]:
+        """Rows of a step, and their length."""
+        return len(self.plan[step]), max(len(self.windows[i].pieces) for i in self.plan[step])
 
 
 def tagging_loss(model, batch: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -8,7 +8,7 @@ from transformers import AutoModel, AutoTokenizer, BertTokenizer
 from lib import finetuning, models, params, vocabularies
 from lib.errors import StudyError
 
-BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64)
+BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def folder(tmp_path):
     vocabularies.train_wordpiece(lambda: texts, 90, cased=True).save_model(str(tmp_path))
     tokenizer = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=False)
     torch.manual_seed(0)
-    models.build_bert(BODY, len(tokenizer), 32, 0.1).save_pretrained(tmp_path / "my-model")
+    models.build("bert", BODY, len(tokenizer), 32, 0.1).save_pretrained(tmp_path / "my-model")
     tokenizer.save_pretrained(tmp_path / "my-model")
     return tmp_path / "my-model"
 
@@ -86,3 +86,58 @@ def test_a_vocabulary_larger_than_the_model_is_refused(folder):
     tokenizer.add_tokens(["newword"])
     with pytest.raises(StudyError, match="the model only"):
         finetuning.check_vocabulary(tagger, tokenizer, "my-model")
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
+def test_a_model_continues_another_of_its_architecture(tmp_path, architecture):
+    torch.manual_seed(1)
+    models.build(architecture, BODY, 40, 16, 0.0, pairs=True).save_pretrained(tmp_path)
+    wanted = load_file(tmp_path / "model.safetensors")
+    same, wider = (models.build(architecture, BODY, size, 16, 0.0, pairs=True) for size in (40, 50))
+    before = wider.get_input_embeddings().weight.clone()
+    models.continue_from(same, str(tmp_path), True, "the same")
+    models.continue_from(wider, str(tmp_path), False, "another vocabulary")
+    for model in (same, wider):
+        state = getattr(model, "discriminator", model).state_dict()
+        equal = {name for name, tensor in wanted.items() if torch.equal(state[name], tensor)}
+        of_pieces = {name for name in wanted if "word_embeddings" in name or models.is_output(name)}
+        assert equal == (set(wanted) if model is same else set(wanted) - of_pieces)
+    assert torch.equal(wider.get_input_embeddings().weight, before)
+    assert wider.get_output_embeddings().weight is wider.get_input_embeddings().weight
+
+
+def test_a_model_of_another_size_is_not_continued(tmp_path):
+    models.build("bert", BODY, 40, 16, 0.0).save_pretrained(tmp_path)
+    larger = models.build("bert", BODY.model_copy(update={"hidden": 64}), 40, 16, 0.0)
+    with pytest.raises(StudyError, match="another size of model"):
+        models.continue_from(larger, str(tmp_path), True, "larger")
+
+
+@pytest.mark.parametrize(
+    ("architecture", "size", "pieces", "millions"),
+    [("bert", "base", 28996, 108.3), ("bert", "base", 30522, 109.5), ("albert", "base", 30000, 11.7),
+     ("albert", "large", 30000, 17.7), ("electra", "small", 30522, 13.5)],
+)  # fmt: skip
+def test_the_papers_bodies_have_the_parameters_that_are_known_of_them(architecture, size, pieces, millions):
+    body = params.load("scales", "paper").bodies[size]
+    with torch.device("meta"):
+        model = models.build(architecture, body, pieces, 512, 0.1, pairs=True)
+    body = getattr(model, "discriminator", model).base_model
+    assert models.count_parameters(body)["parameters"] / 1e6 == pytest.approx(millions, abs=0.05)
+
+
+def test_electra_s_generator_shares_the_embeddings_and_is_a_quarter_as_wide():
+    model = models.build("electra", params.load("scales", "paper").bodies["small"], 50, 16, 0.0)
+    generator, discriminator = model.generator, model.discriminator
+    assert generator.electra.embeddings is discriminator.electra.embeddings
+    assert generator.config.hidden_size * 4 == discriminator.config.hidden_size
+    assert generator.get_output_embeddings().weight is discriminator.get_input_embeddings().weight
+    assert len(generator.electra.encoder.layer) == len(discriminator.electra.encoder.layer) == 12
+
+
+def test_a_released_model_stands_in_at_paper_scale_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(models.paths, "output", lambda *parts: tmp_path.joinpath(*parts))
+    assert models.find("pubmedbert", "paper").source == params.load("models", "pubmedbert").released
+    for scale, released in (("paper", False), ("laptop", True)):
+        with pytest.raises(StudyError, match="not pretrained"):
+            models.find("pubmedbert", scale, released=released)

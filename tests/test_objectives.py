@@ -1,98 +1,172 @@
-"""Masking: how much, of what, and that batch i is always the same batch."""
+"""The losses of pretraining: equal to the library's own heads, adding up over parts, and able to be learned."""
 
-import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+from torch.nn import functional
 
-from lib import objectives, vocabularies
+from lib import masking, models, objectives, optimizers, params
 
-LENGTH = 64
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
-    names = [f"drug{i:03d}ol disease{i:03d}itis" for i in range(300)]
-    vocabularies.train_wordpiece(lambda: names * 3, 300, cased=True).save_model(str(folder))
-    return BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=False)
+BODY = params.Body(layers=2, hidden=32, heads=4, intermediate=64, embedding=16)
+PIECES, LENGTH, MASK = 60, 16, 4
 
 
-@pytest.fixture(scope="module")
-def tokens(tokenizer):
-    rng = np.random.default_rng(0)
-    text = " ".join(f"drug{n:03d}ol" for n in rng.integers(0, 300, 5000))
-    return np.array(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"], dtype=np.uint16)
+def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: int = 0) -> objectives.Batch:
+    """Random text with three places asked for in each row, of which one slot in the first row is unused."""
+    generator = torch.Generator().manual_seed(seed)
+    text = torch.randint(5, PIECES, (rows, LENGTH), generator=generator)
+    positions = torch.stack([1 + torch.randperm(8, generator=generator)[:3].sort().values for _ in range(rows)])
+    targets = text.gather(1, positions)
+    targets[0, 2], positions[0, 2] = masking.UNASKED, 0
+    inputs = text.scatter(1, positions, torch.where(targets == masking.UNASKED, text[:, :1], MASK))
+    batch = {"input_ids": inputs, "positions": positions, "targets": targets}
+    pieces = rows * LENGTH
+    if padded:
+        batch["padding"] = torch.arange(LENGTH) >= torch.tensor([LENGTH, *[12] * (rows - 1)])[:, None]
+        batch["input_ids"] = torch.where(batch["padding"], 0, inputs)
+        pieces -= int(batch["padding"].sum())
+    if pairs:
+        batch["token_types"] = (torch.arange(LENGTH) > 9).long().expand(rows, -1)
+        batch["pair"] = torch.arange(rows) % 2
+    return batch | {"counts": torch.tensor([3.0 * rows - 1, pieces, rows])}
 
 
-def make(tokens, tokenizer, whole_words=True, steps=40, seed=1):
-    return objectives.MaskedBlocks(
-        tokens,
-        tokenizer,
-        length=LENGTH,
-        batch_size=8,
-        steps=steps,
-        masked_share=0.15,
-        whole_words=whole_words,
-        seed=seed,
-    )
-
-
-@pytest.mark.parametrize("whole_words", [True, False])
-def test_shares(tokens, tokenizer, whole_words):
-    batches = [make(tokens, tokenizer, whole_words)[i] for i in range(40)]
-    ids = torch.cat([b["input_ids"] for b in batches])
-    labels = torch.cat([b["labels"] for b in batches])
-    asked = labels != objectives.UNMASKED
-    # A word that would exceed the share is passed over, and here most words are of four pieces.
-    assert asked.sum().item() / (ids.numel() - 2 * len(ids)) == pytest.approx(0.15, abs=0.025 if whole_words else 0.01)
-    hidden = (ids[asked] == tokenizer.mask_token_id).float().mean().item()
-    kept = (ids[asked] == labels[asked]).float().mean().item()
-    assert hidden == pytest.approx(0.8, abs=0.03)
-    assert kept == pytest.approx(0.1, abs=0.03)
-    assert torch.equal(ids[~asked], torch.where(asked, 0, ids)[~asked])
-
-
-def test_whole_words_are_never_split(tokens, tokenizer):
-    blocks = make(tokens, tokenizer)
-    split_words = 0
-    for i in range(10):
-        for inputs, labels in zip(*[blocks[i][n].numpy() for n in ("input_ids", "labels")], strict=True):
-            asked = labels != objectives.UNMASKED
-            original = np.where(asked, labels, inputs)
-            for position in np.flatnonzero(blocks.continues[original]):
-                if not blocks.maskable[original[position - 1]]:
-                    continue  # the first piece of the word is in the block before
-                assert asked[position] == asked[position - 1]
-                split_words += 1
-    assert split_words > 100  # the check above had something to check
-
-
-def test_a_batch_depends_on_seed_and_step_alone(tokens, tokenizer):
-    one, other = make(tokens, tokenizer), make(tokens, tokenizer)
-    [other[i] for i in (5, 0, 30)]
-    for name in ("input_ids", "labels"):
-        assert torch.equal(one[12][name], other[12][name])
-    assert not torch.equal(one[12]["input_ids"], make(tokens, tokenizer, seed=2)[12]["input_ids"])
-
-
-def test_every_block_comes_once_an_epoch_in_another_order(tokens, tokenizer):
-    blocks = make(tokens, tokenizer)
-    epochs = [[tuple(blocks.block(n + e * blocks.blocks)) for n in range(blocks.blocks)] for e in (0, 1)]
-    assert sorted(epochs[0]) == sorted(epochs[1])
-    assert epochs[0] != epochs[1]
-
-
-def test_loss_equals_the_library_head(tokens, tokenizer):
+def make(architecture: str, pairs: bool = False):
     torch.manual_seed(0)
-    model = BertForMaskedLM(
-        BertConfig(vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-                   intermediate_size=64, max_position_embeddings=LENGTH)
-    ).eval()  # fmt: skip
-    batch = make(tokens, tokenizer)[0]
-    assert objectives.masked_lm_loss(model, batch).item() == pytest.approx(model(**batch).loss.item(), abs=1e-5)
+    return models.build(architecture, BODY, PIECES, LENGTH, 0.0, pairs).eval()
 
 
-def test_too_few_tokens_for_a_block(tokenizer):
-    with pytest.raises(ValueError, match="do not fill one block"):
-        make(np.arange(10), tokenizer)
+def labels(batch) -> torch.Tensor:
+    """What to predict at every place, as the library wants it."""
+    found = torch.full_like(batch["input_ids"], masking.UNASKED)
+    asked = batch["targets"] != masking.UNASKED
+    rows = torch.arange(len(found))[:, None].expand_as(asked)
+    found[rows[asked], batch["positions"][asked]] = batch["targets"][asked]
+    return found
+
+
+def library_inputs(batch) -> dict:
+    found = {"input_ids": batch["input_ids"], "token_type_ids": batch.get("token_types")}
+    return found | ({"attention_mask": (~batch["padding"]).long()} if "padding" in batch else {})
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert"])
+@pytest.mark.parametrize("padded", [False, True])
+def test_masked_pieces_and_pairs_equal_the_library_s_loss(architecture, padded):
+    model, batch = make(architecture, pairs=True), make_batch(pairs=True, padded=padded)
+    name = "next_sentence_label" if architecture == "bert" else "sentence_order_label"
+    wanted = model(**library_inputs(batch), labels=labels(batch), **{name: batch["pair"]}).loss
+    torch.testing.assert_close(objectives.masked_pieces(model, batch), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert"])
+def test_masked_pieces_alone_equal_the_library_s_loss_and_gradient(architecture):
+    model, batch = make(architecture), make_batch()
+    wanted = model(**library_inputs(batch), labels=labels(batch)).loss
+    wanted.backward()
+    gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    loss = objectives.masked_pieces(model, batch)
+    loss.backward()
+    torch.testing.assert_close(loss, wanted, rtol=1e-5, atol=1e-5)
+    for name, parameter in model.named_parameters():
+        if name in gradients:
+            torch.testing.assert_close(parameter.grad, gradients[name], rtol=1e-3, atol=1e-6, msg=name)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_replaced_pieces_equal_the_library_s_two_losses(padded):
+    model, batch = make("electra"), make_batch(padded=padded)
+    torch.manual_seed(5)
+    loss = objectives.replaced_pieces(model, batch)
+    generated = model.generator(**library_inputs(batch), labels=labels(batch))
+    torch.manual_seed(5)
+    logits = objectives.bodies.gather(generated.logits, batch["positions"])
+    inputs, replaced = objectives.corrupt(logits, batch)
+    judged = model.discriminator(**library_inputs(batch) | {"input_ids": inputs}, labels=replaced)
+    wanted = generated.loss + objectives.DISCRIMINATOR_WEIGHT * judged.loss
+    torch.testing.assert_close(loss, wanted, rtol=1e-4, atol=1e-4)
+    assert objectives.DISCRIMINATOR_WEIGHT == 50
+
+
+def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
+    batch = make_batch(rows=400)
+    logits = torch.full((400, 3, PIECES), -20.0)
+    logits[..., 7], logits[..., 8] = 1.0, 0.0
+    inputs, replaced = objectives.corrupt(logits, batch)
+    asked = labels(batch) != masking.UNASKED
+    drawn = inputs[asked]
+    assert set(drawn.tolist()) == {7, 8}
+    wanted = torch.tensor([1.0, 0.0]).softmax(0)[0].item()
+    assert (drawn == 7).float().mean().item() == pytest.approx(wanted, abs=0.05)
+    text = torch.where(asked, labels(batch), batch["input_ids"])
+    assert torch.equal(inputs[~asked], text[~asked])
+    assert torch.equal(replaced == 1, inputs != text)
+    assert (replaced[asked] == 0).any()  # a draw that is right is not replaced
+
+
+@pytest.mark.parametrize("architecture", ["bert", "electra"])
+def test_the_losses_of_parts_add_up_to_the_loss_of_the_step(monkeypatch, architecture):
+    model, batch = make(architecture, pairs=architecture == "bert"), make_batch(pairs=architecture == "bert")
+    loss_of = objectives.masked_pieces if architecture == "bert" else objectives.replaced_pieces
+    monkeypatch.setattr(torch, "rand_like", lambda logits, dtype: torch.full_like(logits, 0.5))  # no chance in it
+    halves = [{name: t[part::2] if name != "counts" else t for name, t in batch.items()} for part in (0, 1)]
+    whole = loss_of(model, batch)
+    torch.testing.assert_close(sum(loss_of(model, half) for half in halves), whole, rtol=1e-5, atol=1e-5)
+
+
+def test_the_adversarial_loss_adds_what_the_shift_changes():
+    model, batch = make("bert"), make_batch()
+    torch.manual_seed(3)
+    loss = objectives.adversarial_pieces(model, batch)
+    plain = objectives.masked_pieces(model, batch)
+    assert loss > plain
+    loss.backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_the_shift_misleads_more_than_one_at_random(monkeypatch):
+    model, batch = make("bert"), make_batch()
+    for parameter in model.parameters():  # far from the start, where every direction is alike
+        parameter.data.add_(0.2 * torch.randn_like(parameter))
+    plain = objectives.masked_pieces(model, batch)
+    chosen = objectives.adversarial_pieces(model, batch) - plain
+    real = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda loss, noise: (torch.randn_like(real(loss, noise)[0]),))
+    random = [(objectives.adversarial_pieces(model, batch) - plain).item() for _ in range(8)]
+    assert chosen.item() > 2 * max(random)
+
+
+def test_divergence_is_the_library_s():
+    ours, target = torch.randn(5, 9), torch.randn(5, 9)
+    wanted = functional.kl_div(ours.log_softmax(-1), target.softmax(-1), reduction="sum")
+    torch.testing.assert_close(objectives.divergence(ours, target), wanted)
+    assert objectives.divergence(ours, ours).item() == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert", "electra", "adversarial"])
+def test_every_kind_overfits_twenty_sentences(kind):
+    model = make("bert" if kind == "adversarial" else kind, pairs=kind in ("bert", "albert")).train()
+    batch = make_batch(rows=20, pairs=kind in ("bert", "albert"), padded=True)
+    loss_of = {"electra": objectives.replaced_pieces, "adversarial": objectives.adversarial_pieces}.get(
+        kind, objectives.masked_pieces
+    )
+    settings = params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
+    optimizer = optimizers.make(model, settings, 5e-3)
+    torch.manual_seed(0)
+    for _ in range(600 if kind == "electra" else 150):
+        loss_of(model, batch).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    found = {name: total / count for name, (total, count) in objectives.measure(model.eval(), batch).items()}
+    if kind == "electra":  # its generator is eight wide, and cannot know twenty sentences by heart
+        assert found["replaced found"] > 0.9 and found["kept cleared"] > 0.9
+    else:
+        assert found["held-out loss"] < 0.2
+    assert found.get("pairs right", 1.0) == 1.0
+
+
+def test_measures_count_what_they_divide_by():
+    found = objectives.measure(make("electra"), make_batch(padded=True))
+    batch = make_batch(padded=True)
+    assert found["held-out loss"][1] == batch["counts"][0]
+    assert found["replaced found"][1] + found["kept cleared"][1] == batch["counts"][1]

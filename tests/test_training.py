@@ -1,82 +1,133 @@
-"""The training loop: resuming, learning, and losses that are not finite."""
+"""The training loop: resuming, learning, parts of a step, losses that are not finite, and what it says meanwhile."""
 
+import json
 import math
 
 import pytest
 import torch
 
-from lib import training
+from lib import checkpoints, optimizers, params, training
 from lib.errors import StudyError
 from lib.progress import Progress
 
 
 class Batches:
-    """A regression task whose batch i depends on i alone; can be told to break down at a step."""
+    """A regression task whose rows depend on the step alone; can be told to break down at a step."""
 
-    def __init__(self, steps: int, dies_at: int | None = None):
-        self.steps, self.dies_at = steps, dies_at
+    def __init__(self, steps: int, dies_at: int | None = None, counts: bool = True):
+        self.steps, self.dies_at, self.counts = steps, dies_at, counts
 
     def __len__(self):
         return self.steps
 
-    def __getitem__(self, step):
+    def shape(self, step):
+        return 8, 4
+
+    def __getitem__(self, key):
+        step, part, parts = key
         if step == self.dies_at:
             raise KeyboardInterrupt
         generator = torch.Generator().manual_seed(step)
         x = torch.randn(8, 4, generator=generator)
-        return {"input_ids": x, "labels": x.sum(1, keepdim=True)}
+        batch = {"input_ids": x[part::parts], "labels": x.sum(1, keepdim=True)[part::parts]}
+        return batch | ({"counts": torch.tensor([float(len(batch["labels"]))])} if self.counts else {})
 
 
-def make_model() -> torch.nn.Module:
+def make_model(dropout: float = 0.2) -> torch.nn.Module:
     torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Dropout(0.2), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    return torch.nn.Sequential(
+        torch.nn.Linear(4, 16), torch.nn.Dropout(dropout), torch.nn.ReLU(), torch.nn.Linear(16, 1)
+    )
 
 
 def square_loss(model, batch):
-    return ((model(batch["input_ids"]) - batch["labels"]) ** 2).mean()
+    errors = (model(batch["input_ids"]) - batch["labels"]) ** 2
+    return errors.sum() / batch["counts"][0] if "counts" in batch else errors.mean()
 
 
 def train(model, batches, **changes):
+    recipe = params.Optimization(optimizer="adamw", weight_decay=0.01, betas=[0.9, 0.999], dropout=0.0)
     settings = {
-        "device": training.accelerator("float32"), "learning_rate": 1e-2, "warmup": 0.1, "weight_decay": 0.01,
-        "seed": 1, "progress": Progress("test"), "evaluate": lambda: {"held-out loss": 1.0}, "evaluations": 4,
+        "device": training.accelerator("float32"), "settings": recipe, "seed": 1, "progress": Progress("test"),
+        "rate_of": lambda step: 1e-2 * optimizers.slanted_triangle(step, len(batches), 0.1),
+        "evaluate": lambda: {"held-out loss": 1.0},
+        "evaluations": [(i + 1) * len(batches) // 4 for i in range(4)],
     }  # fmt: skip
     return training.train(model, batches, square_loss, **settings | changes)
 
 
-@pytest.mark.parametrize("dies_at", [1, 37, 99])
-def test_a_killed_run_goes_on_to_the_same_weights_and_log(tmp_path, dies_at):
-    undisturbed = make_model()
-    log = train(undisturbed, Batches(100))
-    resumed = make_model()
-    checkpoint = {"checkpoint": tmp_path / "c.pt", "fingerprint": "a", "checkpoint_seconds": 0.0}
-    with pytest.raises(KeyboardInterrupt):
-        train(resumed, Batches(100, dies_at), **checkpoint)
-    resumed = make_model()
-    resumed_log = train(resumed, Batches(100), **checkpoint)
-    for a, b in zip(undisturbed.parameters(), resumed.parameters(), strict=True):
+def assert_equal(one: torch.nn.Module, other: torch.nn.Module) -> None:
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)
-    timeless = [[{k: v for k, v in row.items() if k != "seconds"} for row in rows] for rows in (log, resumed_log)]
-    assert timeless[0] == timeless[1]
+
+
+def without_times(log: list[dict]) -> list[dict]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in log]
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+@pytest.mark.parametrize("dies_at", [1, 37, 99])
+def test_a_killed_run_goes_on_to_the_same_weights_and_log(tmp_path, dies_at, optimizer):
+    recipe = params.Optimization(optimizer=optimizer, weight_decay=0.01, betas=[0.9, 0.999], dropout=0.0)
+    undisturbed = make_model()
+    log = train(undisturbed, Batches(100), settings=recipe)
+    kept = {"folder": tmp_path, "fingerprint": "a", "checkpoint_seconds": 0.0, "settings": recipe}
+    with pytest.raises(KeyboardInterrupt):
+        train(make_model(), Batches(100, dies_at), **kept)
+    resumed = make_model()
+    resumed_log = train(resumed, Batches(100), **kept)
+    assert_equal(undisturbed, resumed)
+    assert without_times(log) == without_times(resumed_log)
     assert [row["step"] for row in log if "held-out loss" in row] == [25, 50, 75, 100]
 
 
-def test_a_checkpoint_of_another_run_or_a_damaged_one_is_not_used(tmp_path):
-    path = tmp_path / "c.pt"
-    train(make_model(), Batches(10), checkpoint=path, fingerprint="a")
-    assert len(train(make_model(), Batches(10), checkpoint=path, fingerprint="b")) == 10
-    path.write_bytes(path.read_bytes()[:100])
-    assert len(train(make_model(), Batches(10), checkpoint=path, fingerprint="b")) == 10
+def test_a_checkpoint_of_another_run_is_not_used(tmp_path):
+    train(make_model(), Batches(10), folder=tmp_path, fingerprint="a")
+    assert checkpoints.find(tmp_path, "a") and not checkpoints.find(tmp_path, "b")
+    log = train(make_model(), Batches(10), folder=tmp_path, fingerprint="b")
+    assert [row["step"] for row in log] == list(range(1, 11))
 
 
-def test_a_loss_that_is_not_finite_stops_with_its_step():
+@pytest.mark.parametrize("counts", [True, False])
+def test_the_parts_of_a_step_make_the_step(counts):
+    whole, parts = make_model(dropout=0.0), make_model(dropout=0.0)
+    log = train(whole, Batches(50, counts=counts))
+    in_parts = train(parts, Batches(50, counts=counts), micro_batch=8)  # two rows of four at once
+    for a, b in zip(whole.parameters(), parts.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+    assert [row["loss"] for row in in_parts] == pytest.approx([row["loss"] for row in log], rel=1e-4)
+
+
+def test_workers_prepare_the_same_batches():
+    here, there = make_model(), make_model()
+    train(here, Batches(20))
+    train(there, Batches(20), workers=2)
+    assert_equal(here, there)
+
+
+def test_rows_are_dealt_into_equal_parts():
+    assert training.count_parts(32, 128, 1, None) == 1
+    assert training.count_parts(32, 128, 1, 1024) == 4
+    assert training.count_parts(30, 128, 2, 1024) == 6
+    assert training.count_parts(4, 512, 1, 100) == 4  # a row is the least
+    with pytest.raises(StudyError, match="30 rows cannot be dealt to 4 processes"):
+        training.count_parts(30, 128, 4, None)
+
+
+def test_a_loss_that_is_not_finite_stops_with_its_step_and_keeps_the_last_checkpoint(tmp_path):
     class Poisoned(Batches):
-        def __getitem__(self, step):
-            batch = super().__getitem__(step)
-            return batch | {"labels": batch["labels"] * (math.nan if step == 3 else 1)}
+        def __getitem__(self, key):
+            batch = super().__getitem__(key)
+            return batch | {"labels": batch["labels"] * (math.nan if key[0] == 3 else 1)}
 
-    with pytest.raises(StudyError, match="the loss is nan at step 4 of 10"):
-        train(make_model(), Poisoned(10))
+    with pytest.raises(StudyError, match="nan at step 4 of 10 .rows 24 to 31.*last checkpoint is kept"):
+        train(make_model(), Poisoned(10), folder=tmp_path, fingerprint="a", checkpoint_seconds=0.0)
+    assert json.loads((tmp_path / "failure.json").read_text())["step"] == 4
+    healthy = make_model()
+    train(healthy, Batches(10), folder=tmp_path, fingerprint="a")
+    undisturbed = make_model()
+    train(undisturbed, Batches(10))
+    assert_equal(healthy, undisturbed)
 
 
 def test_it_learns():
@@ -84,8 +135,11 @@ def test_it_learns():
     assert log[-1]["loss"] < 0.5 * log[0]["loss"]
 
 
-def test_schedule_rises_then_falls():
-    rates = [training.slanted_triangle(step, 100, 0.1) for step in range(100)]
-    assert max(rates) == rates[9] == rates[10] == 1.0
-    assert rates[0] == pytest.approx(0.1)
-    assert rates[-1] == pytest.approx(1 / 90)
+def test_lines_of_progress_are_json(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "LIVE_SECONDS", 0.0)
+    train(make_model(), Batches(20), folder=tmp_path, fingerprint="a", flops_of=lambda step: 1e6)
+    rows = [json.loads(line) for line in (tmp_path / "live.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == list(range(1, 21))
+    last = rows[-1]
+    assert last["of"] == 20 and last["seconds left"] == 0 and last["pieces a second"] > 0
+    assert last["share of the matrix rate"] > 0 and 0 <= last["share of waiting for batches"] < 1

@@ -1,0 +1,527 @@
+"""Pretraining: the study's loop against the Trainer of `transformers`, in pieces a second and in loss.
+
+    python benchmarks/pretraining.py [case ...] [--steps N] [--repetitions N]
+    python benchmarks/pretraining.py curves [--steps N] [--repetitions N]
+
+Each side runs in a process of its own, all sides of a case in turn, on every core of a machine that should have
+nothing else to do. Both sides have the same model, from the same random weights, 32 rows of 128 pieces a step, AdamW,
+and packed text made up here. A ratio is that of two runs of one repetition; shown are the median, the lowest and the
+highest. Where the processor has no bfloat16, the Trainer with bf16=True runs in the first repetition alone.
+
+The Trainer runs as in examples/pytorch/language-modeling/run_mlm.py: the library's own forward pass and dropout of
+0.1, DataCollatorForLanguageModeling with 15%, every other setting its default, nothing evaluated or saved. The study's
+loop runs as lib/pretraining.py calls it, without checkpoints; that includes telling glibc to keep freed memory, which
+the Trainer does not. ELECTRA has no collator or example in the library: its two models are put together here, each with
+the library's forward pass and logits of every place. Both sides hide the same share of the pieces. The share of the
+machine's rate of matrix products counts useful ones alone, with the output layer at hidden places, whatever a side
+computes besides.
+
+`curves`: the loss on held-out text over 400 steps of 16 rows, three seeds a side, both without dropout and with the
+same learning rates. Text and vocabulary are the study's where they are built at scale laptop, else made up.
+
+Writes outputs/benchmarks/pretraining.csv when no case is named, and pretraining-curves.csv.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import nn
+from torch.nn import functional
+from transformers import (
+    AutoTokenizer,
+    DataCollatorForLanguageModeling,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+from lib import (
+    artefacts,
+    blocks,
+    compare,
+    costs,
+    masking,
+    models,
+    objectives,
+    params,
+    paths,
+    provenance,
+    smoke_language,
+    tokens,
+    training,
+    vocabularies,
+)
+from lib.errors import StudyError, unknown
+from lib.progress import Progress
+
+OUTPUT = paths.ROOT / "outputs" / "benchmarks"
+LENGTH, ROWS, SHARE = 128, 32, 0.15
+MICRO_BATCH = 4096  # pieces in memory at once, as at scale laptop: a whole step
+SHARE_BAR = 0.55  # of the machine's rate of matrix products
+
+# Steps that are timed together. The study's loop prepares the batches of eight steps at once, so a median over single
+# steps would leave that out. It is about four times as fast, so that a window takes both sides about as long.
+WINDOW = {"study": 8, "trainer": 2}
+WARM_UP = 2  # steps
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, the steps of the Trainer that are timed, and how many times its speed the study's loop has to reach."""
+
+    title: str
+    architecture: str
+    body: params.Body
+    vocabulary: int
+    steps: int
+    bar: float | None = None
+    compiled_bar: float | None = None
+
+
+TINY = params.Body(layers=2, hidden=128, heads=2, intermediate=512, embedding=128)
+MINI = params.Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)
+DEEP = params.Body(layers=12, hidden=256, heads=4, intermediate=1024, embedding=128)
+CASES = {
+    "mini-30522": Case("BERT-mini", "bert", MINI, 30_522, 2, 4.0, 5.0),
+    "mini-8192": Case("BERT-mini", "bert", MINI, 8_192, 4, 2.8, 2.8),
+    "tiny-30522": Case("BERT-tiny", "bert", TINY, 30_522, 6, 4.5, 4.5),
+    "tiny-8192": Case("BERT-tiny", "bert", TINY, 8_192, 16, 4.5, 4.5),
+    "albert-8192": Case("ALBERT, 12 shared layers of 256", "albert", DEEP, 8_192, 2),
+    "electra-8192": Case("ELECTRA, 12 layers of 256", "electra", DEEP, 8_192, 2),
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the ways to run a case."""
+
+    loop: str  # "study" or "trainer"
+    dropout: float = 0.0
+    bfloat16: bool = False  # asked of the Trainer; the study's loop takes it where the device computes in it
+    compiled: bool = False
+
+    @property
+    def title(self) -> str:
+        if self.loop == "trainer":
+            return "bf16=True" if self.bfloat16 else "float32"
+        return f"{'compiled' if self.compiled else 'eager'}, dropout {self.dropout:g}"
+
+
+TRAINERS = [Side("trainer", dropout=0.1), Side("trainer", dropout=0.1, bfloat16=True)]
+LOOPS = [Side("study"), Side("study", compiled=True)]
+MINI_LOOPS = [*LOOPS, Side("study", dropout=0.1)]
+
+
+def sides_of(case: Case) -> list[Side]:
+    return [*TRAINERS, *(MINI_LOOPS if case.body == MINI else LOOPS)]
+
+
+# Text and batches, of both sides.
+
+
+def make_tokenizer(size: int, folder: Path) -> PreTrainedTokenizerBase:
+    """A tokenizer of so many pieces, whose names mean nothing."""
+    pieces = [*vocabularies.SPECIAL, *(f"p{i}" for i in range(size - len(vocabularies.SPECIAL)))]
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    return vocabularies.load_wordpiece(folder / "vocab.txt", cased=False)
+
+
+def make_text(size: int, pieces: int = 200_000) -> tokens.Text:
+    """One document of random ids that are as frequent as Zipf's law has it; the same for the same size."""
+    shares = 1 / np.arange(1, size - len(vocabularies.SPECIAL) + 1)
+    ids = np.random.default_rng(0).choice(len(shares), pieces, p=shares / shares.sum()) + len(vocabularies.SPECIAL)
+    return tokens.Text([tokens.Tokens(ids.astype(np.uint16), np.array([0, pieces]), "made-up text")])
+
+
+class Timed:
+    """Batches of the study's loop, with the times at which they were asked for."""
+
+    def __init__(self, batches: blocks.Blocks):
+        self.batches, self.times = batches, []
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
+        self.times.append(time.perf_counter())
+        return self.batches[key]
+
+    def shape(self, step: int) -> tuple[int, int]:
+        return self.batches.batch_size, self.batches.length
+
+
+class Rows(torch.utils.data.Dataset):
+    """The same rows as run_mlm hands them to the Trainer: lists, with all that a tokenizer adds."""
+
+    def __init__(self, text: tokens.Text, tokenizer: PreTrainedTokenizerBase):
+        self.text, self.tokenizer, self.special = text, tokenizer, set(tokenizer.all_special_ids)
+
+    def __len__(self) -> int:
+        return len(self.text) // (LENGTH - 2)
+
+    def __getitem__(self, number: int) -> dict[str, list[int]]:
+        ids = self.text.read(np.arange(number * (LENGTH - 2), (number + 1) * (LENGTH - 2)))
+        row = [self.tokenizer.cls_token_id, *ids.tolist(), self.tokenizer.sep_token_id]
+        return {
+            "input_ids": row,
+            "token_type_ids": [0] * LENGTH,
+            "attention_mask": [1] * LENGTH,
+            "special_tokens_mask": [int(piece in self.special) for piece in row],
+        }
+
+
+class LibraryElectra(nn.Module):
+    """ELECTRA's loss by the library's own two models: all logits of both."""
+
+    def __init__(self, model: models.Electra):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None, labels=None):
+        masks = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
+        predicted = self.model.generator(input_ids=input_ids, labels=labels, **masks)
+        asked = labels != masking.UNASKED
+        with torch.no_grad():
+            drawn = functional.gumbel_softmax(predicted.logits[asked].float(), hard=True).argmax(-1)
+            inputs = input_ids.clone()
+            inputs[asked] = drawn
+            replaced = torch.zeros_like(input_ids)
+            replaced[asked] = (drawn != labels[asked]).long()
+        judged = self.model.discriminator(input_ids=inputs, labels=replaced, **masks)
+        return {"loss": predicted.loss + objectives.DISCRIMINATOR_WEIGHT * judged.loss}
+
+
+class Watch(TrainerCallback):
+    """The times at which the Trainer's steps began, and what is called after chosen ones."""
+
+    def __init__(self, evaluate: Callable[[int], None] | None = None, evaluations: frozenset[int] = frozenset()):
+        self.times, self.evaluate, self.evaluations = [], evaluate, evaluations
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.times.append(time.perf_counter())
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step in self.evaluations:
+            self.evaluate(state.global_step)
+
+
+# One run of one side, in a process of its own.
+
+
+def run_apart(function: Callable, *arguments):
+    """The result of a function in a process of its own: a fork, so that the imports of seconds are there already.
+
+    This process itself never computes, so there are no threads that a fork would lose.
+    """
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), use_all_cores) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def use_all_cores() -> None:
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+
+
+def run_trainer(
+    model: nn.Module, text: tokens.Text, tokenizer: PreTrainedTokenizerBase, steps: int, watch: Watch, **settings
+) -> None:
+    """Train by the Trainer; what is not in `settings` is as it comes."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder, max_steps=steps, use_cpu=True, save_strategy="no", eval_strategy="no", report_to="none",
+            disable_tqdm=True, dataloader_num_workers=0, **settings,
+        )  # fmt: skip
+        trainer = Trainer(
+            model=LibraryElectra(model) if isinstance(model, models.Electra) else model,
+            args=arguments,
+            train_dataset=Rows(text, tokenizer),
+            processing_class=tokenizer,
+            data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=SHARE),
+            callbacks=[watch],
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+
+
+def make_batches(
+    text: tokens.Text, tokenizer: PreTrainedTokenizerBase, rows: int, steps: int, seed: int = 0
+) -> blocks.Blocks:
+    hidden = masking.Masking("word-piece", SHARE)
+    return blocks.Blocks(
+        blocks.Files(text), tokenizer, length=LENGTH, batch_size=rows, steps=steps, masking=hidden, seed=seed
+    )
+
+
+def measure_speed(case: Case, side: Side, steps: int) -> dict:
+    """Pieces a second, the machine's matrix rate before the run, and the useful FLOPs of a piece."""
+    window = WINDOW[side.loop]
+    count = WARM_UP + window * max(1, steps // WINDOW["trainer"]) + 1  # nothing tells when the last step has ended
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer = make_tokenizer(case.vocabulary, Path(folder))
+    text = make_text(case.vocabulary)
+    torch.manual_seed(0)
+    model = models.build(case.architecture, case.body, case.vocabulary, LENGTH, side.dropout)
+    asked = masking.Masking("word-piece", SHARE).slots(LENGTH)
+    generator = model.generator.config if isinstance(model, models.Electra) else None
+    flops = costs.training_flops(model.config, LENGTH, asked, generator)
+    device = training.accelerator("auto") if side.loop == "study" else None
+    half = device.mixed_precision == "bf16" if device else side.bfloat16
+    kind = torch.bfloat16 if half else torch.float32
+    rate = costs.matrix_rate(torch.device("cpu"), kind)
+    if device:
+        batches = Timed(make_batches(text, tokenizer, ROWS, count))
+        training.train(
+            model,
+            batches,
+            objectives.masked_pieces if generator is None else objectives.replaced_pieces,
+            device=device,
+            settings=params.load("scales", "laptop").pretraining.recipe,
+            rate_of=lambda step: 1e-4,
+            seed=0,
+            progress=Progress("benchmark"),
+            micro_batch=MICRO_BATCH,
+            compiled=side.compiled,
+            flops_of=lambda step: ROWS * flops,
+        )
+        times = batches.times
+    else:
+        watch = Watch()
+        run_trainer(model, text, tokenizer, count, watch, per_device_train_batch_size=ROWS, bf16=side.bfloat16)
+        times = watch.times
+    seconds = (np.diff(times[WARM_UP::window]) / window).tolist()
+    return {
+        "speed": ROWS * LENGTH / statistics.median(seconds),
+        "FLOPs a piece": flops / LENGTH,
+        "dtype": str(kind).removeprefix("torch."),
+        "matrix rate": rate,
+    }
+
+
+def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[int, float]]:
+    """The held-out loss of BERT-tiny after so many pieces, at eight times of a run."""
+    rows = 16
+    tokenizer = AutoTokenizer.from_pretrained(folder / "vocabulary")
+    record = artefacts.read_record(folder / "tokens")
+    text, held_out = (tokens.Text([tokens.open_split(folder / "tokens", s, record)]) for s in tokens.SPLITS)
+    held_out = make_batches(held_out, tokenizer, rows=32, steps=8)
+    recipe = params.load("scales", "laptop").pretraining.recipe
+    rate, warmup = 2e-3, max(1, steps // 20)
+    torch.manual_seed(seed)
+    model = models.build("bert", TINY, len(tokenizer), LENGTH, 0.0)
+    evaluations = frozenset(round((i + 1) * steps / 8) for i in range(8))
+    if loop == "study":
+        log = training.train(
+            model,
+            Timed(make_batches(text, tokenizer, rows, steps, seed)),
+            objectives.masked_pieces,
+            device=training.accelerator("auto"),
+            settings=recipe,
+            rate_of=lambda step: rate * min(step / warmup, (steps - step) / (steps - warmup)),  # the Trainer's
+            seed=seed,
+            progress=Progress("benchmark"),
+            micro_batch=MICRO_BATCH,
+            evaluate=lambda: {"held-out loss": held_out_loss(model, held_out)},
+            evaluations=sorted(evaluations),
+        )
+        return [(row["tokens"], row["held-out loss"]) for row in log if "held-out loss" in row]
+    found = []
+
+    def evaluate(step: int) -> None:
+        model.eval()
+        found.append((step * rows * LENGTH, held_out_loss(model, held_out)))
+        model.train()
+
+    run_trainer(
+        model, text, tokenizer, steps, Watch(evaluate, evaluations), per_device_train_batch_size=rows, seed=seed,
+        learning_rate=rate, warmup_steps=warmup, weight_decay=recipe.weight_decay,
+        adam_beta1=recipe.betas[0], adam_beta2=recipe.betas[1], max_grad_norm=recipe.clip,
+    )  # fmt: skip
+    return found
+
+
+def held_out_loss(model: nn.Module, batches: blocks.Blocks) -> float:
+    """The mean over all hidden pieces, in float32."""
+    with torch.inference_mode():
+        found = [objectives.measure(model, batches[step])["held-out loss"] for step in range(len(batches))]
+    return sum(total for total, _ in found) / sum(count for _, count in found)
+
+
+# What puts the runs together.
+
+
+def describe_device() -> str:
+    """Cores, the processor's name and vector units, and whether it computes in bfloat16."""
+    facts = {}
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    flags = facts.get("flags", "").split()
+    found = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in flags]
+    native = "" if training.computes_in_bfloat16() else "; bfloat16 only emulated"
+    name = facts.get("model name", "CPU")
+    return f"{len(os.sched_getaffinity(0))} cores of {name} ({', '.join(found)}{native})"
+
+
+def compare_speeds(keys: list[str], steps: int | None, repetitions: int) -> list[dict]:
+    """The table's lines: every way of the study's loop against both of the Trainer, case by case."""
+    emulated = not training.computes_in_bfloat16()
+    found = {key: {side: [] for side in sides_of(CASES[key])} for key in keys}
+    for key, runs in found.items():
+        for repetition in range(repetitions):
+            for side, results in runs.items():
+                if side.bfloat16 and emulated and repetition:
+                    continue
+                begun = time.perf_counter()
+                results.append(run_apart(measure_speed, CASES[key], side, steps or CASES[key].steps))
+                print(
+                    f"{key}, {side.loop}, {side.title}: {results[-1]['speed']:,.0f} pieces/s, matrix products "
+                    f"{results[-1]['matrix rate'] / 1e9:,.0f} GFLOP/s; {time.perf_counter() - begun:.0f} s",
+                    flush=True,
+                )
+    results = [result for runs in found.values() for results in runs.values() for result in results]
+    rates = {
+        kind: statistics.median(r["matrix rate"] for r in results if r["dtype"] == kind)
+        for kind in sorted({r["dtype"] for r in results})
+    }
+    where = {"device": describe_device(), "commit": provenance.commit()}
+    lines = []
+    for key, runs in found.items():
+        for ours, peer in ((o, p) for o in runs if o.loop == "study" for p in runs if p.loop == "trainer"):
+            lines.append(compare_runs(CASES[key], ours, peer, runs[ours], runs[peer], rates) | where)
+    for kind, rate in rates.items():
+        what = f"matrix product of {' x '.join(map(str, costs.MATRIX['cpu']))}, {kind}"
+        lines.append({"what": what, "ours": round(rate / 1e9, 1), "unit": "GFLOP/s"} | where)
+    return lines
+
+
+def compare_runs(case: Case, ours: Side, peer: Side, our_runs: list, peer_runs: list, rates: dict[str, float]) -> dict:
+    """One line of the table. The bars are against the Trainer in float32, without dropout in the study's loop.
+
+    Runs go together by repetition; where a side has fewer, the first ones do.
+    """
+
+    def reach(runs: list[dict]) -> float:
+        return statistics.median(r["speed"] for r in runs) * runs[0]["FLOPs a piece"] / rates[runs[0]["dtype"]]
+
+    ratios = [one["speed"] / other["speed"] for one, other in zip(our_runs, peer_runs, strict=False)]
+    barred = not peer.bfloat16 and not ours.dropout
+    return {
+        "what": f"{case.title}, {case.vocabulary} pieces",
+        "ours_as": f"{ours.title}, {our_runs[0]['dtype']}",
+        "peer_as": f"Trainer, {peer.title}",
+        "ours": round(statistics.median(r["speed"] for r in our_runs)),
+        "peer": round(statistics.median(r["speed"] for r in peer_runs)),
+        "ratio": round(statistics.median(ratios), 2),
+        "lowest": round(min(ratios), 2),
+        "highest": round(max(ratios), 2),
+        "bar": (case.compiled_bar if ours.compiled else case.bar) if barred else None,
+        "unit": "pieces/s",
+        "ours_share": round(reach(our_runs), 3),
+        "peer_share": round(reach(peer_runs), 3),
+        "share_bar": SHARE_BAR if case.body == MINI and not ours.dropout else None,
+    }
+
+
+COLUMNS = ["what", "ours_as", "peer_as", "ours", "peer", "ratio", "lowest", "highest", "bar", "unit", "ours_share",
+           "peer_share", "share_bar", "device", "commit"]  # fmt: skip
+
+CORPUS, VOCABULARY, SCALE = "pubmed-gu", "pubmed-uncased", "laptop"
+
+
+def prepare_text(folder: Path) -> str:
+    """Put tokens and vocabulary for the curves into a folder; says of what text they are."""
+    try:
+        tokens.pack(CORPUS, VOCABULARY, SCALE)
+    except StudyError as error:
+        print(f"made-up text, since {error}")
+    else:
+        (folder / "tokens").symlink_to(paths.tokens(SCALE, CORPUS, VOCABULARY))
+        (folder / "vocabulary").symlink_to(paths.vocabulary(SCALE, VOCABULARY))
+        return f"{CORPUS}, vocabulary {VOCABULARY}"
+    rng, names = random.Random(0), smoke_language.Lexicon(0).names
+    templates = smoke_language.MEDICAL + smoke_language.AMBIGUOUS + smoke_language.GENERAL
+    texts = [smoke_language.make_text(rng, templates, names, rng.randint(5, 20)) for _ in range(4000)]
+    (folder / "vocabulary").mkdir()
+    vocabularies.train_wordpiece(lambda: texts, 8_192, cased=False).save_model(str(folder / "vocabulary"))
+    tokenizer = vocabularies.load_wordpiece(folder / "vocabulary" / "vocab.txt", cased=False)
+    tokenizer.save_pretrained(folder / "vocabulary")
+    tokens.write(folder / "tokens", texts, tokenizer, {"corpus": "made-up text"})
+    return "made-up text"
+
+
+def compare_curves(steps: int, seeds: int) -> list[dict]:
+    """A line for each side, seed and number of pieces."""
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        text = run_apart(prepare_text, Path(name))
+        for seed in range(1, seeds + 1):
+            for loop in WINDOW:
+                curve = run_apart(follow_loss, loop, Path(name), steps, seed)
+                lines += [
+                    {"side": loop, "seed": seed, "tokens": pieces, "held-out loss": round(loss, 4), "text": text}
+                    for pieces, loss in curve
+                ]
+                print(f"{loop}, seed {seed}: loss {curve[-1][1]:.3f} after {curve[-1][0]:,} pieces", flush=True)
+    return [line | {"commit": provenance.commit()} for line in lines]
+
+
+def describe_curves(lines: list[dict]) -> str:
+    """How far the two sides are apart at the end, beside the spread over seeds."""
+    last = max(line["tokens"] for line in lines)
+    ours, peer = (
+        np.array([line["held-out loss"] for line in lines if line["side"] == side and line["tokens"] == last])
+        for side in ("study", "trainer")
+    )
+    text = (
+        f"Held-out loss after {last:,} pieces of {lines[0]['text']}, {len(ours)} seed(s) a side: "
+        f"{ours.mean():.3f} ours, {peer.mean():.3f} the Trainer's"
+    )
+    if len(ours) < 2:
+        return f"{text}; one seed shows no spread."
+    difference = ours - peer  # of one seed, from which both have the same first weights
+    half = stats.t.ppf(0.975, len(difference) - 1) * stats.sem(difference)
+    low, high = difference.mean() - half, difference.mean() + half
+    return (
+        f"{text}; mean difference {difference.mean():+.3f}, 95% interval over seeds {low:+.3f} to {high:+.3f}, which "
+        f"{'holds' if low <= 0 <= high else 'does not hold'} 0; standard deviation over seeds {ours.std(ddof=1):.3f} "
+        f"ours, {peer.std(ddof=1):.3f} the Trainer's."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; or curves")
+    parser.add_argument("--steps", type=int, help="of the Trainer that are timed, an even number; of curves, all")
+    parser.add_argument("--repetitions", type=int, default=3, help="of curves, the seeds")
+    words = parser.parse_args()
+    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
+    if words.cases == ["curves"]:
+        lines = compare_curves(words.steps or 400, words.repetitions)
+        compare.write_table(OUTPUT / "pretraining-curves.csv", lines)
+        print(describe_curves(lines))
+        return
+    for name in words.cases:
+        if name not in CASES:
+            parser.error(str(unknown("case", name, [*CASES, "curves"])))
+    lines = compare_speeds(words.cases or list(CASES), words.steps, words.repetitions)
+    if not words.cases:
+        compare.write_table(OUTPUT / "pretraining.csv", [{name: line.get(name) for name in COLUMNS} for line in lines])
+    for line in lines:
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The forward pass of BERT, ALBERT and ELECTRA for training: `transformers`' weights, no work that is thrown away.
+
+The library's modules hold the weights and save them; what is computed is equal (tests/test_bodies.py), but the last
+layer and the output layer see only the positions that are asked for. Those are 15% of a masked language model's, and
+the output layer is most of the work of a small one.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Layer(NamedTuple):
+    """The modules of one Transformer layer, under one set of names."""
+
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    attended: nn.Linear
+    attended_norm: nn.LayerNorm
+    widen: nn.Linear
+    narrow: nn.Linear
+    norm: nn.LayerNorm
+
+
+def list_layers(body: nn.Module) -> list[Layer]:
+    """The layers of a BertModel, ElectraModel or AlbertModel in the order in which they are applied."""
+    if body.config.model_type == "albert":  # its few groups of weights are used again and again
+        depth, groups = body.config.num_hidden_layers, body.encoder.albert_layer_groups
+        shared = [
+            Layer(a.query, a.key, a.value, a.dense, a.LayerNorm, b.ffn, b.ffn_output, b.full_layer_layer_norm)
+            for b, a in ((group.albert_layers[0], group.albert_layers[0].attention) for group in groups)
+        ]
+        return [shared[i * len(shared) // depth] for i in range(depth)]
+    return [
+        Layer(
+            layer.attention.self.query, layer.attention.self.key, layer.attention.self.value,
+            layer.attention.output.dense, layer.attention.output.LayerNorm,
+            layer.intermediate.dense, layer.output.dense, layer.output.LayerNorm,
+        )
+        for layer in body.encoder.layer
+    ]  # fmt: skip
+
+
+def embed(body: nn.Module, input_ids: torch.Tensor, token_types: torch.Tensor | None = None) -> torch.Tensor:
+    """The input of the first layer, (rows, length, hidden), of pieces (rows, length)."""
+    tables = body.embeddings
+    kinds = tables.token_type_embeddings.weight
+    words = tables.word_embeddings(input_ids) + tables.position_embeddings.weight[: input_ids.shape[1]]
+    words = words + (kinds[0] if token_types is None else functional.embedding(token_types, kinds))
+    hidden = tables.dropout(tables.LayerNorm(words))
+    if body.config.model_type == "albert":
+        return body.encoder.embedding_hidden_mapping_in(hidden)
+    return body.embeddings_project(hidden) if hasattr(body, "embeddings_project") else hidden
+
+
+def gather(hidden: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """(batch, length, n) at positions (batch, m): (batch, m, n)."""
+    return hidden.gather(1, positions[:, :, None].expand(-1, -1, hidden.shape[-1]))
+
+
+def apply_layer(
+    layer: Layer, hidden: torch.Tensor, asked: torch.Tensor, mask: torch.Tensor | None, config, training: bool
+) -> torch.Tensor:
+    """One layer: `asked` (batch, m, hidden) are the positions whose output is wanted, `hidden` all that they see."""
+
+    def heads(x: torch.Tensor) -> torch.Tensor:
+        return x.unflatten(-1, (config.num_attention_heads, -1)).transpose(1, 2)
+
+    lost = config.hidden_dropout_prob
+    attention = functional.scaled_dot_product_attention(
+        heads(layer.query(asked)), heads(layer.key(hidden)), heads(layer.value(hidden)), attn_mask=mask,
+        dropout_p=config.attention_probs_dropout_prob if training else 0.0,
+    )  # fmt: skip
+    attended = layer.attended(attention.transpose(1, 2).flatten(2))
+    asked = layer.attended_norm(asked + functional.dropout(attended, lost, training))
+    wide = ACTIVATIONS[config.hidden_act](layer.widen(asked))
+    return layer.norm(asked + functional.dropout(layer.narrow(wide), lost, training))
+
+
+ACTIVATIONS = {
+    "gelu": functional.gelu,
+    "gelu_new": lambda x: functional.gelu(x, approximate="tanh"),
+}
+
+
+def encode(
+    body: nn.Module,
+    input_ids: torch.Tensor,
+    positions: torch.Tensor | None = None,
+    token_types: torch.Tensor | None = None,
+    padding: torch.Tensor | None = None,
+    shift: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The last hidden states at `positions` (rows, m), or at all places: (rows, m, hidden).
+
+    `token_types`: (rows, length), zeros where None; `padding`: (rows, length), true at pieces that nothing may look
+    at, or None where every row is full; `shift`: (rows, length, hidden), added to the input of the first layer.
+    """
+    hidden = embed(body, input_ids, token_types)
+    if shift is not None:
+        hidden = hidden + shift
+    mask = None if padding is None else ~padding[:, None, None, :]
+    *lower, last = list_layers(body)
+    for layer in lower:
+        hidden = apply_layer(layer, hidden, hidden, mask, body.config, body.training)
+    asked = hidden if positions is None else gather(hidden, positions)
+    return apply_layer(last, hidden, asked, mask, body.config, body.training)
+
+
+def predict_pieces(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
+    """The logits of every piece of the vocabulary, from last hidden states (…, hidden)."""
+    if hasattr(model, "generator_lm_head"):
+        return model.generator_lm_head(model.generator_predictions(hidden))
+    return (model.cls.predictions if hasattr(model, "cls") else model.predictions)(hidden)
+
+
+def judge_pair(model: nn.Module, first: torch.Tensor) -> torch.Tensor:
+    """The two logits of a pair of segments (0: in order), from the last hidden state of [CLS], (rows, hidden)."""
+    body = model.base_model
+    if body.config.model_type == "albert":
+        return model.sop_classifier(body.pooler_activation(body.pooler(first)))
+    return model.cls.seq_relationship(body.pooler(first[:, None]))
+
+
+def judge_pieces(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
+    """The logit of each piece having been replaced, from ELECTRA's discriminator."""
+    return model.discriminator_predictions(hidden)

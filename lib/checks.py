@@ -1,0 +1,159 @@
+"""What shows that pretraining does what the papers describe: its batches, its sizes, its losses, and that it learns."""
+
+import pandas as pd
+import torch
+import transformers
+
+from lib import blocks, bodies, masking, models, objectives, optimizers, params, pretraining
+from lib.progress import Progress
+
+SENTENCES, OVERFITTING_STEPS = 20, 300
+
+
+def check_batches(scale: str, rows: int) -> pd.DataFrame:
+    """What the first rows of each of the scale's models are like, measured beside wanted (lib/blocks.py, describe)."""
+    found = []
+    for model in params.load("scales", scale).models:
+        batches = pretraining.make_batches(model, scale, 0)
+        for row in blocks.describe(batches, max(1, rows // batches.batch_size)):
+            found.append({"model": model} | row)
+    return pd.DataFrame(found)
+
+
+def count_published() -> pd.DataFrame:
+    """Parameters of the models whose number is printed, built as their papers describe them, in millions.
+
+    Counted is what is left after pretraining: the encoder with its pooler, without the heads. Of models that are alike
+    in all of this, the first is shown.
+    """
+    found = []
+    for key in params.keys("models"):
+        model = params.load("models", key)
+        if model.parameters is None:
+            continue
+        plan = params.load_pretraining(key, "paper")
+        size = params.load("vocabularies", model.vocabulary).size
+        with torch.device("meta"):  # shapes alone: no memory, no time
+            built = models.build(model.architecture, plan.body, size, plan.positions, 0.0, pairs=True)
+        counted = models.count_parameters(getattr(built, "discriminator", built).base_model)["parameters"] / 1e6
+        found.append(
+            {"model": key, "architecture": model.architecture, "layers": plan.body.layers, "width": plan.body.hidden,
+             "embeddings": plan.body.hidden if model.architecture == "bert" else plan.body.embedding,
+             "vocabulary": size, "printed, millions": model.parameters, "counted, millions": round(counted, 2),
+             "difference, %": round(100 * (counted / model.parameters - 1), 1)}
+        )  # fmt: skip
+    table = pd.DataFrame(found)
+    return table.drop_duplicates([name for name in table if name != "model"], ignore_index=True)
+
+
+def compare_losses(scale: str) -> pd.DataFrame:
+    """The loss of one batch of each of the scale's models by this study and by the library's own heads.
+
+    The weights are random ones. ELECTRA's two losses and the adversarial model's plain one are compared.
+    """
+    found = []
+    for key in params.load("scales", scale).models:
+        model, batch = prepare(key, scale, rows=8)
+        if isinstance(model, models.Electra):
+            torch.manual_seed(0)
+            ours = objectives.replaced_pieces(model, batch)
+            torch.manual_seed(0)
+            logits = bodies.gather(model.generator(batch["input_ids"]).logits, batch["positions"])
+            inputs, replaced = objectives.corrupt(logits, batch)
+            generated = model.generator(batch["input_ids"], labels=spread_targets(batch)).loss
+            theirs = generated + objectives.DISCRIMINATOR_WEIGHT * model.discriminator(inputs, labels=replaced).loss
+        else:
+            ours = objectives.masked_pieces(model, batch)
+            theirs = model(**library_inputs(model, batch)).loss
+        found.append(
+            {"model": key, "ours": ours.item(), "library": theirs.item(), "difference": abs(ours - theirs).item()}
+        )
+    return pd.DataFrame(found)
+
+
+def prepare(key: str, scale: str, rows: int) -> tuple[torch.nn.Module, objectives.Batch]:
+    """A model with random weights, without dropout, and the first rows that it would see."""
+    settings, plan = params.load("models", key), params.load_pretraining(key, scale)
+    batches = pretraining.make_batches(key, scale, 0)
+    transformers.set_seed(0)
+    model = models.build(
+        settings.architecture, plan.body, batches.inventory.size, plan.positions, 0.0, settings.pairs != "none"
+    )
+    batch = {name: tensor[:rows] for name, tensor in batches[0, 0, 1].items() if name != "counts"}
+    asked, places = (batch["targets"] != masking.UNASKED).sum(), batch["input_ids"].numel()
+    padded = batch["padding"].sum() if "padding" in batch else 0
+    return model.eval(), batch | {"counts": torch.tensor([asked, places - padded, len(batch["input_ids"])]).float()}
+
+
+def spread_targets(batch: objectives.Batch) -> torch.Tensor:
+    """The pieces to predict at every place of the rows, as the library wants them, (rows, length)."""
+    labels = torch.full_like(batch["input_ids"], masking.UNASKED)
+    row, slot = (batch["targets"] != masking.UNASKED).nonzero(as_tuple=True)
+    labels[row, batch["positions"][row, slot]] = batch["targets"][row, slot]
+    return labels
+
+
+def library_inputs(model, batch: objectives.Batch) -> dict[str, torch.Tensor]:
+    """A batch as BertForPreTraining, AlbertForPreTraining or their siblings without pairs take it."""
+    inputs = {"input_ids": batch["input_ids"], "labels": spread_targets(batch)}
+    if "padding" in batch:
+        inputs["attention_mask"] = (~batch["padding"]).long()
+    if "pair" in batch:
+        name = "sentence_order_label" if model.config.model_type == "albert" else "next_sentence_label"
+        inputs |= {"token_type_ids": batch["token_types"], name: batch["pair"]}
+    return inputs
+
+
+def overfit(scale: str) -> pd.DataFrame:
+    """Cross-entropy of the hidden pieces of 20 rows before and after training on them alone, for each model.
+
+    ELECTRA is judged by its discriminator, the share of replaced pieces that it finds: its generator is too narrow
+    to know 20 rows by heart.
+    """
+    found = []
+    recipe = params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
+    for key in params.load("scales", scale).models:
+        model, batch = prepare(key, scale, rows=SENTENCES)
+        name = "replaced found" if isinstance(model, models.Electra) else "held-out loss"
+        begun = read(model, batch, name)
+        loss_of, optimizer = objectives.loss_of(params.load("models", key)), optimizers.make(model, recipe, 3e-3)
+        progress = Progress(f"{key} on {len(batch['input_ids'])} rows")
+        model.train()
+        for step in range(OVERFITTING_STEPS):
+            loss_of(model, batch).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            progress.update(step + 1, OVERFITTING_STEPS)
+        measured = "replaced pieces found" if name == "replaced found" else "cross-entropy"
+        ended = read(model.eval(), batch, name)
+        found.append(
+            {"model": key, "rows": len(batch["input_ids"]), "measure": measured, "before": begun, "after": ended}
+        )
+    return pd.DataFrame(found)
+
+
+def read(model, batch: objectives.Batch, name: str) -> float:
+    torch.manual_seed(0)  # ELECTRA's draws
+    with torch.inference_mode():
+        total, count = objectives.measure(model, batch)[name]
+    return total / count
+
+
+def describe(batches: pd.DataFrame, sizes: pd.DataFrame, losses: pd.DataFrame, learned: pd.DataFrame) -> str:
+    """What the checks show, in sentences made from their numbers (Markdown)."""
+    apart = (batches["measured"] - batches["wanted"]).abs()
+    furthest = batches.loc[apart.idxmax()]
+    largest = sizes.loc[sizes["difference, %"].abs().idxmax()]
+    lines = [
+        f"- Batches: of {len(batches)} numbers counted, the one furthest from what is wanted is "
+        f"'{furthest['what']}' of {furthest['model']}: {furthest['measured']:.4f} for {furthest['wanted']:.4f}.",
+        f"- Sizes: {(sizes['difference, %'].abs() <= 5).sum()} of {len(sizes)} models are within 5% of the number "
+        f"printed; the furthest is {largest['model']} with {largest['counted, millions']:.1f} million counted and "
+        f"{largest['printed, millions']:g} printed.",
+        f"- Losses: the largest difference from the library's is {losses['difference'].max():.1e}.",
+    ]
+    for _, row in learned.iterrows():
+        lines.append(
+            f"- {row['model']} on {row['rows']} rows alone: {row['measure']} {row['before']:.3f} to {row['after']:.3f}."
+        )
+    return "\n".join(lines)

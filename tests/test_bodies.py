@@ -1,0 +1,91 @@
+"""The forward pass that skips what is not asked for: equal to the library's own, values and gradients."""
+
+import pytest
+import torch
+from transformers import AlbertForPreTraining, BertForPreTraining, ElectraForMaskedLM, ElectraForPreTraining
+
+from lib import bodies, models, params
+
+BODY = params.Body(layers=3, hidden=32, heads=4, intermediate=64, embedding=16)
+PIECES, LENGTH, ROWS = 50, 12, 5
+
+
+def make(architecture: str, dropout: float = 0.0, pairs: bool = True):
+    torch.manual_seed(0)
+    model = models.build(architecture, BODY, PIECES, LENGTH, dropout, pairs)
+    for parameter in model.parameters():  # zeros of biases and ones of norms would hide mistakes
+        parameter.data.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def make_inputs():
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, PIECES, (ROWS, LENGTH), generator=generator)
+    positions = torch.stack([torch.randperm(LENGTH, generator=generator)[:3].sort().values for _ in range(ROWS)])
+    types = (torch.arange(LENGTH) > 6).long().expand(ROWS, -1)
+    padding = torch.arange(LENGTH) >= torch.tensor([12, 9, 12, 5, 7])[:, None]
+    return ids, positions, types, padding
+
+
+def library_states(body, ids, types, padding):
+    return body(input_ids=ids, token_type_ids=types, attention_mask=(~padding).long()).last_hidden_state
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
+def test_it_equals_the_library_at_the_places_asked_for(architecture):
+    model = make(architecture)
+    ids, positions, types, padding = make_inputs()
+    for part in (model.generator, model.discriminator) if architecture == "electra" else (model,):
+        body = part.base_model
+        wanted = bodies.gather(library_states(body, ids, types, padding), positions)
+        found = bodies.encode(body, ids, positions, types, padding)
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+        everywhere = bodies.encode(body, ids)
+        torch.testing.assert_close(everywhere, body(input_ids=ids).last_hidden_state, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_equal_the_library_s():
+    model = make("bert")
+    ids, positions, types, padding = make_inputs()
+    bodies.gather(library_states(model.bert, ids, types, padding), positions).square().sum().backward()
+    wanted = {name: parameter.grad.clone() for name, parameter in model.bert.encoder.named_parameters()}
+    model.zero_grad()
+    bodies.encode(model.bert, ids, positions, types, padding).square().sum().backward()
+    for name, parameter in model.bert.encoder.named_parameters():
+        torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize(("architecture", "kind"), [("bert", BertForPreTraining), ("albert", AlbertForPreTraining)])
+def test_heads_equal_the_library_s(architecture, kind):
+    model = make(architecture).eval()  # ALBERT's classifier of pairs has a dropout of its own
+    assert isinstance(model, kind)
+    ids, positions, types, padding = make_inputs()
+    library = model(input_ids=ids, token_type_ids=types, attention_mask=(~padding).long())
+    asked = torch.cat([torch.zeros(ROWS, 1, dtype=torch.long), positions], 1)
+    hidden = bodies.encode(model.base_model, ids, asked, types, padding)
+    pairs = library.seq_relationship_logits if architecture == "bert" else library.sop_logits
+    torch.testing.assert_close(bodies.judge_pair(model, hidden[:, 0]), pairs, rtol=1e-4, atol=1e-5)
+    wanted = bodies.gather(library.prediction_logits, positions)
+    torch.testing.assert_close(bodies.predict_pieces(model, hidden[:, 1:]), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_electra_s_heads_equal_the_library_s():
+    model = make("electra")
+    ids, positions, types, padding = make_inputs()
+    assert isinstance(model.generator, ElectraForMaskedLM) and isinstance(model.discriminator, ElectraForPreTraining)
+    hidden = bodies.encode(model.generator.base_model, ids, positions, types, padding)
+    inputs = {"input_ids": ids, "token_type_ids": types, "attention_mask": (~padding).long()}
+    wanted = bodies.gather(model.generator(**inputs).logits, positions)
+    torch.testing.assert_close(bodies.predict_pieces(model.generator, hidden), wanted, rtol=1e-4, atol=1e-5)
+    hidden = bodies.encode(model.discriminator.base_model, ids, None, types, padding)
+    judged = bodies.judge_pieces(model.discriminator, hidden)
+    torch.testing.assert_close(judged, model.discriminator(**inputs).logits, rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_is_on_in_training_alone():
+    model = make("bert", dropout=0.5)
+    ids, positions, *_ = make_inputs()
+    model.eval()
+    assert torch.equal(bodies.encode(model.bert, ids, positions), bodies.encode(model.bert, ids, positions))
+    model.train()
+    assert not torch.equal(bodies.encode(model.bert, ids, positions), bodies.encode(model.bert, ids, positions))

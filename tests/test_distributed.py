@@ -1,0 +1,170 @@
+"""Two processes train as one does: tiny models on made-up text. torchrun starts this file as the two processes."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+import transformers
+
+from lib import artefacts, blocks, masking, models, objectives, params, tokens, training
+from lib.errors import StudyError
+from lib.progress import Progress
+
+LENGTH, ROWS, STEPS = 24, 8, 8
+HALF = ROWS // 2 * LENGTH  # pieces in memory at once that make one process deal a step's rows as two do
+BODY = params.Body(layers=2, hidden=16, heads=2, intermediate=32, embedding=8)
+ADAMW = {"optimizer": "adamw", "weight_decay": 0.01, "betas": [0.9, 0.98], "clip": 1.0}
+# Dropout, ELECTRA's draws and adversarial noise are random: the same where the rows are dealt alike.
+KINDS = {
+    "bert": ("bert", "next sentence", 0.0, objectives.masked_pieces),
+    "bert with dropout": ("bert", "none", 0.1, objectives.masked_pieces),
+    "albert": ("albert", "sentence order", 0.1, objectives.masked_pieces),
+    "electra": ("electra", "none", 0.1, objectives.replaced_pieces),
+    "adversarial": ("bert", "none", 0.1, objectives.adversarial_pieces),
+}
+
+
+class Rows(blocks.Blocks):
+    """Batches of the made-up text; can be told to break down at a step."""
+
+    dies_at: int | None = None
+
+    def __getitem__(self, where):
+        if where[0] == self.dies_at:
+            raise KeyboardInterrupt
+        return super().__getitem__(where)
+
+    def shape(self, step: int) -> tuple[int, int]:
+        return self.batch_size, self.length
+
+
+def make_tokenizer() -> transformers.PreTrainedTokenizerFast:
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"word{i}" for i in range(30)), "##ly", "##ness"]
+    core = tokenizers.Tokenizer(tokenizers.models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
+    core.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    special = dict(zip(("pad", "unk", "cls", "sep", "mask"), words, strict=False))
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, **{f"{name}_token": word for name, word in special.items()}
+    )
+
+
+def write_text(folder: Path) -> None:
+    """A token file of documents of very different lengths, so that the halves of a batch differ in what they ask."""
+    random = np.random.default_rng(0)
+    words = [f"word{i}{ending}" for i in range(30) for ending in ("", "ly", "ness", " .")]
+    texts = [" ".join(random.choice(words, random.integers(3, 60))) for _ in range(200)]
+    tokens.write(folder, texts, make_tokenizer(), {"corpus": "made up"})
+
+
+def make_batches(folder: Path, pairs: str, rows: int = ROWS) -> Rows:
+    text = tokens.Text([tokens.open_split(folder, "train", artefacts.read_record(folder))])
+    return Rows(
+        blocks.Files(text), make_tokenizer(), length=LENGTH, batch_size=rows, steps=STEPS,
+        masking=masking.Masking("whole-word", 0.15), pairs=pairs, seed=1,
+    )  # fmt: skip
+
+
+def train(text: Path, kind: str, rows: int = ROWS, dies_at: int | None = None, **options) -> tuple[list, dict]:
+    """The loss of each step, and the weights."""
+    architecture, pairs, dropout, loss_of = KINDS[kind]
+    device = training.accelerator("float32")
+    torch.manual_seed(0)
+    model = models.build(architecture, BODY, len(make_tokenizer()), LENGTH, dropout, pairs != "none")
+    batches = make_batches(text, pairs, rows)
+    batches.dies_at = dies_at
+    log = training.train(
+        model, batches, loss_of, device=device, settings=params.Optimization(**ADAMW, dropout=dropout),
+        rate_of=lambda step: 3e-3, seed=1, progress=Progress("test"), **options,
+    )  # fmt: skip
+    return [row["loss"] for row in log], model.state_dict()
+
+
+def checkpoints(folder: Path) -> dict:
+    """Options of the loop: a checkpoint at every step."""
+    return {"folder": folder, "fingerprint": "a", "checkpoint_seconds": 0.0}
+
+
+def train_in_two_processes(folder: Path) -> None:
+    """What each of the two processes does; the first writes down what came out."""
+    text = folder / "tokens"
+    done = {kind: train(text, kind) for kind in KINDS}
+    for name in ("stopped", "resumed"):
+        with contextlib.suppress(KeyboardInterrupt):
+            train(text, "bert with dropout", dies_at=5, **checkpoints(folder / name))
+    torch.distributed.barrier()  # the second process does not wait until the first has written its checkpoint
+    done["resumed"] = train(text, "bert with dropout", **checkpoints(folder / "resumed"))
+    try:
+        train(text, "bert", rows=7)
+    except StudyError as error:
+        done["message"] = str(error)
+    if os.environ["RANK"] == "0":
+        torch.save(done, folder / "done.pt")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("distributed")
+    write_text(folder / "tokens")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_processes(folder) -> dict:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    command += [__file__, str(folder)]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return torch.load(folder / "done.pt")
+
+
+def assert_alike(ours, theirs) -> None:
+    """The same losses and weights, to what summing in another order changes."""
+    torch.testing.assert_close(torch.tensor(ours[0]), torch.tensor(theirs[0]), rtol=1e-5, atol=1e-6)
+    for name, weight in theirs[1].items():
+        torch.testing.assert_close(ours[1][name], weight, rtol=1e-3, atol=1e-5, msg=lambda text, n=name: f"{n}: {text}")
+
+
+def test_two_processes_train_as_one_does(folder, two_processes):
+    one = train(folder / "tokens", "bert")
+    assert len(one[0]) == STEPS and one[0][-1] < one[0][0]
+    assert_alike(two_processes["bert"], one)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_processes_train_as_one_that_sums_its_gradient_over_two_parts(folder, two_processes, kind):
+    assert_alike(two_processes[kind], train(folder / "tokens", kind, micro_batch=HALF))
+
+
+def test_the_halves_of_a_step_ask_for_different_numbers_of_pieces(folder):
+    """Else a mean of the halves' means would be the mean of the whole, and nothing above would show a wrong one."""
+    batches = make_batches(folder / "tokens", "next sentence")
+    counts = [[batches[step, part, 2]["counts"].tolist() for part in range(2)] for step in range(STEPS)]
+    assert any(first[0] != second[0] for first, second in counts)
+
+
+def test_two_processes_that_were_stopped_go_on_to_the_same_weights(two_processes):
+    resumed, undisturbed = two_processes["resumed"], two_processes["bert with dropout"]
+    assert resumed[0] == undisturbed[0]
+    for name, weight in undisturbed[1].items():
+        assert torch.equal(resumed[1][name], weight), name
+
+
+def test_one_process_goes_on_where_two_were_stopped(folder, two_processes):
+    one = train(folder / "tokens", "bert with dropout", micro_batch=HALF, **checkpoints(folder / "stopped"))
+    assert_alike(one, two_processes["bert with dropout"])
+
+
+def test_a_batch_that_cannot_be_dealt_out_is_a_message(two_processes):
+    assert two_processes["message"] == "a batch of 7 rows cannot be dealt to 2 processes: choose a divisor of 7"
+
+
+if __name__ == "__main__":
+    train_in_two_processes(Path(sys.argv[1]))

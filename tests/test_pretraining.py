@@ -1,0 +1,192 @@
+"""Pretraining from a model's file to its folder: every kind, killed at any moment, and what goes wrong."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoTokenizer
+
+MODEL = {
+    "title": "Tiny", "papers": ["gu"], "architecture": "bert", "size": "base", "vocabulary": "wiki-books-cased",
+    "corpora": ["wiki-books"], "objective": "masked pieces", "pairs": "none", "masking": "word-piece",
+    "masked_share": 0.15, "start": "skip-gram", "differs": "Made up by a test.",
+}  # fmt: skip
+KINDS = {
+    "tiny-pairs": {"pairs": "next sentence", "masking": "whole-word"},
+    "tiny-albert": {"architecture": "albert", "pairs": "sentence order", "masking": "n-gram"},
+    "tiny-electra": {"architecture": "electra", "objective": "replaced pieces"},
+    "tiny-adversarial": {"adversarial": True},
+    "tiny-rising": {"masked_share": [0.05, 0.1, 0.15, 0.2, 0.25], "start": "random"},
+    "tiny-mixed": {"corpora": ["wiki-books", "pubmed"], "core": ["pubmed"], "mixing": "simultaneous",
+                   "pairs": "next sentence"},
+    "tiny-continued": {"initial": "tiny-pairs", "corpora": ["pubmed"]},
+}  # fmt: skip
+
+# What a process of its own runs: a checkpoint after every step, so that a kill falls into the writing of one too.
+EAGER = """
+import sys
+from lib import pretraining, training
+training.CHECKPOINT_SHARE = 1e9
+training.train.__kwdefaults__["checkpoint_seconds"] = 0.0
+sys.exit(pretraining.main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def study(finished_study, tmp_path_factory):
+    """The finished tiny study with a model of each kind besides."""
+    folder = tmp_path_factory.mktemp("pretraining")
+    shutil.copytree(finished_study.folder, folder, dirs_exist_ok=True)
+    for key, changes in KINDS.items():
+        write_model(folder, key, **changes)
+    return folder
+
+
+def write_model(folder, key: str, **changes) -> None:
+    (folder / f"params/models/{key}.yaml").write_text(yaml.safe_dump(MODEL | changes))
+
+
+def start(folder, model: str, program: str = "") -> subprocess.Popen:
+    command = ["-c", program] if program else ["-m", "lib.pretraining"]
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, *command, "smoke", model], cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def pretrain(folder, model: str, fails: bool = False, program: str = "") -> str:
+    process = start(folder, model, program)
+    output = process.communicate(timeout=300)[0]
+    assert (process.returncode != 0) == fails, output
+    return output
+
+
+def result(folder, model: str):
+    return folder / "outputs/smoke/models" / model
+
+
+def test_every_kind_trains_and_loads_with_the_auto_classes(study):
+    for model in KINDS:
+        pretrain(study, model)
+        folder = result(study, model)
+        encoder, loading = AutoModel.from_pretrained(folder, output_loading_info=True)
+        missing = [name for name in loading["missing_keys"] if "pooler" not in name]
+        assert not missing, model
+        assert len(AutoTokenizer.from_pretrained(folder)) == encoder.config.vocab_size
+        log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+        assert log[-1]["held-out loss"] < 6.0 and log[-1]["loss"] < log[0]["loss"], model
+        card, record = (folder / "README.md").read_text(), json.loads((folder / "record.json").read_text())
+        for fact in (record["commit"], f"{record['tokens']:,} pieces", f"{log[-1]['held-out loss']:.3f}", "wiki-books"):
+            assert fact in card or model == "tiny-continued", (model, fact)
+        assert json.loads((folder / "live.jsonl").read_text().splitlines()[-1])["seconds left"] == 0
+        assert not list(folder.parent.glob(f".{model}.partial*"))
+    assert (result(study, "tiny-electra") / "generator/model.safetensors").exists()
+
+
+def test_a_continued_model_begins_where_the_other_ended(study):
+    if not result(study, "tiny-pairs").exists():
+        pretrain(study, "tiny-pairs")
+    write_model(study, "tiny-next", initial="tiny-pairs", corpora=["wiki-books"], pairs="next sentence")
+    pretrain(study, "tiny-next")
+    logs = {
+        model: [json.loads(line) for line in (result(study, model) / "log.jsonl").read_text().splitlines()]
+        for model in ("tiny-pairs", "tiny-next")
+    }
+    assert logs["tiny-next"][0]["loss"] < logs["tiny-pairs"][0]["loss"] - 0.5
+
+
+@pytest.mark.parametrize("model", ["tiny-pairs", "tiny-electra"])
+def test_killed_anywhere_it_ends_with_the_same_weights(study, tmp_path, model):
+    folder = tmp_path / "study"
+    shutil.copytree(study, folder, symlinks=True)
+    shutil.rmtree(result(folder, model), ignore_errors=True)
+    pretrain(folder, model)
+    undisturbed = load_file(result(folder, model) / "model.safetensors")
+    shutil.rmtree(result(folder, model))
+    partial = result(folder, f".{model}.partial")
+    for wait_for, delay in ((1, 0.0), (20, 0.013), (45, 0.031)):
+        process = start(folder, model, EAGER)
+        until = time.monotonic() + 120
+        while not any(int(path.name[5:]) >= wait_for for path in partial.glob("step-*")):
+            assert process.poll() is None and time.monotonic() < until, process.communicate()[0]
+            time.sleep(0.002)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not result(folder, model).exists()
+    pretrain(folder, model)
+    resumed = load_file(result(folder, model) / "model.safetensors")
+    assert undisturbed.keys() == resumed.keys()
+    assert all(undisturbed[name].equal(resumed[name]) for name in undisturbed)
+
+
+def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(study, tmp_path):
+    folder = tmp_path / "study"
+    shutil.copytree(study, folder, symlinks=True)
+    write_model(folder, "tiny-damaged")
+    process = start(folder, "tiny-damaged", EAGER)
+    partial = result(folder, ".tiny-damaged.partial")
+    while len(list(partial.glob("step-*"))) < 2:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    older, newest = sorted(partial.glob("step-*"))[-2:]
+    weights = newest / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    output = pretrain(folder, "tiny-damaged")
+    assert f"{newest.name} is damaged" in output and f"going on from step {int(older.name[5:])}" in output
+
+
+def test_a_loss_that_is_not_finite_stops_with_one_line(study):
+    write_model(study, "tiny-broken")
+    scale = study / "params/scales/smoke.yaml"
+    before = scale.read_text()
+    settings = yaml.safe_load(before)
+    settings["pretraining"]["recipe"]["phases"][0]["learning_rate"] = 1.0e38
+    try:
+        scale.write_text(yaml.safe_dump(settings))
+        output = pretrain(study, "tiny-broken", fails=True)
+    finally:
+        scale.write_text(before)
+    assert output.strip().splitlines()[-1].startswith("error: the loss or its gradient is ")
+    assert json.loads((result(study, ".tiny-broken.partial") / "failure.json").read_text())["step"] > 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"initial": "bert-unknown"}, "unknown model 'bert-unknown'"),
+        ({"initial": "tiny-absent"}, "model 'tiny-absent' is not pretrained at scale 'smoke'"),
+        ({"masked_share": 1.5}, "masked_share lies between 0 and 1"),
+        ({"core": ["wiki-books"]}, "core names some of the corpora"),
+    ],
+)
+def test_settings_that_cannot_be(study, changes, message):
+    write_model(study, "tiny-absent")
+    write_model(study, "tiny-wrong", **changes)
+    try:
+        assert message in pretrain(study, "tiny-wrong", fails=True)
+    finally:
+        (study / "params/models/tiny-wrong.yaml").unlink()
+
+
+def test_a_cut_off_token_file_is_named(study):
+    pretrain(study, "tiny-rising")
+    tokens = study / "outputs/smoke/tokens/wiki-books--wiki-books-cased/train.ids"
+    whole = tokens.read_bytes()
+    write_model(study, "tiny-cut")
+    try:
+        tokens.write_bytes(whole[:-10])
+        output = pretrain(study, "tiny-cut", fails=True)
+    finally:
+        tokens.write_bytes(whole)
+    assert "train.ids" in output and "run again" in output and "Traceback" not in output
