@@ -21,6 +21,10 @@ from lib.tokens import Text, Tokens
 FILE_PIECES = 1_000_000  # of a file: about 5 MB of English; the paper does not say what size theirs had
 METHODS = ("split files", "simultaneous")
 KINDS = ("core with core", "core with satellite", "satellite with satellite")  # by the number of satellite documents
+COLUMNS = [
+    "core", "satellite", "vocabulary", "method", "core pieces", "satellite pieces", "instances", "core share",
+    "core seen", "satellite seen", "random pairs", "distinct pairs", *KINDS,
+]  # fmt: skip
 COUNTED_STEP = 4096  # rows counted at once
 
 
@@ -160,11 +164,13 @@ def compare_methods(scale: str, uses: int, instances: int) -> pd.DataFrame:
                  "satellite pieces": len(layout.text) - pieces} | counts
             )  # fmt: skip
             progress.update(len(lines), len(keys) * len(METHODS))
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def describe_methods(table: pd.DataFrame, scale: str) -> str:
     """What the counts of both methods show, in sentences made from them (Markdown)."""
+    if table.empty:
+        return "- No vocabulary that amplifies a core can be had here, so there is nothing to count."
     lines, more = [], {"core share": 0, "distinct pairs": 0}
     cases = table.groupby("vocabulary", sort=False)
     for _, rows in cases:

@@ -1,5 +1,6 @@
 """Two processes train as one does: tiny models on made-up text. torchrun starts this file as the two processes."""
 
+import argparse
 import contextlib
 import os
 import subprocess
@@ -12,7 +13,7 @@ import tokenizers
 import torch
 import transformers
 
-from lib import artefacts, blocks, masking, models, objectives, params, tokens, training
+from lib import artefacts, blocks, masking, models, objectives, params, paths, stages, study, tokens, training
 from lib.errors import StudyError
 from lib.progress import Progress
 
@@ -164,6 +165,26 @@ def test_one_process_goes_on_where_two_were_stopped(folder, two_processes):
 
 def test_a_batch_that_cannot_be_dealt_out_is_a_message(two_processes):
     assert two_processes["message"] == "a batch of 7 rows cannot be dealt to 2 processes: choose a divisor of 7"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("executor: nowhere\n", "the executor 'nowhere' is not installed: run .* -m pip install .*-plugin-nowhere"),
+        ("executor: [\n", "not valid YAML"),
+        (None, "no config.yaml in it; the study's own is profiles/slurm"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_a_message(tmp_path, content, message):
+    if content:
+        (tmp_path / "config.yaml").write_text(content)
+    with pytest.raises(StudyError, match=message):
+        study.choose_place(argparse.Namespace(profile=str(tmp_path), cores=1))
+
+
+def test_the_study_s_own_profile_speaks_of_its_stages():
+    profile = params.read_yaml(paths.ROOT / "profiles" / "slurm" / "config.yaml", dict)
+    assert profile["set-resources"].keys() <= stages.STAGES.keys()
 
 
 if __name__ == "__main__":
