@@ -44,7 +44,7 @@ from lib.errors import StudyError
 from lib.progress import Progress
 
 HELD_OUT_SHARE, HELD_OUT_ROWS = 0.15, 32  # of held-out text: what is hidden, and the rows looked at together
-VECTOR_PIECES = 20_000_000  # of text are enough for word vectors: about two minutes
+VECTOR_PIECES = 600  # of text for each piece of the vocabulary are enough for word vectors: a minute at 8,192
 
 
 def run(key: str, scale: str) -> dict:
@@ -260,8 +260,9 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
     texts = read_texts(model, scale)
     size = len(vocabularies.load(model.vocabulary, scale))
     folder = paths.vectors(scale, model.corpora, model.vocabulary, width)
+    limit = VECTOR_PIECES * size
     record = provenance.record(
-        {"width": width, "pieces": [len(text.ids) for text in texts], "limit": VECTOR_PIECES},
+        {"width": width, "limit": limit},
         {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
         | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")}
         | {"code": provenance.code_fingerprint("wordvectors")},
@@ -270,7 +271,7 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
         if artefacts.reuse(folder, record["fingerprint"]) is None:
             begun = time.monotonic()
             vectors = wordvectors.train(
-                [text.ids for text in texts], [text.starts for text in texts], size, width, seed=1, limit=VECTOR_PIECES
+                [text.ids for text in texts], [text.starts for text in texts], size, width, seed=1, limit=limit
             )
             with artefacts.whole_folder(folder) as temporary:
                 np.save(temporary / "vectors.npy", vectors)
