@@ -6,6 +6,7 @@ does the same from the command line; started by torchrun, on many processes, GPU
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,6 @@ import transformers
 from lib import (
     artefacts,
     blocks,
-    checkpoints,
     corpora,
     costs,
     masking,
@@ -32,6 +32,7 @@ from lib import (
     objectives,
     optimizers,
     params,
+    parent,
     paths,
     provenance,
     smoke_language,
@@ -71,7 +72,8 @@ def run(key: str, scale: str) -> dict:
 
 def launch(key: str, scale: str, processes: int) -> None:
     """Train in processes of their own on this machine; what they print is passed on."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    start = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
+    command = [sys.executable, "-c", start, "--standalone", f"--nproc-per-node={processes}"]
     ran = subprocess.Popen(
         [*command, "-m", "lib.pretraining", scale, key], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -109,11 +111,15 @@ def train(key: str, scale: str) -> None:
     model_settings, budget = params.load("models", key), params.load("scales", scale)
     plan = params.load_pretraining(key, scale)
     record = describe_run(key, scale)
+    if artefacts.reuse(paths.model(scale, key), record["fingerprint"]):
+        return
     tokenizer = vocabularies.load(model_settings.vocabulary, scale)
     folder = paths.model(scale, key)
     partial_folder = folder.with_name(f".{key}.partial")
-    torch.set_num_threads(budget.threads)
     device = training.accelerator(budget.precision)
+    torch.set_num_threads(budget.threads)  # after Accelerate, which may set its own number
+    for phase in plan.phases:  # now, and not after days of an earlier phase
+        training.count_parts(phase.batch_size, phase.length, device.num_processes, budget.pretraining.micro_batch)
     transformers.set_seed(budget.seeds[0])
     model = models.build(
         model_settings.architecture, plan.body, len(tokenizer), plan.positions, plan.dropout,
@@ -121,8 +127,6 @@ def train(key: str, scale: str) -> None:
     )  # fmt: skip
     log: list[dict] = []
     if model_settings.corpora:
-        if not checkpoints.find(partial_folder, record["fingerprint"]):
-            start(model, key, scale, plan)
         batches = Phases([make_batches(key, scale, number) for number in range(len(plan.phases))], plan.phases)
         held_out = make_batches(key, scale, len(plan.phases) - 1, "held_out")
         flops_of = partial(count_flops, model, batches, model_settings.adversarial)
@@ -135,6 +139,7 @@ def train(key: str, scale: str) -> None:
             rate_of=batches.rate,
             seed=budget.seeds[0],
             progress=Progress(f"{key} on {', '.join(model_settings.corpora)}", curve=True),
+            begin=lambda: start(model, key, scale, plan),
             evaluate=lambda: evaluate(model, held_out, device),
             evaluations=batches.evaluations(budget.pretraining.evaluations),
             micro_batch=budget.pretraining.micro_batch,
@@ -442,6 +447,8 @@ def main(words: Sequence[str]) -> int:
     if len(words) != 2:
         print("usage: python -m lib.pretraining SCALE MODEL", file=sys.stderr)
         return 2
+    if "WORLD_SIZE" in os.environ:  # torchrun's processes outlive it when it is killed
+        parent.watch()
     try:
         train(words[1], words[0])
     except StudyError as error:

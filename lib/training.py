@@ -62,7 +62,10 @@ def accelerator(precision: str) -> Accelerator:
         PartialState._reset_state()
     keep_memory()
     half = precision == "auto" and computes_in_bfloat16()
-    return Accelerator(mixed_precision="bf16" if half else "no")
+    # Without a GPU it has to be told that there are many processes, or each would train alone.
+    return Accelerator(
+        mixed_precision="bf16" if half else "no", cpu="WORLD_SIZE" in os.environ and not torch.cuda.is_available()
+    )
 
 
 def computes_in_bfloat16() -> bool:
@@ -101,6 +104,16 @@ def count_parts(rows: int, length: int, processes: int, micro_batch: int | None)
     return rows
 
 
+def check_agreement(step: int, device: Accelerator) -> None:
+    """StudyError when processes go on from different checkpoints: their steps would not be the same ones."""
+    steps = device.gather(torch.tensor([step], device=device.device)).tolist()
+    if len(set(steps)) > 1:
+        raise StudyError(
+            f"the processes found checkpoints of different steps ({', '.join(map(str, sorted(set(steps))))}): "
+            "all nodes must see one disk; start the same command again"
+        )
+
+
 @dataclass
 class Progression:
     """Where a run stands: what a checkpoint holds besides weights and optimiser."""
@@ -124,6 +137,7 @@ def train(
     rate_of: Callable[[int], float],
     seed: int,
     progress: Progress,
+    begin: Callable[[], None] | None = None,
     evaluate: Callable[[], dict[str, float]] | None = None,
     evaluations: Sequence[int] = (),
     micro_batch: int | None = None,
@@ -136,7 +150,8 @@ def train(
 ) -> list[dict]:
     """Train `model` in place on `batches`; returns the log.
 
-    `rate_of(step)`: the learning rate; `evaluations`: the numbers of steps after which `evaluate` is called;
+    `rate_of(step)`: the learning rate; `begin`: called where there is no checkpoint to go on from, to set the first
+    weights; `evaluations`: the numbers of steps after which `evaluate` is called;
     `micro_batch`: pieces in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
     cost, to show how near the machine's limit it runs; `folder`: for checkpoints and a line of progress every few
     seconds (live.jsonl), the run goes on from what lies there with this fingerprint.
@@ -148,7 +163,11 @@ def train(
     steps = len(batches)
     model.to(device.device)
     optimizer = optimizers.make(model, settings, rate_of(0))
-    state = Progression(**(checkpoints.load(folder, fingerprint, model, optimizer) if folder else {}))
+    found = checkpoints.load(folder, fingerprint, model, optimizer) if folder else {}
+    if begin and not found:
+        begin()
+    state = Progression(**found)
+    check_agreement(state.step, device)
     module = Loss(model, loss_of)
     if compiled:
         module.compile(dynamic=False)
@@ -268,8 +287,9 @@ def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: fl
     rows, length = batches.shape(step)
     what = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": rows, "length": length}
     kept = ""
-    if folder and device.is_main_process:
-        artefacts.write_json(folder / "failure.json", what)
+    if folder:  # every process says the same, since any of them may be heard last
+        if device.is_main_process:
+            artefacts.write_json(folder / "failure.json", what)
         kept = f"; written to {paths.show(folder / 'failure.json')}, the last checkpoint is kept"
     raise StudyError(
         f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (rows {step * rows} to "
