@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertForTokenClassification, BertTokenizer
 
-from lib import metrics, tagging, training, vocabularies
+from lib import metrics, optimizers, params, tagging, training, vocabularies
 from lib.conll import Sentence
 from lib.progress import Progress
 
@@ -65,8 +65,9 @@ def test_it_overfits_and_finds_the_entity_past_the_limit(tokenizer, sentences):
     device = training.accelerator("float32")
     batches = tagging.TaggingBatches(windows, 0, batch_size=4, epochs=60, seed=1)
     training.train(
-        model, batches, tagging.tagging_loss, device=device, learning_rate=1e-2, warmup=0.1, weight_decay=0.0,
-        seed=1, progress=Progress("test"),
+        model, batches, tagging.tagging_loss, device=device, seed=1, progress=Progress("test"),
+        settings=params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
+        rate_of=lambda step: 1e-2 * optimizers.slanted_triangle(step, len(batches), 0.1),
     )  # fmt: skip
     predicted = tagging.predict(model, windows, len(sentences), labels, 0, device)
     assert predicted == [sentence.tags for sentence in sentences]
@@ -80,7 +81,9 @@ def test_batches_hold_every_window_once_an_epoch_and_pad_little(tokenizer, sente
     for epoch in (batches.plan[:half], batches.plan[half:]):
         assert sorted(i for batch in epoch for i in batch) == list(range(len(windows)))
     assert [list(b) for b in batches.plan[:half]] != [list(b) for b in batches.plan[half:]]
-    filled = sum(b["attention_mask"].sum().item() for b in batches) / sum(b["input_ids"].numel() for b in batches)
+    made = [batches[step, 0, 1] for step in range(len(batches))]
+    assert [tuple(b["input_ids"].shape) for b in made] == [batches.shape(step) for step in range(len(batches))]
+    filled = sum(b["attention_mask"].sum().item() for b in made) / sum(b["input_ids"].numel() for b in made)
     assert filled > 0.9
 
 
