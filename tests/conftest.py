@@ -68,6 +68,8 @@ class Study:
             for path in (folder / "params" / kind).glob("*.yaml"):
                 if path.stem not in kept:
                     path.unlink()
+        for scale in set(params.keys("scales")) - {"smoke"}:
+            self.edit_yaml(f"params/scales/{scale}.yaml", models=[])
         self.edit_yaml("params/tables/lee-4.yaml", vocabularies=["wiki-books-cased"])
         self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": "bert-general"})
         self.edit_yaml("params/tables/gu-1.yaml", ours_only=["wiki-books-cased"])
