@@ -54,8 +54,6 @@ def run(key: str, scale: str) -> dict:
     Writes outputs/<scale>/models/<key> in the save_pretrained layout, whole or not at all. Goes on from the
     checkpoint of a run that was killed. Where the scale asks for more than one process, torchrun starts them.
     """
-    if reason := params.load("models", key).not_run:
-        raise StudyError(f"model '{key}' cannot be pretrained here: {reason}")
     record = describe_run(key, scale)
     folder = paths.model(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):
@@ -88,7 +86,12 @@ def launch(key: str, scale: str, processes: int) -> None:
 
 
 def describe_run(key: str, scale: str) -> dict:
-    """The record of a run before it starts: all that its weights follow from."""
+    """The record of a run before it starts: all that its weights follow from.
+
+    StudyError for a model that cannot be pretrained from what is at hand: its weights would be random ones.
+    """
+    if reason := params.load("models", key).not_run:
+        raise StudyError(f"model '{key}' cannot be pretrained here: {reason}")
     model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
     inputs = {
         "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json"),
@@ -390,9 +393,7 @@ def describe(record: dict, scale: str) -> str:
         if name in last:
             lines.append(f"- {name} on held-out text: {last[name]:.1%}.")
     if record["settings"]["start"] == "skip-gram":
-        lines.append(
-            "- It began with word vectors of its own text, as every model at this scale that is not continued."
-        )
+        lines.append("- It began with word vectors of its own text.")
     if params.load("scales", scale).made_up:
         lines.append("- The data are made up.")
     return "\n".join(lines)

@@ -179,6 +179,7 @@ def test_a_loss_that_is_not_finite_stops_with_one_line(study):
         ({"initial": "tiny-absent"}, "model 'tiny-absent' is not pretrained at scale 'smoke'"),
         ({"masked_share": 1.5}, "masked_share lies between 0 and 1"),
         ({"core": ["wiki-books"]}, "core names some of the corpora"),
+        ({"not_run": "its text is not at hand"}, "cannot be pretrained here: its text is not at hand"),
     ],
 )
 def test_settings_that_cannot_be(study, changes, message):
