@@ -24,6 +24,7 @@ import transformers
 from lib import (
     artefacts,
     blocks,
+    checkpoints,
     corpora,
     costs,
     masking,
@@ -157,11 +158,15 @@ def train(key: str, scale: str) -> None:
     record |= models.count_parameters(model) | {
         "tokens": log[-1]["tokens"] if log else 0,
         "seconds": round(log[-1]["seconds"]) if log else 0,
+        "seconds of the start": time_start(model_settings, scale, plan, model),
+        "documents too short": sum(
+            tokens.count_left_out(corpus, model_settings.vocabulary, scale) for corpus in model_settings.corpora
+        ),
         "FLOPs": sum(map(flops_of, range(len(batches)))) if log else 0.0,
         "device": training.describe_device(device),
     }
     save(model, tokenizer, folder, record, log, partial_folder / "live.jsonl")
-    shutil.rmtree(partial_folder, ignore_errors=True)
+    checkpoints.clear(partial_folder)
 
 
 class Phases:
@@ -287,6 +292,14 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
     return np.load(folder / "vectors.npy")
 
 
+def time_start(settings: params.Model, scale: str, plan: params.Pretraining, model: torch.nn.Module) -> int:
+    """Seconds that a model's word vectors took, when they were made; 0 without them."""
+    if plan.start != "skip-gram" or not settings.corpora:
+        return 0
+    width = model.get_input_embeddings().embedding_dim
+    return artefacts.read_record(paths.vectors(scale, settings.corpora, settings.vocabulary, width))["seconds"]
+
+
 def evaluate(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
     """What objectives.measure finds, over all held-out batches."""
     sums: dict[str, list[float]] = {}
@@ -336,7 +349,8 @@ def write_card(key: str, record: dict, log: list[dict]) -> str:
         "size": f"{record['parameters']:,} parameters",
         "trained on": f"{record['tokens']:,} pieces in {steps:,} steps",
         "cross-entropy of hidden pieces": loss,
-        "cost": f"{record['seconds']:,} s on {record['device']}, {record['FLOPs']:.2e} FLOPs",
+        "cost": f"{record['seconds']:,} s after {record['seconds of the start']:,} s for the start, on "
+        f"{record['device']}, {record['FLOPs']:.2e} FLOPs",
         "commit": record["commit"],
         "fingerprint": record["fingerprint"],
     }
@@ -375,7 +389,8 @@ def read_log(folder: Path) -> list[dict]:
 
 def summarise(record: dict) -> dict:
     """The size and cost of a pretrained model."""
-    names = ("parameters", "body parameters", "tokens", "seconds", "FLOPs", "device", "commit", "fingerprint")
+    names = ("parameters", "body parameters", "tokens", "documents too short", "seconds", "seconds of the start",
+             "FLOPs", "device", "commit", "fingerprint")  # fmt: skip
     return {name: f"{record[name]:.2e}" if name == "FLOPs" else record[name] for name in names}
 
 
@@ -416,7 +431,8 @@ def compare(records: dict[str, dict]) -> pd.DataFrame:
             {"model": key, "architecture": settings["architecture"], "text": ", ".join(settings["corpora"]),
              "continues": settings["initial"] or "", "vocabulary": settings["vocabulary"], "start": settings["start"],
              "masking": settings["masking"], "pairs": settings["pairs"], "parameters": record["parameters"],
-             "pieces": record["tokens"], "seconds": record["seconds"], "FLOPs": f"{record['FLOPs']:.2e}"}
+             "pieces": record["tokens"], "seconds": record["seconds"],
+             "seconds of the start": record["seconds of the start"], "FLOPs": f"{record['FLOPs']:.2e}"}
             | {name: last[name] for name in ("held-out loss", "pairs right", "replaced found", "kept cleared")
                if name in last}
             | {"device": record["device"]}

@@ -104,10 +104,11 @@ def fingerprint_vocabulary(tokenizer) -> str:
 def write(folder: Path, texts: Iterable[str], tokenizer, record: dict) -> None:
     """Write the splits of some texts and the record, to which the type of the ids and the sizes are added.
 
-    A document of fewer than two pieces is left out: it makes no pair, and there is little to learn from it.
+    A document of fewer than two pieces is left out, and counted in the record: it makes no pair, and there is little
+    to learn from it.
     """
     kind = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
-    record |= {"type": kind.__name__} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
+    record |= {"type": kind.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
     texts = iter(texts)
     with artefacts.whole_folder(folder) as temporary, vocabularies.all_cores(), ExitStack() as open_files:
         files = {
@@ -121,6 +122,7 @@ def write(folder: Path, texts: Iterable[str], tokenizer, record: dict) -> None:
             encoded = tokenizer(batch, add_special_tokens=False, verbose=False)["input_ids"]
             for text, ids in zip(batch, encoded, strict=True):
                 if len(ids) < 2:
+                    record["left out"] += 1
                     continue
                 split = SPLITS[hash_text(text) % HELD_OUT == 0]
                 files[f"{split}.ids"].write(np.array([*ids, tokenizer.sep_token_id], dtype=kind).tobytes())
@@ -128,6 +130,11 @@ def write(folder: Path, texts: Iterable[str], tokenizer, record: dict) -> None:
                 record[split]["documents"] += 1
                 files[f"{split}.starts"].write(np.int64(record[split]["pieces"]).tobytes())
         artefacts.write_record(temporary, record)
+
+
+def count_left_out(corpus: str, vocabulary: str, scale: str) -> int:
+    """How many documents of a packed corpus were too short to keep."""
+    return artefacts.read_record(paths.tokens(scale, corpus, vocabulary))["left out"]
 
 
 def hash_text(text: str) -> int:
