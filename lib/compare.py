@@ -267,9 +267,7 @@ def decide_shares(test: params.SharesTest, scale: str) -> dict:
     counts = pd.read_csv(path) if path.exists() else pd.DataFrame()
     if counts.empty:
         return {"note": "the instances have not been counted"}
-    wide = counts.pivot(
-        index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"]
-    )
+    wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
     gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
     more = (gains > 0).sum()
     note = (

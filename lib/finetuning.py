@@ -105,8 +105,9 @@ class Job:
             tagging.tagging_loss,
             device=self.device,
             settings=self.protocol.optimization(),
-            rate_of=lambda step: candidate["learning_rate"]
-            * optimizers.slanted_triangle(step, len(batches), self.protocol.warmup),
+            rate_of=lambda step: (
+                candidate["learning_rate"] * optimizers.slanted_triangle(step, len(batches), self.protocol.warmup)
+            ),
             seed=seed,
             progress=Progress(f"{self.encoder.key} on {self.dataset}, {what}"),
         )
