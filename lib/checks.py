@@ -35,7 +35,7 @@ def count_published() -> pd.DataFrame:
         size = params.load("vocabularies", model.vocabulary).size
         with torch.device("meta"):  # shapes alone: no memory, no time
             built = models.build(model.architecture, plan.body, size, plan.positions, 0.0, pairs=True)
-        counted = models.count_parameters(getattr(built, "discriminator", built).base_model)["parameters"] / 1e6
+        counted = models.count_parameters(models.encoder_of(built))["parameters"] / 1e6
         found.append(
             {"model": key, "architecture": model.architecture, "layers": plan.body.layers, "width": plan.body.hidden,
              "embeddings": plan.body.hidden if model.architecture == "bert" else plan.body.embedding,

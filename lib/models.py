@@ -120,6 +120,11 @@ def build(
     raise ValueError(architecture)
 
 
+def encoder_of(model: nn.Module) -> PreTrainedModel:
+    """What is left of a model without its heads: of an ELECTRA, the discriminator's."""
+    return getattr(model, "discriminator", model).base_model
+
+
 def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: str) -> None:
     """Give `model` the weights of a pretrained one of its architecture, in place.
 

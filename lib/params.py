@@ -61,10 +61,14 @@ class Optimization(Settings):
     dropout: float = Field(ge=0, lt=1)
 
 
+Start = list[Literal["word vectors", "piece counts", "position waves"]]  # of embeddings, output bias, positions
+
+
 class Recipe(Optimization):
     """How a scale pretrains every model, so that all are alike."""
 
     tokens: int = Field(gt=0)  # pieces; a model trains on its `share` of them
+    start: Start  # what a model whose file says `start: skip-gram` starts with; all else is random
     phases: list[PhaseBudget] = Field(min_length=1)
 
 
@@ -198,7 +202,7 @@ class Model(Settings):
     masking: Literal["word-piece", "whole-word", "n-gram"]
     masked_share: float | list[float]  # a list: of equal parts of the training, one after the other
     adversarial: bool = False
-    start: Literal["random", "skip-gram"] = "random"  # embeddings and output bias; at paper scale always random
+    start: Literal["random", "skip-gram"] = "random"  # skip-gram: as the scale's recipe says, from its own text
     initial: str | None = None  # the model that it continues; with another vocabulary, of its body alone
     share: float = Field(default=1.0, gt=0)  # of the scale's budget of pieces
     published: PublishedRecipe | None = None
@@ -227,7 +231,7 @@ class Pretraining(Optimization):
     body: Body
     vocabulary: str
     positions: int  # the longest input that the body can take
-    start: Literal["random", "skip-gram"]
+    start: Start  # empty: random weights
     phases: list[Phase]  # none: the weights stay as they start
     duplicates: int | None
 
@@ -502,7 +506,7 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
         body=budget.bodies[model.size],
         vocabulary=model.vocabulary,
         positions=max(budget.sequence_length, *(phase.length for phase in phases)),
-        start="random" if as_published or continued else model.start,
+        start=[] if as_published or continued or model.start == "random" else recipe.start,
         phases=phases if model.corpora else [],
         duplicates=recipe.duplicates if as_published else None,
     )

@@ -27,6 +27,7 @@ from lib import (
     checkpoints,
     corpora,
     costs,
+    embeddings,
     masking,
     mixing,
     models,
@@ -40,7 +41,6 @@ from lib import (
     tokens,
     training,
     vocabularies,
-    wordvectors,
 )
 from lib.errors import StudyError
 from lib.progress import Progress
@@ -249,18 +249,22 @@ def make_masking(model: params.Model, share: float | list[float], limit: int | N
 
 
 def start(model: torch.nn.Module, key: str, scale: str, plan: params.Pretraining) -> None:
-    """Give a model its first weights: random ones stay; another model's; vectors of its own text's pieces."""
+    """Give a model its first weights: random ones stay; another model's; what the scale's recipe has for a start."""
     settings = params.load("models", key)
     if settings.initial:
         encoder = models.find(settings.initial, scale, released=False)  # a published one has pieces of its own
         same = params.load("models", settings.initial).vocabulary == settings.vocabulary
         models.continue_from(model, encoder.source, same, f"{settings.title}, from {encoder.title}")
-    if plan.start == "skip-gram":
-        embeddings, output = model.get_input_embeddings(), model.get_output_embeddings()
-        with torch.no_grad():
-            embeddings.weight.copy_(torch.from_numpy(find_vectors(settings, scale, embeddings.embedding_dim)))
+    table, output = model.get_input_embeddings(), model.get_output_embeddings()
+    with torch.no_grad():
+        if "word vectors" in plan.start:
+            table.weight.copy_(torch.from_numpy(find_vectors(settings, scale, table.embedding_dim)))
+        if "piece counts" in plan.start:
             ids = [text.ids for text in read_texts(settings, scale)]
-            output.bias.copy_(torch.from_numpy(wordvectors.log_counts(ids, embeddings.num_embeddings)))
+            output.bias.copy_(torch.from_numpy(embeddings.log_counts(ids, table.num_embeddings)))
+        if "position waves" in plan.start and not settings.initial:  # whose body knows its own
+            places = models.encoder_of(model).embeddings.position_embeddings.weight
+            places.copy_(torch.from_numpy(embeddings.make_waves(*places.shape)))
 
 
 def read_texts(model: params.Model, scale: str, split: str = "train") -> list[tokens.Tokens]:
@@ -278,12 +282,12 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
         {"width": width, "limit": limit},
         {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
         | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")}
-        | {"code": provenance.code_fingerprint("wordvectors")},
+        | {"code": provenance.code_fingerprint("embeddings")},
     )
     with artefacts.locked(folder):
         if artefacts.reuse(folder, record["fingerprint"]) is None:
             begun = time.monotonic()
-            vectors = wordvectors.train(
+            vectors = embeddings.train_vectors(
                 [text.ids for text in texts], [text.starts for text in texts], size, width, seed=1, limit=limit
             )
             with artefacts.whole_folder(folder) as temporary:
@@ -294,7 +298,7 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
 
 def time_start(settings: params.Model, scale: str, plan: params.Pretraining, model: torch.nn.Module) -> int:
     """Seconds that a model's word vectors took, when they were made; 0 without them."""
-    if plan.start != "skip-gram" or not settings.corpora:
+    if "word vectors" not in plan.start or not settings.corpora:
         return 0
     width = model.get_input_embeddings().embedding_dim
     return artefacts.read_record(paths.vectors(scale, settings.corpora, settings.vocabulary, width))["seconds"]
@@ -407,8 +411,8 @@ def describe(record: dict, scale: str) -> str:
     for name in ("pairs right", "replaced found", "kept cleared"):
         if name in last:
             lines.append(f"- {name} on held-out text: {last[name]:.1%}.")
-    if record["settings"]["start"] == "skip-gram":
-        lines.append("- It began with word vectors of its own text.")
+    if start := record["settings"]["start"]:
+        lines.append(f"- It began with {', '.join(start)}, from its own text alone.")
     if params.load("scales", scale).made_up:
         lines.append("- The data are made up.")
     return "\n".join(lines)
@@ -429,7 +433,7 @@ def compare(records: dict[str, dict]) -> pd.DataFrame:
         settings, last = record["settings"], record["log"][-1]
         rows.append(
             {"model": key, "architecture": settings["architecture"], "text": ", ".join(settings["corpora"]),
-             "continues": settings["initial"] or "", "vocabulary": settings["vocabulary"], "start": settings["start"],
+             "continues": settings["initial"] or "", "vocabulary": settings["vocabulary"], "start": ", ".join(settings["start"]) or "random",
              "masking": settings["masking"], "pairs": settings["pairs"], "parameters": record["parameters"],
              "pieces": record["tokens"], "seconds": record["seconds"],
              "seconds of the start": record["seconds of the start"], "FLOPs": f"{record['FLOPs']:.2e}"}

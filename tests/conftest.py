@@ -29,6 +29,7 @@ models: [bert-general]
 pretraining:
   recipe:
     tokens: 40_000
+    start: [word vectors, piece counts, position waves]
     phases:
       - {length: 32, batch_size: 8, learning_rate: 3.0e-3, warmup: 0.1, share: 1.0}
     optimizer: adamw

@@ -1,4 +1,4 @@
-"""Vectors of pieces from the text that a model will be pretrained on: where its embeddings can start."""
+"""Where a model's embeddings can start: vectors and counts of the pieces of its own text, waves for their places."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Documents:
                 seen += int(end - first)
 
 
-def train(
+def train_vectors(
     tokens: Sequence[np.ndarray],
     starts: Sequence[np.ndarray],
     vocabulary_size: int,
@@ -94,6 +94,18 @@ def log_counts(tokens: Sequence[np.ndarray], vocabulary_size: int) -> np.ndarray
     slices = (ids[first : first + SLICE] for ids in tokens for first in range(0, len(ids), SLICE))
     counts = count_pieces(slices, vocabulary_size) + 1
     return np.log(counts / counts.sum()).astype(np.float32)
+
+
+def make_waves(length: int, width: int) -> np.ndarray:
+    """Sines and cosines of a place in the row, centred, with BERT's standard deviation. Shape (length, width), float32.
+
+    The fixed positions of Vaswani et al. 2017, section 3.5, as a start for learned ones: near places begin alike, so
+    that a row's order need not be learned from nothing.
+    """
+    angles = np.arange(length)[:, None] / 10_000.0 ** (np.arange(0, width, 2) / width)
+    waves = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(length, -1)[:, :width]
+    waves -= waves.mean(axis=0)
+    return (waves * (STANDARD_DEVIATION / waves.std())).astype(np.float32)
 
 
 def count_pieces(parts: Iterator[np.ndarray], vocabulary_size: int) -> np.ndarray:

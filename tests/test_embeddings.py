@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import paths, wordvectors
+from lib import paths, embeddings
 from lib.errors import StudyError
 
 SEPARATOR = 3
@@ -31,7 +31,7 @@ def write_text(seed: int = 0, documents: int = 300) -> tuple[np.ndarray, np.ndar
 
 def train(seed: int = 1, **settings) -> np.ndarray:
     ids, starts = write_text()
-    return wordvectors.train([ids], [starts], 32, 16, seed=seed, **settings)
+    return embeddings.train_vectors([ids], [starts], 32, 16, seed=seed, **settings)
 
 
 # Which documents are read
@@ -40,7 +40,7 @@ def train(seed: int = 1, **settings) -> np.ndarray:
 def test_without_a_limit_every_document_is_read_each_time_and_corpora_follow_each_other():
     first, second = [[1, 2], [3]], [[4, 5, 6]]
     tokens, starts = zip(pack(first), pack(second), strict=True)
-    documents = wordvectors.Documents(tokens, starts)
+    documents = embeddings.Documents(tokens, starts)
     assert list(documents) == first + second
     assert list(documents) == first + second
 
@@ -49,7 +49,7 @@ def test_without_a_limit_every_document_is_read_each_time_and_corpora_follow_eac
 @settings(max_examples=50, deadline=None)
 def test_a_limit_takes_whole_documents_evenly_spread(texts, limit):
     ids, starts = pack([[number] * len(text) for number, text in enumerate(texts)])
-    taken = [document[0] for document in wordvectors.Documents([ids], [starts], limit)]
+    taken = [document[0] for document in embeddings.Documents([ids], [starts], limit)]
     lengths = list(map(len, texts))
     share = min(1, limit / len(ids))
     assert len(set(taken)) == len(taken)
@@ -60,14 +60,14 @@ def test_a_limit_takes_whole_documents_evenly_spread(texts, limit):
 
 def test_a_limit_reads_from_every_corpus():
     one, other = write_text(0), write_text(1)
-    both = wordvectors.Documents([one[0], other[0] + 100], [one[1], other[1]], limit=len(one[0]) // 2)
+    both = embeddings.Documents([one[0], other[0] + 100], [one[1], other[1]], limit=len(one[0]) // 2)
     share = np.mean([document[0] >= 100 for document in both])
     assert 0.45 < share < 0.55
 
 
 def test_a_long_document_is_read_to_its_end():
-    ids, starts = pack([[7] * (2 * wordvectors.LONGEST + 5)])
-    assert list(map(len, wordvectors.Documents([ids], [starts]))) == [wordvectors.LONGEST, wordvectors.LONGEST, 5]
+    ids, starts = pack([[7] * (2 * embeddings.LONGEST + 5)])
+    assert list(map(len, embeddings.Documents([ids], [starts]))) == [embeddings.LONGEST, embeddings.LONGEST, 5]
 
 
 # The vectors
@@ -91,7 +91,7 @@ def test_vectors_are_centred_with_the_standard_deviation_of_berts_initial_weight
 
 def test_pieces_that_do_not_occur_are_drawn_at_random():
     ids, starts = write_text()
-    table = wordvectors.train([ids], [starts], 2000, 16, seed=1)
+    table = embeddings.train_vectors([ids], [starts], 2000, 16, seed=1)
     unseen = table[30:]
     assert unseen.std() == pytest.approx(0.02, rel=0.05) and abs(unseen.mean()) < 0.001
     assert len(np.unique(unseen, axis=0)) == len(unseen)
@@ -99,13 +99,13 @@ def test_pieces_that_do_not_occur_are_drawn_at_random():
 
 def test_vectors_do_not_depend_on_which_pieces_of_the_vocabulary_occur():
     ids, starts = write_text()
-    table, moved = (wordvectors.train([i], [starts], 40, 16, seed=1) for i in (ids, ids + np.uint16(5)))
+    table, moved = (embeddings.train_vectors([i], [starts], 40, 16, seed=1) for i in (ids, ids + np.uint16(5)))
     np.testing.assert_array_equal(table[10:30], moved[15:35])
 
 
 def test_the_same_text_and_seed_give_the_same_bytes_in_another_process():
     program = (
-        "import sys; sys.path.insert(0, 'tests'); import test_wordvectors as t; "
+        "import sys; sys.path.insert(0, 'tests'); import test_embeddings as t; "
         "sys.stdout.buffer.write(t.train().tobytes())"
     )
     ran = subprocess.run(
@@ -131,11 +131,11 @@ def test_another_pass_and_a_limit_change_the_vectors():
 def test_a_text_of_one_piece_is_refused():
     ids, starts = pack([[5, 5, 5]])
     with pytest.raises(StudyError, match="1 different pieces in the text, at least 2"):
-        wordvectors.train([ids], [starts], 32, 16, seed=1)
+        embeddings.train_vectors([ids], [starts], 32, 16, seed=1)
 
 
-@pytest.mark.parametrize("make", [lambda i, s: wordvectors.train([i], [s], 20, 16, seed=1),
-                                  lambda i, s: wordvectors.log_counts([i], 20)])  # fmt: skip
+@pytest.mark.parametrize("make", [lambda i, s: embeddings.train_vectors([i], [s], 20, 16, seed=1),
+                                  lambda i, s: embeddings.log_counts([i], 20)])  # fmt: skip
 def test_a_piece_beyond_the_vocabulary_is_refused(make):
     with pytest.raises(StudyError, match="piece 29 in a text for a vocabulary of 20"):
         make(*write_text())
@@ -146,15 +146,27 @@ def test_a_piece_beyond_the_vocabulary_is_refused(make):
 
 @given(st.lists(st.integers(0, 7), max_size=40), st.lists(st.integers(0, 7), max_size=40))
 def test_log_counts_are_log_shares_with_one_added(first, second):
-    bias = wordvectors.log_counts([np.array(first, np.uint16), np.array(second, np.uint16)], 8)
+    bias = embeddings.log_counts([np.array(first, np.uint16), np.array(second, np.uint16)], 8)
     wanted = [((first + second).count(piece) + 1) / (len(first + second) + 8) for piece in range(8)]
     np.testing.assert_allclose(np.exp(bias), wanted, rtol=1e-5)
     assert bias.dtype == np.float32 and np.exp(bias).sum() == pytest.approx(1, rel=1e-5)
 
 
 def test_log_counts_see_the_whole_of_a_long_text(monkeypatch):
-    monkeypatch.setattr(wordvectors, "SLICE", 7)
+    monkeypatch.setattr(embeddings, "SLICE", 7)
     ids, _ = write_text()
     np.testing.assert_allclose(
-        np.exp(wordvectors.log_counts([ids], 32)), (np.bincount(ids, minlength=32) + 1) / (len(ids) + 32), rtol=1e-5
+        np.exp(embeddings.log_counts([ids], 32)), (np.bincount(ids, minlength=32) + 1) / (len(ids) + 32), rtol=1e-5
     )
+
+
+def test_waves_are_near_for_near_places_and_of_the_size_of_other_weights():
+    waves = embeddings.make_waves(64, 16)
+    assert waves.shape == (64, 16) and waves.dtype == np.float32
+    assert abs(waves.std() - embeddings.STANDARD_DEVIATION) < 1e-6 and np.allclose(waves.mean(axis=0), 0, atol=1e-8)
+    distances = np.linalg.norm(waves[20] - waves, axis=1)
+    assert list(np.argsort(distances)[:3]) in ([20, 19, 21], [20, 21, 19])
+    # Centred and scaled, the difference between two places is that of the paper's formula but for one factor.
+    place = [f(7 / 10_000 ** (2 * i / 16)) - f(3 / 10_000 ** (2 * i / 16)) for i in range(8) for f in (np.sin, np.cos)]
+    factors = (waves[7] - waves[3]) / place
+    assert np.allclose(factors, factors[0], rtol=1e-4) and factors[0] > 0
