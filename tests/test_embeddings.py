@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import paths, embeddings
+from lib import embeddings, paths
 from lib.errors import StudyError
 
 SEPARATOR = 3
