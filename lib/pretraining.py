@@ -434,8 +434,9 @@ def compare(records: dict[str, dict]) -> pd.DataFrame:
         rows.append(
             {"model": key, "architecture": settings["architecture"], "text": ", ".join(settings["corpora"]),
              "continues": settings["initial"] or "", "vocabulary": settings["vocabulary"],
-             "start": ", ".join(settings["start"]) or "random", "masking": settings["masking"], "pairs": settings["pairs"],
-             "parameters": record["parameters"], "pieces": record["tokens"], "seconds": record["seconds"],
+             "start": ", ".join(settings["start"]) or "random", "masking": settings["masking"],
+             "pairs": settings["pairs"], "parameters": record["parameters"], "pieces": record["tokens"],
+             "seconds": record["seconds"],
              "seconds of the start": record["seconds of the start"], "FLOPs": f"{record['FLOPs']:.2e}"}
             | {name: last[name] for name in ("held-out loss", "pairs right", "replaced found", "kept cleared")
                if name in last}
