@@ -75,14 +75,12 @@ def prepare(key: str, scale: str, rows: int) -> tuple[torch.nn.Module, objective
     """A model with random weights, without dropout, and the first rows that it would see."""
     settings, plan = params.load("models", key), params.load_pretraining(key, scale)
     batches = pretraining.make_batches(key, scale, 0)
+    batches.batch_size = rows  # instead of the scale's
     transformers.set_seed(0)
     model = models.build(
         settings.architecture, plan.body, batches.inventory.size, plan.positions, 0.0, settings.pairs != "none"
     )
-    batch = {name: tensor[:rows] for name, tensor in batches[0, 0, 1].items() if name != "counts"}
-    asked, places = (batch["targets"] != masking.UNASKED).sum(), batch["input_ids"].numel()
-    padded = batch["padding"].sum() if "padding" in batch else 0
-    return model.eval(), batch | {"counts": torch.tensor([asked, places - padded, len(batch["input_ids"])]).float()}
+    return model.eval(), batches[0]
 
 
 def spread_targets(batch: objectives.Batch) -> torch.Tensor:

@@ -69,6 +69,7 @@ class Recipe(Optimization):
 
     tokens: int = Field(gt=0)  # pieces; a model trains on its `share` of them
     start: Start  # what a model whose file says `start: skip-gram` starts with; all else is random
+    masked_share: float | None = Field(default=None, gt=0, lt=1)  # in place of a model's own, unless that one rises
     phases: list[PhaseBudget] = Field(min_length=1)
 
 
@@ -232,6 +233,7 @@ class Pretraining(Optimization):
     vocabulary: str
     positions: int  # the longest input that the body can take
     start: Start  # empty: random weights
+    masked_share: float | list[float]
     phases: list[Phase]  # none: the weights stay as they start
     duplicates: int | None
 
@@ -501,12 +503,14 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
     if not as_published:
         phases = [give_steps(phase, recipe.tokens * model.share) for phase in phases]
     continued = model.initial and load("models", model.initial).vocabulary == model.vocabulary
+    rises = isinstance(model.masked_share, list)
     return Pretraining(
         **recipe.model_dump(include=set(Optimization.model_fields)),
         body=budget.bodies[model.size],
         vocabulary=model.vocabulary,
         positions=max(budget.sequence_length, *(phase.length for phase in phases)),
         start=[] if as_published or continued or model.start == "random" else recipe.start,
+        masked_share=model.masked_share if as_published or rises else recipe.masked_share or model.masked_share,
         phases=phases if model.corpora else [],
         duplicates=recipe.duplicates if as_published else None,
     )

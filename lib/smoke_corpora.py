@@ -43,7 +43,7 @@ def write(folder: Path, rng: random.Random, names: dict, test_texts: list[str]) 
     )
     records = [make_medline(31_000_000 + i, medical, headings[400 + i]) for i in range(100)]
     write_gzip(folder / "pubmed-xml" / "made-up.medline.gz", "\n".join(records))
-    articles = {f"PMC{i + 1}.nxml": make_full_text(medical, i) for i in range(60)}
+    articles = {f"PMC{i + 1}.nxml": make_full_text(medical, i) for i in range(200)}
     write_tar(folder / "pmc/made-up.tar.gz", articles)
     for name, documents in (("wiki/enwiki-made-up.txt.gz", 900), ("books/made-up.txt.gz", 300)):
         texts = ["\n".join(make_text(rng, GENERAL, names, 5) for _ in range(3)) + "\n" for _ in range(documents)]

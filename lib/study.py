@@ -266,8 +266,10 @@ def describe_progress(path) -> str:
 def run_tests(options: list[str]) -> int:
     """ruff, then pytest; the exit status of the first that fails."""
     begun = time.monotonic()
-    for command in (["ruff", "check", "."], ["pytest", *options]):
-        status = subprocess.run([sys.executable, "-m", *command], cwd=paths.ROOT).returncode
+    on_every_core = ["--numprocesses=auto", "--dist=loadfile"]  # a file's tests share what they make
+    threads = {"OMP_NUM_THREADS": "1"}  # of each
+    for command in (["ruff", "check", "."], ["pytest", *on_every_core, *options]):
+        status = subprocess.run([sys.executable, "-m", *command], cwd=paths.ROOT, env=threads | os.environ).returncode
         if status:
             return status
     print(f"all tests passed in {time.monotonic() - begun:.0f} s")

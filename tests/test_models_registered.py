@@ -305,10 +305,15 @@ def test_compared_models_get_the_same_start(scale):
         assert start == ([] if continued or key == "bert-random" else same), key
 
 
+@pytest.mark.parametrize("scale", RECIPES)
+def test_compared_models_hide_the_same_share(scale):
+    assert len({params.load_pretraining(key, scale).masked_share for key in MODELS}) == 1
+
+
 @pytest.mark.parametrize("key", MODELS)
 def test_paper_scale_is_what_was_published_from_random_weights(key):
     model, resolved = params.load("models", key), params.load_pretraining(key, "paper")
-    assert resolved.start == [] and resolved.positions == 512
+    assert resolved.start == [] and resolved.masked_share == model.masked_share and resolved.positions == 512
     assert resolved.phases == (model.published.phases if model.corpora else [])
     for name in ("optimizer", "weight_decay", "betas", "clip", "dropout", "duplicates"):
         assert getattr(resolved, name) == getattr(model.published, name)
