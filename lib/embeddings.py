@@ -9,6 +9,7 @@ import numpy as np
 from lib.errors import StudyError
 
 STANDARD_DEVIATION = 0.02  # of BERT's initial weights (Devlin et al. 2019, its released code)
+WAVES = 2  # times as large: with waves as large as the vectors of pieces, neighbours are found later
 WINDOW, NEGATIVES = 5, 5  # pieces on each side; false neighbours for each true one
 LONGEST = 10_000  # of a longer document gensim would not see the rest
 SLICE = 2**20  # pieces counted at once, so that memory does not grow with the text
@@ -97,7 +98,7 @@ def log_counts(tokens: Sequence[np.ndarray], vocabulary_size: int) -> np.ndarray
 
 
 def make_waves(length: int, width: int) -> np.ndarray:
-    """Sines and cosines of a place in the row, centred, with BERT's standard deviation. Shape (length, width), float32.
+    """Sines and cosines of a place in the row, centred; twice BERT's standard deviation. Shape (length, width).
 
     The fixed positions of Vaswani et al. 2017, section 3.5, as a start for learned ones: near places begin alike, so
     that a row's order need not be learned from nothing.
@@ -105,7 +106,7 @@ def make_waves(length: int, width: int) -> np.ndarray:
     angles = np.arange(length)[:, None] / 10_000.0 ** (np.arange(0, width, 2) / width)
     waves = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(length, -1)[:, :width]
     waves -= waves.mean(axis=0)
-    return (waves * (STANDARD_DEVIATION / waves.std())).astype(np.float32)
+    return (waves * (WAVES * STANDARD_DEVIATION / waves.std())).astype(np.float32)
 
 
 def count_pieces(parts: Iterator[np.ndarray], vocabulary_size: int) -> np.ndarray:
