@@ -1,13 +1,49 @@
-"""What shows that pretraining does what the papers describe: its batches, its sizes, its losses, and that it learns."""
+"""What shows that pretraining does what the papers describe: its rows, its sizes, its losses, and that it learns."""
 
+import numpy as np
 import pandas as pd
 import torch
 import transformers
 
-from lib import blocks, bodies, masking, models, objectives, optimizers, params, pretraining
+from lib import (
+    blocks,
+    bodies,
+    corpora,
+    masking,
+    models,
+    objectives,
+    optimizers,
+    params,
+    pretraining,
+    smoke_language,
+    vocabularies,
+)
 from lib.progress import Progress
 
 SENTENCES, OVERFITTING_STEPS = 20, 150
+
+
+def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
+    """What a model is asked, as rows: a piece of text, as the model sees it, and the pieces to guess.
+
+    The text is of the model's own corpus, or made up where it is not to be shown.
+    """
+    model = params.load("models", key)
+    tokenizer = vocabularies.load(model.vocabulary, scale)
+    corpus = (model.corpora or params.load("vocabularies", model.vocabulary).corpora)[0]
+    made_up = " ".join(smoke_language.make_examples(3)).replace("[", "").replace("]", "")
+    text = next(corpora.iterate(corpus, scale)).text if show_text else made_up
+    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:60]
+    row = np.array([[tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]])
+    hidden = pretraining.make_masking(model, params.load_pretraining(key, scale).masked_share)
+    seen, _, asked = masking.hide(
+        row, masking.make_keys(0), masking.take_inventory(tokenizer), hidden, np.array([hidden.share_at(0.0)])
+    )
+    asked = asked[asked != masking.UNASKED]
+    return [
+        {"": "the model sees", "pieces": " ".join(tokenizer.convert_ids_to_tokens(seen[0].tolist()))},
+        {"": "it has to guess", "pieces": " ".join(tokenizer.convert_ids_to_tokens(asked.tolist()))},
+    ]
 
 
 def check_batches(scale: str, rows: int) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 import transformers
 
@@ -36,8 +35,8 @@ from lib import (
     params,
     parent,
     paths,
+    pretrained,
     provenance,
-    smoke_language,
     tokens,
     training,
     vocabularies,
@@ -58,7 +57,7 @@ def run(key: str, scale: str) -> dict:
     record = describe_run(key, scale)
     folder = paths.model(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):
-        return finished | {"log": read_log(folder)}
+        return finished | {"log": pretrained.read_log(folder)}
     processes = params.load("scales", scale).processes or max(1, torch.cuda.device_count())
     if processes == 1:
         train(key, scale)
@@ -66,7 +65,7 @@ def run(key: str, scale: str) -> dict:
         for corpus in params.load("models", key).corpora:  # once, and not in every process
             tokens.pack(corpus, params.load("models", key).vocabulary, scale)
         launch(key, scale, processes)
-    return artefacts.read_record(folder) | {"log": read_log(folder)}
+    return artefacts.read_record(folder) | {"log": pretrained.read_log(folder)}
 
 
 def launch(key: str, scale: str, processes: int) -> None:
@@ -335,133 +334,8 @@ def save(model, tokenizer, folder: Path, record: dict, log: list[dict], live: Pa
         artefacts.write_text(temporary / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
         if live.exists():
             shutil.copy(live, temporary / "live.jsonl")
-        artefacts.write_text(temporary / "README.md", write_card(folder.name, record, log))
+        artefacts.write_text(temporary / "README.md", pretrained.write_card(folder.name, record, log))
         artefacts.write_record(temporary, record)
-
-
-def write_card(key: str, record: dict, log: list[dict]) -> str:
-    """A model card in Markdown: what it is, from which text, how long, how well, and of which commit."""
-    settings, model = record["settings"], params.load("models", key)
-    steps = sum(phase["steps"] for phase in settings["phases"])
-    loss = f"{log[-1]['held-out loss']:.3f} on held-out text of its corpora" if log else "not pretrained"
-    rows = {
-        "text": ", ".join(settings["corpora"]) or "none",
-        "continues": settings["initial"] or "no other model",
-        "start": settings["start"],
-        "vocabulary": settings["vocabulary"],
-        "objective": f"{settings['objective']}, {settings['masking']} masking, pairs: {settings['pairs']}",
-        "size": f"{record['parameters']:,} parameters",
-        "trained on": f"{record['tokens']:,} pieces in {steps:,} steps",
-        "cross-entropy of hidden pieces": loss,
-        "cost": f"{record['seconds']:,} s after {record['seconds of the start']:,} s for the start, on "
-        f"{record['device']}, {record['FLOPs']:.2e} FLOPs",
-        "commit": record["commit"],
-        "fingerprint": record["fingerprint"],
-    }
-    lines = [f"# {model.title}", "", "Made by a reproducibility study of five biomedical language models.", ""]
-    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
-    return "\n".join([*lines, "", f"Where it differs from the published model: {model.differs}", ""])
-
-
-def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
-    """What a model is asked, as rows: a piece of text, as the model sees it, and the pieces to guess.
-
-    The text is of the model's own corpus, or made up where it is not to be shown.
-    """
-    model = params.load("models", key)
-    tokenizer = vocabularies.load(model.vocabulary, scale)
-    corpus = (model.corpora or params.load("vocabularies", model.vocabulary).corpora)[0]
-    made_up = " ".join(smoke_language.make_examples(3)).replace("[", "").replace("]", "")
-    text = next(corpora.iterate(corpus, scale)).text if show_text else made_up
-    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:60]
-    row = np.array([[tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]])
-    hidden = make_masking(model, HELD_OUT_SHARE)
-    seen, _, asked = masking.hide(
-        row, masking.make_keys(0), masking.take_inventory(tokenizer), hidden, np.array([HELD_OUT_SHARE])
-    )
-    asked = asked[asked != masking.UNASKED]
-    return [
-        {"": "the model sees", "pieces": " ".join(tokenizer.convert_ids_to_tokens(seen[0].tolist()))},
-        {"": "it has to guess", "pieces": " ".join(tokenizer.convert_ids_to_tokens(asked.tolist()))},
-    ]
-
-
-def read_log(folder: Path) -> list[dict]:
-    """The log of a pretrained model."""
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def summarise(record: dict) -> dict:
-    """The size and cost of a pretrained model."""
-    names = ("parameters", "body parameters", "tokens", "documents too short", "seconds", "seconds of the start",
-             "FLOPs", "device", "commit", "fingerprint")  # fmt: skip
-    return {name: f"{record[name]:.2e}" if name == "FLOPs" else record[name] for name in names}
-
-
-def describe(record: dict, scale: str) -> str:
-    """What the run shows, in sentences made from its numbers (Markdown)."""
-    if not record["log"]:
-        return "- This model was not pretrained: its weights are random."
-    last = record["log"][-1]
-    seen = [row["held-out loss"] for row in record["log"] if "held-out loss" in row]
-    lines = [
-        f"- {last['tokens']:,} pieces of {', '.join(record['settings']['corpora'])}; the loss on held-out text went "
-        f"from {seen[0]:.2f} to {seen[-1]:.2f} over {len(seen)} evaluations."
-    ]
-    for name in ("pairs right", "replaced found", "kept cleared"):
-        if name in last:
-            lines.append(f"- {name} on held-out text: {last[name]:.1%}.")
-    if start := record["settings"]["start"]:
-        lines.append(f"- It began with {', '.join(start)}, from its own text alone.")
-    if params.load("scales", scale).made_up:
-        lines.append("- The data are made up.")
-    return "\n".join(lines)
-
-
-def read_records(keys: Sequence[str], scale: str) -> dict[str, dict]:
-    """The records of pretrained models with their logs, by key."""
-    return {
-        key: artefacts.read_json(paths.model(scale, key) / "record.json") | {"log": read_log(paths.model(scale, key))}
-        for key in keys
-    }
-
-
-def compare(records: dict[str, dict]) -> pd.DataFrame:
-    """Pretrained models beside each other: what they are, what they cost, and what they know of held-out text."""
-    rows = []
-    for key, record in records.items():
-        settings, last = record["settings"], record["log"][-1]
-        rows.append(
-            {"model": key, "architecture": settings["architecture"], "text": ", ".join(settings["corpora"]),
-             "continues": settings["initial"] or "", "vocabulary": settings["vocabulary"],
-             "start": ", ".join(settings["start"]) or "random", "masking": settings["masking"],
-             "pairs": settings["pairs"], "parameters": record["parameters"], "pieces": record["tokens"],
-             "seconds": record["seconds"],
-             "seconds of the start": record["seconds of the start"], "FLOPs": f"{record['FLOPs']:.2e}"}
-            | {name: last[name] for name in ("held-out loss", "pairs right", "replaced found", "kept cleared")
-               if name in last}
-            | {"device": record["device"]}
-        )  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def describe_all(table: pd.DataFrame, scale: str) -> str:
-    """What pretraining cost and brought, in sentences made from the numbers (Markdown)."""
-    lines = [
-        f"- {len(table)} models, each of {table['pieces'].min():,} to {table['pieces'].max():,} pieces of text "
-        f"(a continued one has its share of them, and those of the model before it), in "
-        f"{table['seconds'].sum() / 60:.0f} minutes together.",
-    ]
-    for (vocabulary, masking_kind), group in table[table["architecture"] != "electra"].groupby(
-        ["vocabulary", "masking"]
-    ):
-        if len(group) > 1:
-            best = group.loc[group["held-out loss"].idxmin()]
-            others = ", ".join(f"{row['model']} {row['held-out loss']:.2f}" for _, row in group.iterrows())
-            lines.append(f"- On the same vocabulary ({vocabulary}, {masking_kind}): {others}; lowest: {best['model']}.")
-    if params.load("scales", scale).made_up:
-        lines.append("- The data are made up.")
-    return "\n".join(lines)
 
 
 def main(words: Sequence[str]) -> int:

@@ -345,7 +345,8 @@ def targets(scale: str, words: list[str]) -> list[str]:
         named = [job.output for job in jobs.values() if word in (job.notebook, job.notebook.split("_")[0])]
         for kind, stage in (("tables", "table"), ("models", "pretrain"), ("corpora", "corpus"),
                             ("vocabularies", "vocabulary")):  # fmt: skip
-            if word in params.keys(kind):
+            published = kind == "vocabularies" and word in params.keys(kind) and params.load(kind, word).file
+            if word in params.keys(kind) and not published:  # which nothing has to be made for
                 (wildcard,) = re.findall(r"\{(\w+)\}", STAGES[stage].output)
                 named.append(STAGES[stage].path(**{wildcard: word}))
         if not named:

@@ -25,6 +25,7 @@ def test_a_table_needs_its_runs_and_no_more():
         ("bert-general", ["models/bert-general/meta.json"]),
         ("pubmed", ["corpora/pubmed/meta.json"]),
         ("pubmed-cased", ["vocabularies/pubmed-cased/meta.json"]),
+        ("bio-electra", ["models/bio-electra/meta.json"]),  # a published vocabulary too
         ("90", ["tables/claims.csv"]),
         ("90_scoreboard", ["tables/claims.csv"]),
         ("lee-4", ["tables/lee-4.csv"]),
