@@ -20,7 +20,7 @@ from lib import (
 )
 from lib.progress import Progress
 
-SENTENCES, OVERFITTING_STEPS = 20, 150
+SENTENCES, OVERFITTING_STEPS, OVERFITTING_RATE = 20, 150, 1e-3
 
 
 def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
@@ -147,7 +147,8 @@ def overfit(scale: str) -> pd.DataFrame:
     recipe = params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     for key in params.load("scales", scale).models:
         model, batch = prepare(key, scale, rows=SENTENCES)
-        loss_of, optimizer = objectives.loss_of(params.load("models", key)), optimizers.make(model, recipe, 3e-3)
+        loss_of = objectives.loss_of(params.load("models", key))
+        optimizer = optimizers.make(model, recipe, OVERFITTING_RATE)
         progress, losses = Progress(f"{key} on {len(batch['input_ids'])} rows"), []
         for step in range(OVERFITTING_STEPS):
             loss = loss_of(model, batch)
