@@ -20,7 +20,7 @@ from lib import (
 )
 from lib.progress import Progress
 
-SENTENCES, OVERFITTING_STEPS, OVERFITTING_RATE = 20, 150, 1e-3
+SENTENCES, OVERFITTING_STEPS, OVERFITTING_RATE = 20, 100, 1e-3
 
 
 def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
