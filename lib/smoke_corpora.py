@@ -49,7 +49,7 @@ def write(folder: Path, rng: random.Random, names: dict, test_texts: list[str]) 
         texts = ["\n".join(make_text(rng, GENERAL, names, 5) for _ in range(3)) + "\n" for _ in range(documents)]
         write_gzip(folder / name, "\n".join(texts))
     for name, templates in (("ja/made-up.txt.gz", JAPANESE[:3]), ("ja/jawiki-made-up.txt.gz", JAPANESE[2:])):
-        texts = ["".join(rng.choice(templates).format(rng.randint(1, 99)) for _ in range(5)) for _ in range(120)]
+        texts = ["".join(rng.choice(templates).format(rng.randint(1, 99)) for _ in range(5)) for _ in range(300)]
         write_gzip(folder / name, "\n\n".join(texts) + "\n")
 
 
