@@ -147,7 +147,11 @@ def test_refuses_a_member_that_comes_twice(tmp_path):
         (classification.read_docclsjp, f'id,text,label\n1,"{SECRET}"x,b\n', "bad:2: not CSV"),
         (classification.read_docclsjp, f"id,text,label\n1,a,b\n1,{SECRET},b\n", "bad:3: an id that came before"),
         (classification.read_docclsjp, f"id,text,label\n1, ,{SECRET}\n", "bad:2: an id that came before, or an empty"),
-        (classification.read_docclsjp, gzip.compress(b"id,text,label\n1,a,b\n", mtime=0)[:-8], "bad: cut off or damag"),
+        (
+            classification.read_docclsjp,
+            gzip.compress(b"id,text,label\n1,a,b\n" * 9, mtime=0)[:-8],
+            "bad: cut off or damaged",
+        ),
         (classification.read_jmed, f"tag,question,answer\nx,{SECRET},A\n", "bad:1: expected the columns tag, question"),
         (classification.read_jmed, JMED.replace("」", ""), "bad:4: expected a question over a document"),
         (classification.read_jmed, JMED.replace(",B\n", f",{SECRET}\n"), "bad:4: expected a question over a document"),
