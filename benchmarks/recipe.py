@@ -20,7 +20,6 @@ Writes outputs/benchmarks/recipe.csv or recipe-settings.csv.
 """
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -32,7 +31,7 @@ from pathlib import Path
 
 import yaml
 
-from lib import artefacts, compare, params, paths, provenance
+from lib import artefacts, compare, params, paths, pretrained, provenance
 from lib.errors import StudyError, unknown
 
 OUTPUT = paths.output("benchmarks")
@@ -113,16 +112,15 @@ def add_scale(name: str, change: Change, pieces: int, threads: int, seed: int) -
 
 
 def write_yaml(path: Path, content: dict) -> None:
-    with artefacts.whole_file(path) as temporary:
-        temporary.write_text(yaml.safe_dump(content, sort_keys=False))
+    artefacts.write_text(path, yaml.safe_dump(content, sort_keys=False))
 
 
 def pretrain(name: str, arm: str, threads: int) -> dict:
     """The record of an arm's model, with the last row of its log."""
     run_study(threads, "-m", "lib.pretraining", name, f"{name}-{arm}")
     folder = STUDY / "outputs" / name / "models" / f"{name}-{arm}"
-    lines = (folder / "log.jsonl").read_text().splitlines()
-    return artefacts.read_json(folder / "record.json") | {"last": json.loads(lines[-1]) if lines else {}}
+    log = pretrained.read_log(folder)
+    return artefacts.read_json(folder / "record.json") | {"last": log[-1] if log else {}}
 
 
 def finetune(name: str, arm: str, threads: int) -> dict:
@@ -147,9 +145,9 @@ def measure_bar(seeds: int) -> list[dict]:
     for seed in range(1, seeds + 1):
         name = f"bar-{seed}"
         add_scale(name, CHANGES["recipe"], BAR_PIECES, threads=2, seed=seed)
-        pretrained = pretrain(name, "trained", threads=2)
-        print(f"seed {seed}: held-out loss {pretrained['last']['held-out loss']:.3f}", flush=True)
-        lines.append(describe_arm(name, "trained", seed, pretrained))
+        record = pretrain(name, "trained", threads=2)
+        print(f"seed {seed}: held-out loss {record['last']['held-out loss']:.3f}", flush=True)
+        lines.append(describe_arm(name, "trained", seed, record))
     for seed in range(1, seeds + 1):  # after all that is timed
         lines.append(describe_arm(f"bar-{seed}", "random", seed, pretrain(f"bar-{seed}", "random", threads=2)))
     with ThreadPoolExecutor(2) as pool:
