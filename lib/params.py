@@ -504,12 +504,15 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
         phases = [give_steps(phase, recipe.tokens * model.share) for phase in phases]
     continued = model.initial and load("models", model.initial).vocabulary == model.vocabulary
     rises = isinstance(model.masked_share, list)
+    start = [] if as_published or continued or model.start == "random" else recipe.start
+    if model.initial:  # whose body knows its positions
+        start = [part for part in start if part != "position waves"]
     return Pretraining(
         **recipe.model_dump(include=set(Optimization.model_fields)),
         body=budget.bodies[model.size],
         vocabulary=model.vocabulary,
         positions=max(budget.sequence_length, *(phase.length for phase in phases)),
-        start=[] if as_published or continued or model.start == "random" else recipe.start,
+        start=start,
         masked_share=model.masked_share if as_published or rises else recipe.masked_share or model.masked_share,
         phases=phases if model.corpora else [],
         duplicates=recipe.duplicates if as_published else None,

@@ -59,7 +59,7 @@ def describe(record: dict, scale: str) -> str:
         if name in last:
             lines.append(f"- {name} on held-out text: {last[name]:.1%}.")
     if start := record["settings"]["start"]:
-        lines.append(f"- It began with {', '.join(start)}, from its own text alone.")
+        lines.append(f"- It began with {', '.join(start)}.")
     if params.load("scales", scale).made_up:
         lines.append("- The data are made up.")
     return "\n".join(lines)

@@ -261,7 +261,7 @@ def start(model: torch.nn.Module, key: str, scale: str, plan: params.Pretraining
         if "piece counts" in plan.start:
             ids = [text.ids for text in read_texts(settings, scale)]
             output.bias.copy_(torch.from_numpy(embeddings.log_counts(ids, table.num_embeddings)))
-        if "position waves" in plan.start and not settings.initial:  # whose body knows its own
+        if "position waves" in plan.start:
             places = models.encoder_of(model).embeddings.position_embeddings.weight
             places.copy_(torch.from_numpy(embeddings.make_waves(*places.shape)))
 

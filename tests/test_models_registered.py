@@ -302,7 +302,8 @@ def test_compared_models_get_the_same_start(scale):
     for key, start in starts.items():
         model = params.load("models", key)
         continued = model.initial and params.load("models", model.initial).vocabulary == model.vocabulary
-        assert start == ([] if continued or key == "bert-random" else same), key
+        wanted = [part for part in same if part != "position waves"] if model.initial else same
+        assert start == ([] if continued or key == "bert-random" else wanted), key
 
 
 @pytest.mark.parametrize("scale", RECIPES)
