@@ -53,6 +53,18 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+def is_locked(file: Path) -> bool:
+    """Whether a living process holds this lock file."""
+    try:
+        with open(file) as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
 def write_record(folder: Path, record: dict) -> None:
     """Write what is known of an artefact into its folder.
 

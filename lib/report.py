@@ -80,11 +80,13 @@ def build(scale: str) -> tuple[Path, bool]:
 
 def collect_pages(scale: str) -> dict[Path, str]:
     """Executed copies, in reading order, with their state. Of a notebook that failed when it was run again, or was
-    interrupted, only that copy: what an earlier run found may no longer hold."""
+    interrupted, only that copy: what an earlier run found may no longer hold. A copy that another process is still
+    writing is left out, and moves away when it ends."""
     found = {}
     for folder, state in (("notebooks", "done"), ("running", "interrupted"), ("failed", "failed")):
         for path in paths.output(scale, folder).glob("*.ipynb"):
-            found[path.name] = (path, state)
+            if not artefacts.is_locked(path.with_suffix(".lock")) and path.exists():
+                found[path.name] = (path, state)
     return {found[name][0]: found[name][1] for name in sorted(found)}
 
 

@@ -213,7 +213,7 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
         copy = folder / "notebooks" / f"{job.name}.ipynb"
         lock = folder / "running" / f"{job.name}.lock"
         text = "waiting"
-        if is_locked(lock):
+        if artefacts.is_locked(lock):
             text = "running " + describe_progress(lock.with_suffix(".progress"))
         elif (folder / "failed" / f"{job.name}.ipynb").exists():
             text = "FAILED"
@@ -242,17 +242,6 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
 def count_cores() -> int:
     """The cores that this process may use: fewer than the machine's under a batch system."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def is_locked(path) -> bool:
-    try:
-        with open(path) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
 
 
 def describe_progress(path) -> str:
