@@ -6,7 +6,7 @@ SCALE = config["scale"]
 BUDGET = params.load("scales", SCALE)
 PROCESSES = {"pretrain": BUDGET.processes or 1}  # of a job; of other stages one
 # What a job asks a cluster for; on one machine such jobs take turns. A profile may ask for more (set-resources).
-GPUS = {"pretrain": PROCESSES["pretrain"], "tagging": 1} if SCALE in ("gpu", "paper") else {}
+GPUS = {"pretrain": PROCESSES["pretrain"], "finetune": 1} if SCALE in ("gpu", "paper") else {}
 
 
 def job(stage, wildcards):
@@ -40,7 +40,7 @@ for stage in stages.STAGES.values():
         wildcard_constraints:
             source=stages.KEY, file=stages.WILDCARDS["file"], corpus=stages.KEY, vocabulary=stages.KEY,
             model=stages.KEY, dataset=stages.KEY, setting=stages.KEY,
-            table="(?!claims|corpora|datasets|leaks|parameters|pieces|pretrain|settings|wada-figure)" + stages.KEY,
+            table="(?!claims|corpora|datasets|leaks|panels|parameters|pieces|pretrain|settings|wada-figure)" + stages.KEY,
         params:
             command=lambda wildcards, stage=stage: stages.command(SCALE, job(stage, wildcards)),
             state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),

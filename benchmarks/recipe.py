@@ -42,7 +42,7 @@ SHARED = ("corpora", "vocabularies", "tokens")  # of the scale laptop, used wher
 BAR_PIECES, SETTINGS_PIECES = 8_400_000, 1_200_000
 LOSS_BAR, F1_BAR, MINUTES_BAR = 3.9, 10.0, 20.0
 FINETUNING = {"epochs": [4], "batch_size": [16], "learning_rate": [5.0e-4, 1.0e-3]}
-SETTINGS_FINETUNING = FINETUNING | {"epochs": [3], "train_sentences": 1500}  # a third of them
+SETTINGS_FINETUNING = FINETUNING | {"epochs": [3], "train_instances": 1500}  # a third of them
 PLAIN = {"masking": "word-piece", "pairs": "none"}
 
 

@@ -25,9 +25,25 @@ class Layer(NamedTuple):
     norm: nn.LayerNorm
 
 
+def knows(body: nn.Module) -> bool:
+    """Whether `encode` computes what the body does: BERT, ALBERT or ELECTRA with absolute positions."""
+    config = body.config
+    return (
+        type(body).__name__ in ("BertModel", "AlbertModel", "ElectraModel")
+        and config.hidden_act in ACTIVATIONS
+        and getattr(config, "position_embedding_type", "absolute") == "absolute"
+        and getattr(config, "inner_group_num", 1) == 1
+        and not getattr(config, "is_decoder", False)
+    )
+
+
+def is_albert(body: nn.Module) -> bool:
+    return body.config.model_type == "albert"
+
+
 def list_layers(body: nn.Module) -> list[Layer]:
     """The layers of a BertModel, ElectraModel or AlbertModel in the order in which they are applied."""
-    if body.config.model_type == "albert":  # its few groups of weights are used again and again
+    if is_albert(body):  # its few groups of weights are used again and again
         depth, groups = body.config.num_hidden_layers, body.encoder.albert_layer_groups
         shared = [
             Layer(a.query, a.key, a.value, a.dense, a.LayerNorm, b.ffn, b.ffn_output, b.full_layer_layer_norm)
@@ -51,7 +67,7 @@ def embed(body: nn.Module, input_ids: torch.Tensor, token_types: torch.Tensor | 
     words = tables.word_embeddings(input_ids) + tables.position_embeddings.weight[: input_ids.shape[1]]
     words = words + (kinds[0] if token_types is None else functional.embedding(token_types, kinds))
     hidden = tables.dropout(tables.LayerNorm(words))
-    if body.config.model_type == "albert":
+    if is_albert(body):
         return body.encoder.embedding_hidden_mapping_in(hidden)
     return body.embeddings_project(hidden) if hasattr(body, "embeddings_project") else hidden
 
@@ -117,12 +133,17 @@ def predict_pieces(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
     return (model.cls.predictions if hasattr(model, "cls") else model.predictions)(hidden)
 
 
+def pool(body: nn.Module, first: torch.Tensor) -> torch.Tensor:
+    """What the body's pooler makes of the last hidden state of [CLS], (rows, hidden); the same where it has none."""
+    if getattr(body, "pooler", None) is None:
+        return first
+    return body.pooler_activation(body.pooler(first)) if is_albert(body) else body.pooler(first[:, None])
+
+
 def judge_pair(model: nn.Module, first: torch.Tensor) -> torch.Tensor:
     """The two logits of a pair of segments (0: in order), from the last hidden state of [CLS], (rows, hidden)."""
     body = model.base_model
-    if body.config.model_type == "albert":
-        return model.sop_classifier(body.pooler_activation(body.pooler(first)))
-    return model.cls.seq_relationship(body.pooler(first[:, None]))
+    return (model.sop_classifier if is_albert(body) else model.cls.seq_relationship)(pool(body, first))
 
 
 def judge_pieces(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:

@@ -86,7 +86,7 @@ def fill_cell(table, scale, made_up, model, dataset, cell, note=None, run_anyway
     result = results.read(scale, model, dataset, table.protocol)
     if result is None:
         return empty | {"note": "the run failed or has not been made"}
-    values = [run["scores"][table.metrics[cell["metric"]]] for run in result["runs"]]
+    values = [scores[table.metrics[cell["metric"]]] for scores in results.by_seed(result).values()]
     return {
         "ours": round(float(np.mean(values)), 2),
         "ours_std": round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else np.nan,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 from lib import (
     chemprot,
@@ -15,6 +16,7 @@ from lib import (
     params,
     paths,
     pico,
+    provenance,
     pubtator,
     questions,
     records,
@@ -22,7 +24,7 @@ from lib import (
     shareclef,
 )
 from lib.errors import StudyError, unknown
-from lib.instances import Instance
+from lib.instances import Instance, label_of
 
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
@@ -53,6 +55,9 @@ class Dataset:
     negative: str | None = "false"  # of relations: the label that says none
     punkt: bool = False  # needs NLTK's sentence splitter
     natural: Callable[..., list[str]] | None = None  # whole texts of a split's files, where instances hold only parts
+    overlapping: bool = False  # of tags: a word may have several
+    asked: bool = False  # of documents: the first sentence is a question asked of the second
+    language: str = "en"
 
 
 def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:
@@ -132,7 +137,7 @@ ROWS = [
     # PICO elements
     Dataset("ebm-pico", "EBM-NLP, original", "pico", "participants, interventions and outcomes, overlapping",
             "pico-macro-f1", "ebm-nlp-original", pico.read, dict.fromkeys(SPLITS, (PICO,)), ("gu-6",),
-            members={split: split for split in SPLITS}),
+            members={split: split for split in SPLITS}, overlapping=True),
     Dataset("ebm-pico-blurb", "EBM-NLP, BLURB's files", "pico", "the same, one a word", "pico-macro-f1",
             "ebm-nlp-blurb", conll.read, by_split("ner/ebm-nlp-blurb"), ("gu-6",)),
     Dataset("ebm-pico-scibert", "EBM-NLP, SciBERT's form", "pico", "the same, one a word", "pico-macro-f1", "ebm-nlp",
@@ -188,10 +193,10 @@ ROWS = [
             "example-f1", "hoc", classification.read_hoc_labelled_only, HOC, ("wada-7", "naseem-7")),
     Dataset("docclsjp", "DocClsJp", "documents", "22 categories of disease", "accuracy", "docclsjp",
             classification.read_docclsjp, dict.fromkeys(TRAIN_TEST, ("doccls/docclsjp/docclsjp.csv",)), ("wada-6",),
-            "credentialed", folds=5, divide=classification.take_fold),
+            "credentialed", folds=5, divide=classification.take_fold, language="ja"),
     *(Dataset(f"jmed-{key}", f"JMED-LLM, {title}", "documents", labels, "accuracy", "jmed-llm",
               classification.read_jmed, dict.fromkeys(TRAIN_TEST, (f"doccls/jmed-llm/all/{key.upper()}.csv",)),
-              folds=5, divide=classification.take_fold)
+              folds=5, divide=classification.take_fold, asked=True, language="ja")
       for key, title, labels in (("crade", "case reports", "how likely a drug's harm"),
                                  ("rrtnm", "radiology reports", "stages of a tumour"),
                                  ("smdis", "messages", "whether one of eight ills is meant"))),
@@ -307,15 +312,59 @@ def load(key: str, split: str, scale: str, fold: int = 1) -> list[Instance]:
     return found
 
 
-def score(key: str, gold: list, predicted: list) -> float:
-    """The number that ranks models on a dataset, of its metric; errors as in lib/metrics.py.
+def load_settings(key: str, setting: str, scale: str) -> params.Finetuning:
+    """How a dataset is fine-tuned on under a protocol at a scale."""
+    return params.load_finetuning(setting, key, lookup(key).family, scale)
 
-    Not for ranking, whose metric needs the questions as well.
+
+def reader_fingerprint(key: str) -> str:
+    """A fingerprint of how a dataset is read from its files and scored: its row, and the code of its reader."""
+    row = lookup(key)
+    functions = [getattr(function, "func", function) for function in (row.read, row.divide) if function]
+    modules = {function.__module__.removeprefix("lib.") for function in functions}
+    options = getattr(row.read, "keywords", {})
+    facts = [row.files, row.members, row.metric, row.negative, row.overlapping, row.asked, row.language, options]
+    return provenance.fingerprint(facts, provenance.code_fingerprint(*modules))
+
+
+def main_score(key: str) -> str:
+    """The name of the number that ranks models on a dataset."""
+    metric = lookup(key).metric
+    return metrics.CARDS[metric].main or metric
+
+
+def score_all(key: str, instances: list[Instance], predicted: list) -> dict[str, float]:
+    """Every number of a dataset's metric, by name; errors as in lib/metrics.py.
+
+    `predicted`: for each instance its tags, label, labels or number; of ranking the score of each candidate; of
+    questions the ranked answers, spans of their passages. BioASQ's batches are scored one by one and averaged (Lee et
+    al. 2020, Table 6).
     """
+    metric = lookup(key).metric
+    gold = [label_of(instance) for instance in instances]
+    match metric:
+        case "ranking-mrr":
+            return metrics.ranking_scores(list(map(int, gold)), predicted, [pair.group for pair in instances])
+        case "strict-span-f1":
+            return metrics.strict_spans(metrics.entity_sets(gold), metrics.entity_sets(predicted))
+        case "squad":
+            texts = [questions.read_answers(*one) for one in zip(instances, predicted, strict=True)]
+            return metrics.squad_scores(gold, [next(iter(ranked), "") for ranked in texts])
+        case "bioasq-factoid":
+            batches: dict[str, list[tuple]] = {}
+            for one, right, ranked in zip(instances, gold, predicted, strict=True):
+                batches.setdefault(one.batch, []).append((right, questions.read_answers(one, ranked)))
+            found = [metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
+            return {name: fmean(scores[name] for scores in found) for name in found[0]}
+    scores = score(key, gold, predicted)
+    return scores if isinstance(scores, dict) else {metric: scores}
+
+
+def score(key: str, gold: list, predicted: list) -> metrics.Scores | float:
+    """What a dataset's metric makes of gold and predictions in the form that it takes; errors as in lib/metrics.py."""
     card = metrics.CARDS[lookup(key).metric]
     options = {"negative": lookup(key).negative} if card.function is metrics.relation_scores else {}
-    scores = card.function(gold, predicted, **options)
-    return scores[card.main] if card.main else scores
+    return card.function(gold, predicted, **options)
 
 
 def files(scale: str) -> list[Path]:

@@ -2,60 +2,81 @@
 
 import json
 import statistics
-from dataclasses import asdict
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 import transformers
+from accelerate import Accelerator
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
 
-from lib import artefacts, datasets, metrics, models, optimizers, params, paths, provenance, tagging, training
-from lib.errors import StudyError
+from lib import (
+    artefacts,
+    datasets,
+    models,
+    optimizers,
+    params,
+    paths,
+    provenance,
+    results,
+    sequences,
+    spans,
+    tagging,
+    training,
+)
+from lib.examples import BucketedBatches, Example, cut_evenly
+from lib.instances import Instance, label_of
 from lib.progress import Progress
+
+FORMS = {
+    "tagging": tagging.Tagging, "pico": tagging.Tagging, "relations": sequences.Sequences,
+    "similarity": sequences.Sequences, "inference": sequences.Sequences, "documents": sequences.Sequences,
+    "answers": sequences.Sequences, "ranking": sequences.Sequences, "questions": spans.Spans,
+}  # fmt: skip
+HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
+FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
+WORDS = ("tagging", "pico")  # families whose predictions are tags of words
+Form = tagging.Tagging | sequences.Sequences | spans.Spans
 
 
 def run(model: str, dataset: str, scale: str, setting: str) -> dict:
-    """Choose between the protocol's candidates on the development set, then train and test with every seed.
+    """Choose between the protocol's candidates on the development set, then train and test with every seed and fold.
 
     `model`: registered key, folder or hub name; `setting`: key of the protocol. Returns the results record, also
     written to outputs/<scale>/results/. Each run's predictions are written as it ends, and a run whose predictions
-    are there, made from the same settings, data, weights and code, is not repeated.
+    are there, made from the same settings, data, weights and code, is not repeated. The test set is read after the
+    choice; `reads` says in which order the splits were.
     """
-    datasets.lookup(dataset)
+    row = datasets.lookup(dataset)
     encoder = models.find(model, scale)
-    protocol = params.load_protocol(setting, scale)
-    budget = params.load("scales", scale)
-    splits = {split: datasets.load(dataset, split, scale) for split in datasets.SPLITS}
-    inputs = {
-        "model": encoder.fingerprint,
-        "code": provenance.code_fingerprint("finetuning", without="datasets"),
-    } | {split: provenance.fingerprint([asdict(instance) for instance in found]) for split, found in splits.items()}
-    torch.set_num_threads(budget.threads)
-    job = Job(encoder, dataset, scale, setting, protocol, budget, splits, inputs)
-
-    candidates = protocol.candidates()
-    tried = []
-    if len(candidates) > 1:
-        for number, candidate in enumerate(candidates):
-            outcome = job.train(candidate, budget.seeds[0], f"try-{number}", "dev", f"candidate {number + 1}")
-            tried.append(candidate | {"dev f1": outcome["scores"]["f1"]})
-        chosen = candidates[max(range(len(tried)), key=lambda i: tried[i]["dev f1"])]
-    else:
-        chosen = candidates[0]
-    runs = [
-        job.train(chosen, seed, str(seed), "test", f"seed {seed} ({i + 1} of {len(budget.seeds)})")
-        for i, seed in enumerate(budget.seeds)
-    ]
+    settings = datasets.load_settings(dataset, setting, scale)
+    torch.set_num_threads(params.load("scales", scale).threads)
+    seeds = params.load("scales", scale).seeds[: settings.runs]
+    folds = range(1, min(row.folds, settings.folds or row.folds) + 1)
+    job = Job(encoder, row, scale, setting, settings)
+    chosen, tried = job.choose(seeds[0])
+    runs = []
+    for seed in seeds:
+        for fold in folds:
+            name = f"{seed}.{fold}" if row.folds > 1 else str(seed)
+            what = f"seed {seed}" + (f", fold {fold} of {row.folds}" if row.folds > 1 else "")
+            runs.append(job.train(chosen, seed, fold, name, "test", what))
     result = {
         "model": encoder.key,
         "model title": encoder.title,
         "dataset": dataset,
         "setting": setting,
         "scale": scale,
-        "metric": datasets.lookup(dataset).metric,
+        "metric": row.metric,
+        "main score": datasets.main_score(dataset),
         "chosen on dev": chosen,
         "candidates": tried,
+        "reads": job.reads,
         "runs": runs,
     }
     artefacts.write_json(paths.results(scale, encoder.key, dataset, setting), result)
@@ -63,83 +84,240 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
 
 
 class Job:
-    """What the runs of one encoder on one dataset share."""
+    """What the runs of one encoder on one dataset share: instances, rows of pieces, the tokenizer, the device.
 
-    def __init__(self, encoder, dataset, scale, setting, protocol, budget, splits, inputs):
-        self.encoder, self.dataset, self.scale, self.setting = encoder, dataset, scale, setting
-        self.protocol, self.budget, self.splits, self.inputs = protocol, budget, splits, inputs
-        self.labels = tagging.list_labels(splits["train"])  # of all of it: a budget may train on a part
-        splits["train"] = splits["train"][: protocol.train_sentences]
-        unseen = sorted({t for s in (*splits["dev"], *splits["test"]) for t in s.tags} - set(self.labels))
-        if unseen:
-            raise StudyError(f"{dataset}: tags {', '.join(unseen)} of dev or test do not occur in train")
-        self.device = training.accelerator(budget.precision)
-        self.tokenizer = models.load_tokenizer(encoder)
+    Each split is read and cut into pieces once, for all seeds and candidates. `base`: the split that is trained on.
+    """
 
-    def train(self, candidate: dict, seed: int, run_name: str, split: str, what: str) -> dict:
+    def __init__(
+        self,
+        encoder: models.Encoder,
+        row: datasets.Dataset,
+        scale: str,
+        setting: str,
+        settings: params.Finetuning,
+        base: str = "train",
+    ):
+        self.encoder, self.row, self.scale, self.setting = encoder, row, scale, setting
+        self.settings, self.base, self.budget = settings, base, params.load("scales", scale)
+        self.reads: list[str] = []
+        self.instances: dict[tuple[str, int], list[Instance]] = {}
+        self.rows: dict[tuple[str, int], list[Example]] = {}
+        self.cut: dict[tuple[str, int], int] = {}
+        self.forms: dict[int, Form] = {}
+
+    @cached_property
+    def device(self) -> Accelerator:
+        return training.accelerator(self.budget.precision)
+
+    @cached_property
+    def inputs(self) -> dict[str, str]:
+        """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
+        files = {
+            f"{split} {fold}": datasets.list_files(datasets.split_files(self.row.key, split, self.scale, fold))
+            for split in self.row.files
+            for fold in range(1, self.row.folds + 1)
+        }
+        return {name: provenance.fingerprint([provenance.file_fingerprint(f) for f in found])
+                for name, found in files.items()} | {
+            "model": self.encoder.fingerprint,
+            "code": provenance.code_fingerprint("finetuning", without="datasets"),
+            "reader": datasets.reader_fingerprint(self.row.key),
+        }  # fmt: skip
+
+    def read(self, split: str, fold: int) -> list[Instance]:
+        """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
+        key = (split, fold)
+        if key not in self.instances:
+            if split in ("rest", "held out"):
+                self.instances["rest", fold], self.instances["held out", fold] = hold_out(self.read(self.base, fold))
+            else:
+                found = datasets.load(self.row.key, split, self.scale, fold)
+                self.reads.append(split if self.row.folds == 1 else f"{split} {fold}")
+                self.instances[key] = found[: self.settings.train_instances] if split == self.base else found
+        return self.instances[key]
+
+    def form(self, fold: int) -> Form:
+        """The dataset's form, which knows the labels of the training set."""
+        if fold not in self.forms:
+            tokenizer = models.load_tokenizer(self.encoder)
+            length = models.check_length(self.encoder, self.settings.max_length)
+            train = self.read(self.base, fold)
+            self.forms[fold] = FORMS[self.row.family](self.row, self.settings, tokenizer, train, length)
+        return self.forms[fold]
+
+    def encode(self, split: str, fold: int) -> list[Example]:
+        """The rows of a split."""
+        key = (split, fold)
+        if key not in self.rows:
+            form = self.form(fold)
+            self.rows[key] = form.encode(self.read(split, fold))
+            self.cut[key] = form.cut
+        return self.rows[key]
+
+    def build(self, fold: int) -> torch.nn.Module:
+        """The encoder with a new head."""
+        form = self.form(fold)
+        encoder = models.load_encoder(self.encoder, self.settings.dropout)
+        models.check_vocabulary(encoder, form.tokenizer, self.encoder.title)
+        return form.build(encoder, self.read(self.base, fold))
+
+    def choose(self, seed: int) -> tuple[dict, list[dict]]:
+        """The candidate with the best score on the development set, of the first fold; and all that were tried."""
+        candidates = self.settings.candidates()
+        if len(candidates) == 1:
+            return candidates[0], []
+        main = f"dev {datasets.main_score(self.row.key)}"
+        split = "dev" if "dev" in self.row.files else "held out"
+        tried = []
+        for number, candidate in enumerate(candidates):
+            outcome = self.train(candidate, seed, 1, f"try-{number}", split, f"candidate {number + 1}")
+            tried.append(candidate | {main: outcome["scores"][main.removeprefix("dev ")]})
+        best = max(range(len(tried)), key=lambda i: np.nan_to_num(tried[i][main], nan=-np.inf))
+        return candidates[best], tried
+
+    def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
         """Train once and score once on `split`; the run's record, read from its predictions where they exist."""
-        settings = self.protocol.model_dump(exclude={"title", "differs", "where", *candidate})
-        settings |= candidate | {"seed": seed, "split": split}
+        settings = self.settings.model_dump(exclude={*candidate, "runs", "folds"})
+        settings |= candidate | {"seed": seed, "fold": fold, "split": split}
         settings |= {"precision": self.budget.precision, "threads": self.budget.threads}
         record = provenance.record(settings, self.inputs)
-        path = paths.predictions(self.scale, self.encoder.key, self.dataset, self.setting, run_name)
+        path = paths.predictions(self.scale, self.encoder.key, self.row.key, self.setting, name)
         existing = read_run(path)
         if existing and existing["fingerprint"] == record["fingerprint"]:
             return existing
 
+        part = ("rest" if split == "held out" else self.base, fold)
         transformers.set_seed(seed)
-        model = models.load_tagger(self.encoder, self.labels, self.protocol.dropout)
-        check_vocabulary(model, self.tokenizer, self.encoder.title)
-        length = tagging.check_length(model, self.protocol.max_length, self.encoder.title)
-        padding = self.tokenizer.pad_token_id
-        windows = {
-            name: tagging.make_windows(self.splits[name], self.labels, self.tokenizer, length)
-            for name in ("train", split)
-        }
-        batches = tagging.TaggingBatches(
-            windows["train"], padding, batch_size=candidate["batch_size"], epochs=candidate["epochs"], seed=seed
-        )
-        log = training.train(
-            model,
-            batches,
-            tagging.tagging_loss,
-            device=self.device,
-            settings=self.protocol.optimization(),
-            rate_of=lambda step: (
-                candidate["learning_rate"] * optimizers.slanted_triangle(step, len(batches), self.protocol.warmup)
-            ),
-            seed=seed,
-            progress=Progress(f"{self.encoder.key} on {self.dataset}, {what}"),
-        )
-        gold = [sentence.tags for sentence in self.splits[split]]
-        predicted = tagging.predict(model, windows[split], len(gold), self.labels, padding, self.device)
+        model = self.build(fold)
+        before = self.start_from(self.settings.first_on, model) if self.settings.first_on else ""
+        steps, log = self.fit(model, candidate, seed, part, what)
+        tested, rows, form = self.read(split, fold), self.encode(split, fold), self.form(fold)
+        predicted = form.predict(tested, rows, look(model, form, rows, self.device))
         sizes = models.count_parameters(model)
         record |= sizes | {
             "seed": seed,
-            "scores": metrics.entity_scores(gold, predicted),
-            "sentences": {s: len(self.splits[s]) for s in ("train", split)},
-            "windows": {s: len(w) for s, w in windows.items()},
-            "steps": len(batches),
+            "fold": fold,
+            "first on": before,
+            "scores": datasets.score_all(self.row.key, tested, predicted),
+            "collapsed": find_collapse(self.row.family, predicted, log),
+            "instances": {name: len(self.read(name, fold)) for name in (part[0], split)},
+            "rows": {name: len(self.encode(name, fold)) for name in (part[0], split)},
+            "cut": {name: self.cut[name, fold] for name in (part[0], split)},
+            "steps": steps,
             "log": log,
             "tokens": log[-1]["tokens"],
             "seconds": round(log[-1]["seconds"]),
             "FLOPs": 6 * sizes["body parameters"] * log[-1]["tokens"],
             "device": training.describe_device(self.device),
         }
-        write_predictions(path, gold, predicted, record)
+        write_predictions(path, self.row.family, tested, predicted, record)
         return record
 
+    def fit(
+        self, model: torch.nn.Module, candidate: dict, seed: int, part: tuple[str, int], what: str
+    ) -> tuple[int, list[dict]]:
+        """Train a model in place on a split of a fold; the number of steps, and the log."""
+        rows = self.encode(*part)
+        if self.row.family == "questions":  # those that cannot be answered are left out (Lee et al. 2020, section 3.3)
+            answerable = {number for number, one in enumerate(self.read(*part)) if one.spans}
+            rows = [row for row in rows if row.instance in answerable]
+        batches = BucketedBatches(
+            rows,
+            self.form(part[1]).collate,
+            batch_size=candidate["batch_size"],
+            epochs=self.settings.count_epochs(candidate, len(rows)),
+            steps=self.settings.steps,
+            seed=seed,
+        )
+        peak, warmup = candidate["learning_rate"], self.settings.warmup
+        log = training.train(
+            model,
+            batches,
+            lambda module, batch: module.loss(batch),
+            device=self.device,
+            settings=self.settings.optimization(),
+            rate_of=lambda step: peak * optimizers.slanted_triangle(step, len(batches), warmup),
+            seed=seed,
+            progress=Progress(f"{self.encoder.key} on {self.row.key}, {what}"),
+        )
+        return len(batches), log
 
-def check_vocabulary(model, tokenizer, title: str) -> None:
-    """StudyError when the tokenizer can name a piece that the model has no embedding for."""
-    rows = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > rows:
-        raise StudyError(f"{title}: the vocabulary has {len(tokenizer)} pieces, the model only {rows} embeddings")
+    def start_from(self, key: str, model: torch.nn.Module) -> str:
+        """Give `model` the weights that it has after another dataset, trained once for all seeds; says on what.
+
+        On the other set's training split, or on its development split where only that is at hand.
+        """
+        base = next(iter(datasets.splits(key, self.scale)), "train")
+        settings = datasets.load_settings(key, self.setting, self.scale)
+        other = Job(self.encoder, datasets.lookup(key), self.scale, self.setting, settings, base)
+        candidate, seed = settings.candidates()[0], self.budget.seeds[0]
+        path = paths.intermediate(self.scale, self.encoder.key, key, self.setting)
+        fingerprint = provenance.fingerprint(settings.model_dump(), candidate, seed, base, other.inputs)
+        with artefacts.locked(path):
+            if read_fingerprint(path) != fingerprint:
+                transformers.set_seed(seed)
+                first = other.build(1)
+                other.fit(first, candidate, seed, (base, 1), f"before {self.row.key}")
+                with artefacts.whole_file(path) as temporary:
+                    save_file(first.state_dict(), temporary, metadata={"fingerprint": fingerprint})
+        model.load_state_dict(load_file(path))
+        return f"{key}, its {base} split, with " + say_settings(candidate)
 
 
-def write_predictions(path: Path, gold: list[list[str]], predicted: list[list[str]], record: dict) -> None:
-    """Gold and predicted tags, a row a sentence, no words; the run's record in the file's metadata."""
-    table = pa.table({"gold": gold, "predicted": predicted})
+def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
+    """A training set without a tenth of it, and that tenth; the same for every model."""
+    order = np.random.default_rng(0).permutation(len(instances)).tolist()
+    held = set(order[: max(1, round(HELD_OUT * len(instances)))])
+    parts = ([], [])
+    for number, instance in enumerate(instances):
+        parts[number in held].append(instance)
+    return parts
+
+
+def look(model: torch.nn.Module, form: Form, rows: Sequence[Example], device: Accelerator) -> list:
+    """What the head says of each row, as the form reads it."""
+    found: list = [None] * len(rows)
+    with torch.inference_mode(), device.autocast():
+        for numbers in cut_evenly(rows):
+            chosen = [rows[number] for number in numbers]
+            batch = {name: tensor.to(device.device) for name, tensor in form.collate(chosen).items()}
+            for number, one in zip(numbers, form.read(model(batch), chosen), strict=True):
+                found[number] = one
+    return found
+
+
+def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
+    """Why a run is one that learnt nothing, or an empty string.
+
+    It says the same of every test instance (of every word: O), or the mean loss of the last tenth of its log is more
+    than FALLEN of that of the first.
+    """
+    if family in WORDS:
+        said = {tag for tags in predicted for tag in tags}
+    else:
+        said = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
+    if len(said) == 1 and len(predicted) > 1:
+        return "one answer only"
+    tenth = max(1, len(log) // 10)
+    first, last = (statistics.mean(row["loss"] for row in part) for part in (log[:tenth], log[-tenth:]))
+    return "the loss did not fall" if last > FALLEN * first else ""
+
+
+def write_predictions(
+    path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict
+) -> None:
+    """Gold and predicted, a row an instance in the order of its files; the run's record in the file's metadata.
+
+    Tags, labels, numbers, and for answers the passage and characters: never a text of the dataset. Gold answers are
+    texts, and stay in their dataset.
+    """
+    columns = {"predicted": [[one._asdict() for one in ranked] for ranked in predicted] if family == "questions"
+               else [list(one) if isinstance(one, tuple) else one for one in predicted]}  # fmt: skip
+    if family != "questions":
+        gold = [label_of(instance) for instance in instances]
+        columns["gold"] = [list(one) if isinstance(one, tuple) else one for one in gold]
+    table = pa.table(columns)
     with artefacts.whole_file(path) as temporary:
         pq.write_table(table.replace_schema_metadata({"record": json.dumps(record)}), temporary)
 
@@ -152,35 +330,59 @@ def read_run(path: Path) -> dict | None:
         return None
 
 
+def read_fingerprint(path: Path) -> str | None:
+    """The fingerprint kept with weights, or None where there are none, or damaged ones."""
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata()["fingerprint"]
+    except (OSError, SafetensorError):
+        return None
+
+
 def tabulate(result: dict) -> list[dict]:
-    """The scores of every seed, then mean and standard deviation, as rows."""
-    names = ("precision", "recall", "f1")
+    """The scores of every run, then mean and standard deviation over seeds, with and without collapsed runs."""
     rows = [
         {"seed": str(run["seed"])}
-        | {name: run["scores"][name] for name in (*names, "gold entities")}
-        | {"sentences": run["sentences"]["test"], "windows": run["windows"]["test"], "seconds": run["seconds"]}
+        | ({"fold": str(run["fold"])} if any(run["fold"] > 1 for run in result["runs"]) else {})
+        | run["scores"]
+        | {"instances": run["instances"]["test"], "rows": run["rows"]["test"], "cut": run["cut"]["test"]}
+        | {"seconds": run["seconds"], "collapsed": run["collapsed"]}
         for run in result["runs"]
     ]
-    means = {"seed": "mean"} | {name: statistics.mean(row[name] for row in rows) for name in names}
-    if len(rows) < 2:
-        return [*rows, means]
-    return [*rows, means, {"seed": "sd"} | {name: statistics.stdev(row[name] for row in rows) for name in names}]
+    sound = result | {"runs": [run for run in result["runs"] if not run["collapsed"]]}
+    kinds = {"": result} | ({" of runs that did not collapse": sound} if len(sound["runs"]) < len(rows) else {})
+    for kind, some in kinds.items():
+        found = list(results.by_seed(some).values())
+        if found:
+            rows.append({"seed": f"mean{kind}"} | {n: statistics.mean(s[n] for s in found) for n in found[0]})
+        if len(found) > 1:
+            rows.append({"seed": f"sd{kind}"} | {n: statistics.stdev(s[n] for s in found) for n in found[0]})
+    return rows
+
+
+def say_settings(candidate: dict) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in candidate.items())
 
 
 def describe(result: dict) -> str:
     """What the runs show, in sentences made from their numbers (Markdown)."""
-    run = result["runs"][0]
-    split = run["windows"]["test"] - run["sentences"]["test"]
-    f1 = [r["scores"]["f1"] for r in result["runs"]]
+    run, main = result["runs"][0], result["main score"]
+    scores = [found[main] for found in results.by_seed(result).values()]
+    base = next(name for name in run["instances"] if name != "test")
+    collapsed = sum(bool(run["collapsed"]) for run in result["runs"])
     lines = [
-        f"- {result['model title']} on {result['dataset']}: F1 {statistics.mean(f1):.2f} on the test set, "
-        f"from {min(f1):.2f} to {max(f1):.2f} over {len(f1)} seeds.",
-        f"- {run['scores']['gold entities']} gold entities were scored, all there are; "
-        f"{split} more windows than sentences were needed for the length limit.",
-        f"- Trained on {run['sentences']['train']} sentences, {run['steps']} steps, with "
-        + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result["chosen on dev"].items())
+        f"- {result['model title']} on {result['dataset']}: {main} {statistics.mean(scores):.2f} on the test set, "
+        f"from {min(scores):.2f} to {max(scores):.2f} over {len(scores)} seeds.",
+        f"- Trained on {run['instances'][base]} instances in {run['rows'][base]} rows, {run['steps']} steps, with "
+        + say_settings(result["chosen on dev"])
         + (f", chosen on the development set among {len(result['candidates'])}." if result["candidates"] else "."),
+        f"- All {run['instances']['test']} test instances are scored, in {run['rows']['test']} rows; "
+        f"{run['cut']['test']} had to lose some of their text to the length limit.",
+        f"- {collapsed} of {len(result['runs'])} runs collapsed.",
+        f"- The splits were read in this order: {', '.join(result['reads']) or 'none anew, all runs were there'}.",
     ]
+    if run["first on"]:
+        lines.append(f"- Trained first on {run['first on']}.")
     if params.load("scales", result["scale"]).made_up:
         lines.append("- The data are made up: these scores are not findings.")
     return "\n".join(lines)

@@ -73,11 +73,21 @@ class Span(NamedTuple):
     end: int
 
 
+class Answer(NamedTuple):
+    """A span that is given as an answer, and how probable it is among those of its kind."""
+
+    passage: int
+    start: int
+    end: int
+    probability: float
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question, the passages it is asked of, and its answers, any of which is right.
 
-    `spans` are the answers as they stand in the passages; none means that it cannot be answered from them.
+    `spans` are the answers as they stand in the passages; none means that it cannot be answered from them. `batch`: of
+    BioASQ, the file that it was asked in, as its editions are scored batch by batch.
     """
 
     id: str
@@ -85,6 +95,7 @@ class Question:
     passages: tuple[str, ...]
     answers: tuple[str, ...]
     spans: tuple[Span, ...]
+    batch: str = ""
 
 
 Instance = Sentence | Relation | Pair | Labelled | Question

@@ -9,7 +9,7 @@ from transformers import (
     AlbertForMaskedLM,
     AlbertForPreTraining,
     AutoConfig,
-    AutoModelForTokenClassification,
+    AutoModel,
     AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
@@ -28,6 +28,7 @@ from lib.errors import StudyError, unknown
 logging.set_verbosity_error()
 logging.disable_progress_bar()
 
+SHORTEST = 8  # pieces in a row
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
@@ -206,30 +207,49 @@ def load_tokenizer(encoder: Encoder) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def load_tagger(encoder: Encoder, labels: list[str], dropout: float) -> PreTrainedModel:
-    """The encoder with dropout and one linear layer over each piece (Lee et al. 2020, section 3.3)."""
+def load_encoder(encoder: Encoder, dropout: float) -> PreTrainedModel:
+    """The encoder without the heads that it was pretrained with; its pooler is new where its file has none.
+
+    StudyError when other weights are missing from its file.
+    """
     try:
-        config = AutoConfig.from_pretrained(
-            encoder.source,
-            num_labels=len(labels),
-            id2label=dict(enumerate(labels)),
-            label2id={label: i for i, label in enumerate(labels)},
-        )
+        config = AutoConfig.from_pretrained(encoder.source)
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if hasattr(config, name):
                 setattr(config, name, dropout)
-        model, loading = AutoModelForTokenClassification.from_pretrained(
-            encoder.source, config=config, output_loading_info=True
-        )
+        model, loading = AutoModel.from_pretrained(encoder.source, config=config, output_loading_info=True)
     except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
         raise StudyError(f"{encoder.title}: the model could not be loaded: {first_line(error)}") from error
-    missing = [name for name in loading["missing_keys"] if not name.startswith(("classifier", "score"))]
+    missing = [name for name in loading["missing_keys"] if not name.startswith("pooler")]
     if missing:
         raise StudyError(
             f"{encoder.title}: {len(missing)} weights of the encoder are not in its file (the first: {missing[0]}), "
             "and would have been random"
         )
     return model
+
+
+def check_length(encoder: Encoder, max_length: int) -> int:
+    """The length of rows to use: the protocol's, or the encoder's own limit where that is lower.
+
+    StudyError for an encoder that takes too few pieces to be fine-tuned.
+    """
+    config = AutoConfig.from_pretrained(encoder.source)
+    limit = getattr(config, "max_position_embeddings", None) or max_length
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        limit -= 2  # its positions are counted from padding_idx + 1
+    length = min(max_length, limit)
+    if length < SHORTEST:
+        raise StudyError(f"{encoder.title}: rows of {length} pieces are too short to fine-tune on")
+    return length
+
+
+def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> None:
+    """StudyError when the tokenizer can name a piece that the model has no embedding for."""
+    rows = model.get_input_embeddings().num_embeddings
+    own = tokenizer.vocab_size  # without markers that a form has added, for which its head makes room
+    if own > rows:
+        raise StudyError(f"{title}: the vocabulary has {own} pieces, the model only {rows} embeddings")
 
 
 def first_line(error: Exception) -> str:

@@ -10,7 +10,7 @@ from IPython.display import Markdown, display
 from pandas.io.formats.style import Styler
 
 from lib import corpora, datasets, metrics, params, paths, provenance, smoke_language, texts
-from lib.instances import Sentence, label_of
+from lib.instances import Instance, Sentence, label_of
 
 
 def open_page(scale: str) -> None:
@@ -53,12 +53,17 @@ def show(rows, decimals: int = 2) -> Styler:
 
 
 def show_settings(*parts: tuple[str, str], scale: str | None = None) -> Styler:
-    """The settings in force with the file each came from: `parts` are (kind, key) pairs of params/.
+    """Settings with the file each came from: `parts` are (kind, key) pairs of params/.
 
     With `scale`, its budget too.
     """
     parts = (*parts, ("scales", scale)) if scale else parts
-    return show([row for kind, key in parts for row in params.explain(kind, key, scale)])
+    return show([row for kind, key in parts for row in params.explain(kind, key)])
+
+
+def show_finetuning(setting: str, dataset: str, scale: str) -> Styler:
+    """The settings in force on a dataset under a protocol at a scale, with the file each came from."""
+    return show(params.explain_finetuning(setting, dataset, datasets.lookup(dataset).family, scale))
 
 
 def show_pretraining(model: str, scale: str) -> Styler:
@@ -107,12 +112,20 @@ def show_corpus_rows(table: str) -> Styler:
     )  # fmt: skip
 
 
-def look_at_sentences(dataset: str, split: str, scale: str, show_text: bool, n: int = 3) -> Styler:
-    """A few tagged sentences, or made-up ones in their place where text is not to be shown."""
-    if show_text and datasets.lookup(dataset).access == "public":
-        sentences = datasets.load(dataset, split, scale)[:n]
-        return show([{"sentence": mark_entities(s)} for s in sentences])
-    return show_made_up("sentence")
+def look_at_instances(dataset: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> Styler:
+    """A few training instances, or made-up ones in their place where text is not to be shown."""
+    row = datasets.lookup(dataset)
+    if not show_text or row.access != "public":
+        return show_made_up("instance")
+    found = datasets.load(dataset, next(iter(row.files)), scale)[:n]
+    return show([dict(zip(("instance", "label"), show_instance(one, letters), strict=True)) for one in found])
+
+
+def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
+    """The beginning of an instance's text, with brackets around entities, and its label."""
+    if isinstance(instance, Sentence):
+        return mark_entities(instance), ""
+    return " / ".join(texts.render(instance))[:letters], str(label_of(instance))
 
 
 def show_made_up(what: str) -> Styler:
@@ -145,10 +158,7 @@ def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> Styler:
     rows = []
     for key, dataset in datasets.DATASETS.items():
         if dataset.access == "public" and (splits := datasets.splits(key, scale)):
-            instance = datasets.load(key, splits[0], scale)[0]
-            tagged = isinstance(instance, Sentence)
-            text = mark_entities(instance) if tagged else " / ".join(texts.render(instance))
-            label = "" if tagged else str(label_of(instance))
+            text, label = show_instance(datasets.load(key, splits[0], scale)[0], letters)
             rows.append({"dataset": key, "instance": text[:letters], "label": label})
     return show(rows)
 

@@ -90,13 +90,26 @@ class PretrainingBudget(Settings):
     evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a phase
 
 
+Numbers = Annotated[list[int], Field(min_length=1)]
+
+
 class FinetuningBudget(Settings):
     """What a scale changes of a protocol; lists are candidates, chosen between on the development set."""
 
-    epochs: list[int] | None = Field(default=None, min_length=1)
-    batch_size: list[int] | None = Field(default=None, min_length=1)
+    epochs: Numbers | None = None
+    batch_size: Numbers | None = None
     learning_rate: list[float] | None = Field(default=None, min_length=1)
-    train_sentences: int | None = None  # a cap; None: all
+    min_steps: int | None = Field(default=None, gt=0)  # small sets are gone through more often
+    train_instances: int | None = Field(default=None, gt=0)  # a cap; None: all
+    folds: int | None = Field(default=None, gt=0)  # the first ones of a set that has several; None: all
+
+
+class Panel(Settings):
+    """Models that are fine-tuned on the same datasets under one protocol."""
+
+    protocol: str
+    models: list[str]
+    datasets: list[str]
 
 
 class Scale(Settings):
@@ -112,8 +125,15 @@ class Scale(Settings):
     seeds: list[int] = Field(min_length=1)
     datasets: list[str] | None = None  # None: every dataset that is present
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
+    panels: list[Panel] = []  # what is fine-tuned besides what tables need
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
+
+    def panel_runs(self) -> list[tuple[str, str, str]]:
+        """Model, dataset and protocol of every run of the panels, whether or not it can be made."""
+        return [
+            (model, key, panel.protocol) for panel in self.panels for key in panel.datasets for model in panel.models
+        ]
 
 
 class Source(Settings):
@@ -238,21 +258,33 @@ class Pretraining(Optimization):
     duplicates: int | None
 
 
-class Protocol(Settings):
-    """How one paper fine-tunes: lists are the candidates that it chooses between on the development set."""
+class Finetuning(Settings):
+    """How an encoder is fine-tuned on a dataset. Lists are candidates, chosen between on the development set."""
 
-    title: str
-    paper: str
-    where: str
-    epochs: list[int] = Field(min_length=1)
-    batch_size: list[int] = Field(min_length=1)
+    epochs: Numbers
+    batch_size: Numbers
     learning_rate: list[float] = Field(min_length=1)
-    warmup: float
-    weight_decay: float
-    dropout: float
-    max_length: int
-    differs: str
-    train_sentences: int | None = None
+    warmup: float = Field(ge=0, lt=1)  # share of the steps
+    weight_decay: float = Field(ge=0)
+    dropout: float = Field(ge=0, lt=1)
+    max_length: int = Field(gt=8)  # pieces
+    runs: int | None = Field(default=None, gt=0)  # with different seeds; None: as many as the scale has seeds
+    steps: int | None = Field(default=None, gt=0)  # in all, in place of epochs
+    min_steps: int | None = None
+    train_instances: int | None = None
+    folds: int | None = None
+    head: Literal["linear", "biLSTM", "CRF"] = "linear"
+    scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags
+    mentions: Literal["dummies", "markers", "original"] = "dummies"  # of relations: how the text is written
+    encoding: Literal["first piece", "mentions", "starts"] = "first piece"  # what stands for a text: [CLS] or mentions
+    weighted: bool = False  # classes by the inverse of their frequency
+    first_on: str | None = None  # the dataset that the model is fine-tuned on before
+
+    @model_validator(mode="after")
+    def check(self):
+        if self.encoding == "starts" and self.mentions != "markers":
+            raise ValueError("encoding 'starts' is that of start markers: it goes with mentions 'markers'")
+        return self
 
     def optimization(self) -> Optimization:
         """AdamW as BERT's authors fine-tune."""
@@ -262,6 +294,32 @@ class Protocol(Settings):
         """Every combination of the settings to choose between."""
         names = ["epochs", "batch_size", "learning_rate"]
         return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
+
+    def count_epochs(self, candidate: dict, rows: int) -> int:
+        """A candidate's epochs, or as many as `min_steps` take where that is more."""
+        in_epoch = -(-rows // candidate["batch_size"])
+        return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))
+
+
+Family = Literal[
+    "tagging", "pico", "relations", "similarity", "inference", "documents", "answers", "questions", "ranking"
+]
+
+
+class Protocol(Settings):
+    """How one paper fine-tunes: settings for all, for a family, for a dataset; the later ones replace the earlier.
+
+    `like`: another protocol, whose settings come before all of these.
+    """
+
+    title: str
+    paper: str
+    where: str
+    like: str | None = None
+    all: dict = {}
+    families: dict[Family, dict] = {}
+    datasets: dict[str, dict] = {}
+    differs: str
 
 
 class Table(Settings):
@@ -443,6 +501,11 @@ def read_yaml(path, schema):
         raise StudyError(f"{where}: no such file") from None
     except yaml.YAMLError as error:
         raise StudyError(f"{where}: not valid YAML: {error}") from None
+    return check_settings(where, content, schema)
+
+
+def check_settings(where: str, content, schema):
+    """Settings of a schema; StudyError names the place, the field and what is wrong with it."""
     try:
         return TypeAdapter(schema).validate_python(content)
     except ValidationError as error:
@@ -462,18 +525,31 @@ def load(kind: str, key: str):
     return read_yaml(paths.PARAMS / kind / f"{key}.yaml", KINDS[kind])
 
 
-def load_protocol(key: str, scale: str) -> Protocol:
-    """A paper's protocol, with what the scale's budget changes of it."""
-    return load("protocols", key).model_copy(update=protocol_changes(key, scale))
-
-
-def protocol_changes(key: str, scale: str) -> dict:
-    """What the scale's budget changes of a protocol."""
-    budget = load("scales", scale)
+def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
+    """What says how a dataset is fine-tuned on, the last word last: where each comes from, and what it sets."""
+    protocol, budget = load("protocols", key), load("scales", scale)
+    layers = finetuning_layers(protocol.like, dataset, family, scale)[:-1] if protocol.like else []
+    here = f"params/protocols/{key}.yaml"
+    for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
+        layers.append((here, settings))
     changes = budget.finetuning.model_dump(exclude_none=True)
-    if budget.sequence_length < load("protocols", key).max_length:
+    longest = {name: value for _, settings in layers for name, value in settings.items()}.get("max_length", 0)
+    if budget.sequence_length < longest:
         changes["max_length"] = budget.sequence_length
-    return changes
+    return [*layers, (f"params/scales/{scale}.yaml", changes)]
+
+
+def load_finetuning(key: str, dataset: str, family: str, scale: str) -> Finetuning:
+    """A dataset's settings under a protocol, with what the scale's budget changes of them; StudyError for bad ones.
+
+    Steps that a protocol fixes stand for epochs at every scale; a budget's own epochs take their place.
+    """
+    merged: dict = {}
+    for _, settings in finetuning_layers(key, dataset, family, scale):
+        if "epochs" in settings and "steps" not in settings:
+            merged.pop("steps", None)
+        merged |= settings
+    return check_settings(f"params/protocols/{key}.yaml, {dataset}", merged, Finetuning)
 
 
 def list_texts(model: str) -> list[str]:
@@ -547,13 +623,16 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
         raise StudyError(f"{notebook}: parameter {name} must be {kind}, not {value!r}")
 
 
-def explain(kind: str, key: str, scale: str | None = None) -> list[dict]:
-    """Rows `setting, value, from` for a page: each setting in force and the file that it came from."""
-    settings = load_protocol(key, scale) if kind == "protocols" else load(kind, key)
-    changed = protocol_changes(key, scale) if kind == "protocols" else {}
+def explain(kind: str, key: str) -> list[dict]:
+    """Rows `setting, value, from` for a page: each setting of a file."""
     return [
-        {"setting": name, "value": str(value), "from": f"params/scales/{scale}.yaml"}
-        if name in changed
-        else {"setting": name, "value": str(value), "from": f"params/{kind}/{key}.yaml"}
-        for name, value in settings.model_dump().items()
+        {"setting": name, "value": str(value), "from": f"params/{kind}/{key}.yaml"}
+        for name, value in load(kind, key).model_dump().items()
     ]
+
+
+def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[dict]:
+    """Rows `setting, value, from`: each setting in force on a dataset, and the file that it came from."""
+    origin = {name: where for where, layer in finetuning_layers(key, dataset, family, scale) for name in layer}
+    found = load_finetuning(key, dataset, family, scale).model_dump()
+    return [{"setting": name, "value": str(value), "from": origin.get(name, "")} for name, value in found.items()]

@@ -76,6 +76,10 @@ def predictions(scale: str, model_key: str, dataset: str, setting: str, run: str
     return output(scale, "predictions", f"{model_key}--{dataset}--{setting}--{run}.parquet")
 
 
+def intermediate(scale: str, model_key: str, dataset: str, setting: str) -> Path:
+    return output(scale, "intermediate", f"{model_key}--{dataset}--{setting}.safetensors")
+
+
 def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
     return output(scale, "results", f"{model_key}--{dataset}--{setting}.json")
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from lib import paths
 from lib.errors import StudyError
-from lib.instances import Question, Span
+from lib.instances import Answer, Question, Span
 from lib.records import AGAIN, read_json
 
 KINDS = {str: "a text", list: "a list", int: "a number", dict: "an object"}
@@ -51,6 +52,7 @@ def read_bioasq_squad(*files: Path) -> list[Question]:
     entries of a question that ask another, a question that the golden files lack. Source: Lee et al. 2020, section 3.3.
     """
     entries: dict[str, dict[int, Entry]] = {}
+    batches: dict[str, str] = {}
     golden: dict[str, Question] = {}
     for path in files:
         name, content = paths.show(path), read_json(path)
@@ -67,16 +69,17 @@ def read_bioasq_squad(*files: Path) -> list[Question]:
             if any(other.question != entry.question for other in others.values()):
                 raise StudyError(f"{entry.at}: another question under an id that came before; {AGAIN}")
             others[int(parts[2])] = entry
+            batches[parts[1]] = path.name
     if golden and not entries.keys() <= golden.keys():
         lacking = next(id for id in entries if id not in golden)
         raise StudyError(f"{entries[lacking].popitem()[1].at}: not in the golden files; give those of the same batch")
-    found = [merge(id, [entry for _, entry in sorted(others.items())]) for id, others in entries.items()]
+    found = [
+        replace(merge(id, [entry for _, entry in sorted(others.items())]), batch=batches[id])
+        for id, others in entries.items()
+    ]
     if not golden:
         return found
-    return [
-        Question(q.id, q.question, q.passages, answers := golden[q.id].answers, find_spans(q.passages, answers))
-        for q in found
-    ]
+    return [replace(q, answers=(answers := golden[q.id].answers), spans=find_spans(q.passages, answers)) for q in found]
 
 
 def read_golden(*files: Path) -> list[Question]:
@@ -103,6 +106,11 @@ def read_golden(*files: Path) -> list[Question]:
 def answerable(questions: Iterable[Question]) -> list[Question]:
     """The questions with an answer in a passage; the others are left out of training and wrong in a test (lee, 3.3)."""
     return [question for question in questions if question.spans]
+
+
+def read_answers(question: Question, answers: Iterable[Answer]) -> list[str]:
+    """The texts of answers, in order."""
+    return [question.passages[answer.passage][answer.start : answer.end].strip() for answer in answers]
 
 
 def find_spans(passages: Iterable[str], answers: Iterable[str]) -> tuple[Span, ...]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -23,6 +24,8 @@ KINDS = {
     "@CHEMICAL$": "CHEMICAL", "@DISEASE$": "DISEASE", "@DRUG$": "DRUG", "@GENE$": "GENE",
     "BC6ENTC": "CHEMICAL", "BC6ENTG": "GENE", "bc6entc": "CHEMICAL", "bc6entg": "GENE",
 }  # fmt: skip
+BREAKS = re.compile(r"[\n\t\r]")
+MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Splitter = Callable[[str], Iterable[str]]
 
 
@@ -37,7 +40,20 @@ def load_punkt() -> Splitter:
         raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab") from None
 
 
+class Marked(NamedTuple):
+    """A relation's text as a model reads it, and where its two mentions stand in it, first and one past the last."""
+
+    text: str
+    first: tuple[int, int]
+    second: tuple[int, int]
+
+
 def mask(relation: Relation) -> str:
+    """The text of a relation with dummies, as in dummify."""
+    return dummify(relation).text
+
+
+def dummify(relation: Relation) -> Marked:
     """The text with `@KIND$` for each of the two mentions, or one dummy such as `@CHEM-GENE$` for two that overlap.
 
     Line ends and tabs become spaces. A text that comes with dummies stays as it is. Source: Gu et al. 2021, 2.3.3;
@@ -45,12 +61,40 @@ def mask(relation: Relation) -> str:
     """
     first, second, text = relation.first, relation.second, relation.text
     if relation.masked:
-        return text
+        return Marked(text, (first.start, first.end), (second.start, second.end))
     if first.end > second.start:
-        middle = f"@{'-'.join(sorted(JOINT.get(one.kind, one.kind) for one in (first, second)))}$"
+        dummy = f"@{'-'.join(sorted(JOINT.get(one.kind, one.kind) for one in (first, second)))}$"
+        places = [(first.start, first.start + len(dummy))] * 2
+        middle = dummy
     else:
         middle = f"@{first.kind}${text[first.end : second.start]}@{second.kind}$"
-    return re.sub(r"[\n\t\r]", " ", text[: first.start] + middle + text[max(first.end, second.end) :])
+        end = first.start + len(middle)
+        places = [(first.start, first.start + len(first.kind) + 2), (end - len(second.kind) - 2, end)]
+    masked = text[: first.start] + middle + text[max(first.end, second.end) :]
+    return Marked(BREAKS.sub(" ", masked), *places)
+
+
+def leave(relation: Relation) -> Marked:
+    """The original text, with spaces for line ends and tabs. Source: Gu et al. 2021, 3.3 and Table 14."""
+    first, second = relation.first, relation.second
+    return Marked(BREAKS.sub(" ", relation.text), (first.start, first.end), (second.start, second.end))
+
+
+def frame(relation: Relation) -> Marked:
+    """The original text with a start and an end marker around each mention; `first` and `second` include them.
+
+    Of mentions that overlap, the markers stand in the order of the mentions' ends. Source: as in leave; the paper does
+    not print its markers.
+    """
+    marks = []
+    for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
+        marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
+    text, places = leave(relation).text, {}
+    # From the right, so that what is not yet marked keeps its place; at one place the later mention's first.
+    for at, name, mark in sorted(reversed(marks), key=lambda item: item[0], reverse=True):
+        places = {other: place + len(mark) for other, place in places.items()} | {name: at + mark.index(name)}
+        text = text[:at] + mark + text[at:]
+    return Marked(text, *((places[start], places[end] + len(end)) for start, end in MARKERS))
 
 
 def find_dummies(where: str, text: str, dummies: tuple[str, str], alone: tuple[str, ...]) -> tuple[Mention, Mention]:

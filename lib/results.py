@@ -1,6 +1,7 @@
 """Reading what exists: our results, and the papers' printed numbers."""
 
 import json
+import statistics
 from pathlib import Path
 
 import pandas as pd
@@ -50,11 +51,18 @@ def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
         raise StudyError(f"{where}: damaged ({error}); delete it and run again") from None
 
 
+def by_seed(result: dict) -> dict[int, dict[str, float]]:
+    """Of each seed its scores, their means over the folds."""
+    seeds: dict[int, list[dict]] = {}
+    for run in result["runs"]:
+        seeds.setdefault(run["seed"], []).append(run["scores"])
+    return {seed: {name: statistics.mean(s[name] for s in found) for name in found[0]} for seed, found in seeds.items()}
+
+
 def gather(scale: str) -> pd.DataFrame:
     """Every run of a registered model on a test set at one scale, one row each."""
-    scores = ["precision", "recall", "f1", "gold entities"]
-    columns = ["scale", "model", "dataset", "setting", "metric", "seed", *scores, "test sentences", "test windows",
-               "steps", "tokens", "device", "commit"]  # fmt: skip
+    columns = ["scale", "model", "dataset", "setting", "metric", "seed", "fold", "score name", "score",
+               "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
     rows = []
     for path in sorted(paths.output(scale, "results").glob("*.json")):
         model, dataset, setting = path.stem.split("--")
@@ -65,9 +73,9 @@ def gather(scale: str) -> pd.DataFrame:
             rows.append(
                 {"scale": scale}
                 | {name: result[name] for name in ("model", "dataset", "setting", "metric")}
-                | {"seed": run["seed"], **run["scores"]}
-                | {"test sentences": run["sentences"]["test"], "test windows": run["windows"]["test"]}
-                | {name: run[name] for name in ("steps", "tokens", "device", "commit")}
+                | {"score name": result["main score"], "score": run["scores"][result["main score"]]}
+                | {"test instances": run["instances"]["test"], "test rows": run["rows"]["test"]}
+                | {name: run[name] for name in ("seed", "fold", "collapsed", "steps", "tokens", "device", "commit")}
             )
     return pd.DataFrame(rows, columns=columns)
 

@@ -11,6 +11,17 @@ from lib import corpora, datasets, documents, mesh, params, paths, provenance, t
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
+FINETUNING = {  # family -> the notebook that fine-tunes
+    "tagging": "20_finetune_tagging",
+    "pico": "20_finetune_tagging",
+    "relations": "21_finetune_relations",
+    "similarity": "22_finetune_similarity",
+    "documents": "23_finetune_documents",
+    "inference": "24_finetune_inference",
+    "answers": "25_finetune_answers",
+    "questions": "26_finetune_questions",
+    "ranking": "27_finetune_ranking",
+}
 WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 
@@ -104,13 +115,13 @@ def pretraining_settings(scale: str, keys: dict) -> list:
     return [model.model_dump(), params.load_pretraining(keys["model"], scale).model_dump(), budget]
 
 
-def tagging_settings(scale: str, keys: dict) -> list:
+def finetuning_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
-    files = []
+    row, files = datasets.lookup(keys["dataset"]), []
     if not made_up(scale):
-        found = [file for split in datasets.SPLITS for file in datasets.split_files(keys["dataset"], split, scale)]
-        files = datasets.list_files(found)
-    return [params.load_protocol(keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
+        parts = [(split, fold) for split in row.files for fold in range(1, row.folds + 1)]
+        files = datasets.list_files(f for part in parts for f in datasets.split_files(row.key, part[0], scale, part[1]))
+    return [datasets.load_settings(row.key, keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
 
 
 def model_inputs(scale: str, keys: dict) -> list[str]:
@@ -135,12 +146,21 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
         case "lengths" | "counts":
             return made_up(scale)
     runs = [
-        STAGES["tagging"].path(model=model, dataset=dataset, setting=table.protocol)
+        STAGES["finetune"].path(model=model, dataset=dataset, setting=table.protocol)
         for model in [*table.ours_only.values(), *table.columns.values()]
         for dataset in table.rows.values()
         if not datasets.why_not(dataset, scale)
     ]
     return runs + vocabulary_output(table.vocabularies, scale)
+
+
+def panel_inputs(scale: str, keys: dict) -> list[str]:
+    """The runs of the scale's panels that can be made."""
+    return [
+        STAGES["finetune"].path(model=model, dataset=dataset, setting=protocol)
+        for model, dataset, protocol in params.load("scales", scale).panel_runs()
+        if not datasets.why_not(dataset, scale)
+    ]
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
@@ -274,11 +294,18 @@ STAGES = {
             lambda s, k: params.load("scales", s).models,
         ),
         Stage(
-            "tagging",
-            lambda k: "20_finetune_tagging",
+            "finetune",
+            lambda k: FINETUNING[datasets.lookup(k["dataset"]).family],
             "results/{model}--{dataset}--{setting}.json",
             lambda s, k: [STAGES["pretrain"].path(model=k["model"]), *made_up(s)],
-            tagging_settings,
+            finetuning_settings,
+        ),
+        Stage(
+            "panels",
+            lambda k: "89_all_benchmarks",
+            "tables/panels.csv",
+            panel_inputs,
+            lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
         ),
         Stage(
             "table",
@@ -326,7 +353,8 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "scoreboard")
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "panels",
+         "scoreboard")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:

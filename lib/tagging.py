@@ -1,143 +1,139 @@
-"""Tagging: sentences to windows of pieces, and predictions back to one tag a word."""
+"""Tagging: sentences to rows of pieces with the labels of their words, and predictions back to one tag a word."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch.nn import functional
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lib import vocabularies
-from lib.conll import Sentence
-from lib.errors import StudyError
+from lib import heads, params, vocabularies
+from lib.datasets import Dataset
+from lib.examples import Batch, Example, Frame, pad
+from lib.instances import Sentence
 
-IGNORED = -100  # the label that cross-entropy ignores: special tokens, and all but the first piece of a word
-POOL = 50  # batches whose sentences are sorted by length together
-
-
-@dataclass(frozen=True)
-class Window:
-    """A stretch of a sentence that fits the encoder: its piece ids, where each word begins, and the words' labels."""
-
-    sentence: int
-    pieces: list[int]
-    starts: list[int]
-    labels: list[int]
+LETTERS = {"BIO": "BI", "BIOUL": "BILU", "IO": "I"}  # of a scheme, besides O
+PLAIN = {"U": "B", "L": "I"}  # letters of BIOUL -> those of BIO
 
 
-def list_labels(sentences: Sequence[Sentence]) -> list[str]:
-    """The tags in use, O first, so that a label's number does not depend on the order of the sentences."""
-    tags = {tag for sentence in sentences for tag in sentence.tags}
-    return ["O", *sorted(tags - {"O"})]
+def respell(tags: Sequence[str], scheme: str) -> list[str]:
+    """BIO tags in another scheme; an I without a B before it begins an entity, as conlleval has it.
 
-
-def make_windows(
-    sentences: Sequence[Sentence], labels: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> list[Window]:
-    """Cut each sentence into as few windows of at most `max_length` pieces as it takes, between words.
-
-    Every word is in exactly one window, so no gold tag is lost to the length limit. Of a word that alone is longer
-    than a window, the first pieces are kept.
+    BIOUL: B, I and L (last) for entities of several words, U for those of one (Gu et al. 2021, 2.4.2, has U and L the
+    other way round); Lee et al. 2020 call it BIOES. IO: neighbours of one type become one entity.
     """
-    numbers = {label: i for i, label in enumerate(labels)}
-    pieces_of = vocabularies.pieces_of_words(tokenizer, (word for s in sentences for word in s.words))
-    room = max_length - 2
-    windows = []
-    for index, sentence in enumerate(sentences):
-        pieces, starts, tags = [], [], []
-        for word, tag in zip(sentence.words, sentence.tags, strict=True):
-            word_pieces = pieces_of[word][:room]
-            if len(pieces) + len(word_pieces) > room:
-                windows.append(close_window(index, pieces, starts, tags, tokenizer))
-                pieces, starts, tags = [], [], []
-            starts.append(len(pieces) + 1)
-            tags.append(numbers[tag])
-            pieces += word_pieces
-        windows.append(close_window(index, pieces, starts, tags, tokenizer))
-    return windows
+    out = []
+    for place, tag in enumerate(tags):
+        letter, kind = split_tag(tag)
+        if letter != "O":
+            begins = letter == "B" or place == 0 or split_tag(tags[place - 1]) not in (("B", kind), ("I", kind))
+            ends = place + 1 == len(tags) or split_tag(tags[place + 1]) != ("I", kind)
+            letter = {"BIO": "IB"[begins], "IO": "I", "BIOUL": ("IL"[ends], "BU"[ends])[begins]}[scheme]
+        out.append(join_tag(letter, kind))
+    return out
 
 
-def close_window(sentence: int, pieces: list[int], starts: list[int], labels: list[int], tokenizer) -> Window:
-    return Window(sentence, [tokenizer.cls_token_id, *pieces, tokenizer.sep_token_id], starts, labels)
+def to_bio(tags: Sequence[str]) -> list[str]:
+    """Tags of any scheme, as predicted, in BIO's letters."""
+    return [join_tag(PLAIN.get(letter, letter), kind) for letter, kind in map(split_tag, tags)]
 
 
-def make_batch(windows: Sequence[Window], padding: int) -> dict[str, torch.Tensor]:
-    """Windows padded to the longest of them: input_ids, attention_mask and labels, each (batch, length)."""
-    length = max(len(window.pieces) for window in windows)
-    ids = np.full((len(windows), length), padding)
-    attention = np.zeros_like(ids)
-    labels = np.full_like(ids, IGNORED)
-    for row, window in enumerate(windows):
-        ids[row, : len(window.pieces)] = window.pieces
-        attention[row, : len(window.pieces)] = 1
-        labels[row, window.starts] = window.labels
-    tensors = {"input_ids": ids, "attention_mask": attention, "labels": labels}
-    return {name: torch.from_numpy(array) for name, array in tensors.items()}
+def split_tag(tag: str) -> tuple[str, str]:
+    """Letter and type, which may be empty."""
+    letter, _, kind = tag.partition("-")
+    return letter, kind
 
 
-class TaggingBatches:
-    """Batches of windows of similar length; batch i depends on the seed and on i alone.
+def join_tag(letter: str, kind: str) -> str:
+    return f"{letter}-{kind}" if kind else letter
 
-    In each epoch the windows are shuffled, sorted by length within pools of POOL batches, cut into batches, and the
-    batches shuffled: little padding, and still a random order.
+
+class Tagging:
+    """What words of a dataset are labelled with, under a scheme: the form of named entities and of PICO elements.
+
+    Elements that overlap have a layer of labels each: a word has one label in every layer. Other sets have one layer.
     """
 
-    def __init__(self, windows: list[Window], padding: int, *, batch_size: int, epochs: int, seed: int):
-        self.windows, self.padding, self.batch_size = windows, padding, batch_size
-        self.plan = [batch for epoch in range(epochs) for batch in self.plan_epoch(seed, epoch)]
+    cut = 0  # instances that lose text to the length limit: none
 
-    def plan_epoch(self, seed: int, epoch: int) -> list[np.ndarray]:
-        rng = np.random.default_rng([seed, epoch])
-        order = rng.permutation(len(self.windows))
-        batches = []
-        for first in range(0, len(order), POOL * self.batch_size):
-            pool = sorted(order[first : first + POOL * self.batch_size], key=lambda i: len(self.windows[i].pieces))
-            batches += [pool[i : i + self.batch_size] for i in range(0, len(pool), self.batch_size)]
-        return [batches[i] for i in rng.permutation(len(batches))]
+    def __init__(
+        self,
+        dataset: Dataset,
+        settings: params.Finetuning,
+        tokenizer: PreTrainedTokenizerBase,
+        train: Sequence[Sentence],
+        max_length: int,
+    ):
+        self.settings, self.tokenizer, self.frame, self.max_length = settings, tokenizer, Frame(tokenizer), max_length
+        tags = {part for sentence in train for tag in sentence.tags for part in tag.split("|")} - {"O"}
+        kinds = sorted({split_tag(tag)[1] for tag in tags})
+        self.overlapping = dataset.overlapping
+        self.layers = kinds if dataset.overlapping else [""]
+        kinds = [""] if dataset.overlapping else kinds
+        self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in LETTERS[settings.scheme])]
+        self.numbers = {label: number for number, label in enumerate(self.labels)}
 
-    def __len__(self) -> int:
-        return len(self.plan)
+    def build(self, encoder: PreTrainedModel, train: Sequence[Sentence]) -> heads.Tagger:
+        return heads.Tagger(encoder, len(self.layers), len(self.labels), self.settings.head, self.settings.dropout)
 
-    def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
-        step, part, parts = key
-        return make_batch([self.windows[i] for i in self.plan[step][part::parts]], self.padding)
+    def label(self, sentence: Sentence) -> list[list[int]]:
+        """For each word the number of its label in each layer; a type that training lacks is none (O)."""
+        if self.overlapping:
+            held = [tag.split("|") for tag in sentence.tags]
+            layers = [["I" if f"I-{kind}" in tags else "O" for tags in held] for kind in self.layers]
+        else:
+            layers = [sentence.tags]
+        spelt = [[self.numbers.get(tag, 0) for tag in respell(tags, self.settings.scheme)] for tags in layers]
+        return [list(word) for word in zip(*spelt, strict=True)]
 
-    def shape(self, step: int) -> tuple[int, int]:
-        """Rows of a step, and their length."""
-        return len(self.plan[step]), max(len(self.windows[i].pieces) for i in self.plan[step])
+    def encode(self, sentences: Sequence[Sentence]) -> list[Example]:
+        """Each sentence in as few rows of at most `max_length` pieces as it takes, cut between words.
 
+        Every word is in exactly one row, so no gold tag is lost to the length limit. Of a word that alone is longer
+        than a row, the first pieces are kept. `places`: of the words' first pieces; `target`: their labels.
+        """
+        pieces_of = vocabularies.pieces_of_words(self.tokenizer, (word for s in sentences for word in s.words))
+        room = self.frame.room(self.max_length, pair=False)
+        rows = []
+        for number, sentence in enumerate(sentences):
+            parts: list[tuple[list, list, list]] = [([], [], [])]
+            for word, label in zip(sentence.words, self.label(sentence), strict=True):
+                of_word = pieces_of[word][:room]
+                if len(parts[-1][0]) + len(of_word) > room:
+                    parts.append(([], [], []))
+                pieces, places, labels = parts[-1]
+                places.append(len(pieces) + 1)
+                labels.append(label)
+                pieces += of_word
+            rows += [Example(number, *self.frame.join(pieces), places, labels) for pieces, places, labels in parts]
+        return rows
 
-def tagging_loss(model, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """Mean cross-entropy over the first pieces of the words."""
-    logits = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
-    return functional.cross_entropy(logits.float().flatten(0, 1), batch["labels"].flatten(), ignore_index=IGNORED)
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        """A padded batch for heads.Tagger."""
+        words = max(len(example.places) for example in examples)
+        places = np.zeros((len(examples), words), dtype=np.int64)
+        there = np.zeros_like(places, dtype=bool)
+        labels = np.zeros((len(examples), words, len(self.layers)), dtype=np.int64)
+        for row, example in enumerate(examples):
+            n = len(example.places)
+            places[row, :n], there[row, :n], labels[row, :n] = example.places, True, example.target
+        extra = {"places": places, "words": there, "labels": labels}
+        return pad(examples, self.frame.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
 
+    def read(self, found: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:
+        """Of each row the labels of its words, from what the head gives for a batch."""
+        return [labels[: len(e.places)] for labels, e in zip(found.tolist(), examples, strict=True)]
 
-def predict(model, windows: list[Window], sentences: int, labels: list[str], padding: int, device, batch_size=64):
-    """One tag for each word of each sentence, put together from the sentence's windows."""
-    order = sorted(range(len(windows)), key=lambda i: len(windows[i].pieces))
-    found: dict[int, list[str]] = {}
-    with torch.inference_mode(), device.autocast():
-        for first in range(0, len(order), batch_size):
-            chosen = order[first : first + batch_size]
-            batch = make_batch([windows[i] for i in chosen], padding)
-            inputs = {name: batch[name].to(device.device) for name in ("input_ids", "attention_mask")}
-            best = model(**inputs).logits.argmax(-1).cpu().numpy()
-            for row, i in enumerate(chosen):
-                found[i] = [labels[n] for n in best[row, windows[i].starts]]
-    tags: list[list[str]] = [[] for _ in range(sentences)]
-    for i, window in enumerate(windows):
-        tags[window.sentence] += found[i]
-    return tags
-
-
-def check_length(model, max_length: int, title: str) -> int:
-    """The window length to use: the protocol's, or the encoder's own limit where that is lower."""
-    limit = getattr(model.config, "max_position_embeddings", None) or max_length
-    if getattr(model.config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
-        limit -= 2  # its positions are counted from padding_idx + 1
-    length = min(max_length, limit)
-    if length < 8:
-        raise StudyError(f"{title}: windows of {length} pieces are too short to fine-tune on")
-    return length
+    def predict(
+        self, sentences: Sequence[Sentence], examples: Sequence[Example], found: Sequence[list[list[int]]]
+    ) -> list[list[str]]:
+        """One tag for each word of each sentence in BIO's letters, put together from the sentence's rows."""
+        words: list[list[list[int]]] = [[] for _ in sentences]
+        for example, labels in zip(examples, found, strict=True):
+            words[example.instance] += labels
+        if self.overlapping:
+            return [
+                ["|".join(f"I-{kind}" for kind, label in zip(self.layers, word, strict=True) if label) or "O"
+                 for word in sentence]
+                for sentence in words
+            ]  # fmt: skip
+        return [to_bio([self.labels[label] for (label,) in sentence]) for sentence in words]

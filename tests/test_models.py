@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, BertTokenizer
 
-from lib import finetuning, models, params, vocabularies
+from lib import models, params, vocabularies
 from lib.errors import StudyError
 
 BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
@@ -26,11 +26,11 @@ def folder(tmp_path):
 def test_a_folder_loads_here_and_with_the_auto_classes(folder):
     encoder = models.find(str(folder), "smoke")
     assert encoder.key.startswith("my-model-")
-    tagger = models.load_tagger(encoder, ["O", "B-D", "I-D"], 0.1)
-    assert tagger.config.id2label[1] == "B-D"
+    loaded = models.load_encoder(encoder, 0.3)
+    assert loaded.config.hidden_dropout_prob == loaded.config.attention_probs_dropout_prob == 0.3
     plain = AutoModel.from_pretrained(folder)
     assert AutoTokenizer.from_pretrained(folder).tokenize("Aspirin") != ["aspirin"]
-    for (name, a), b in zip(plain.encoder.named_parameters(), tagger.bert.encoder.parameters(), strict=True):
+    for (name, a), b in zip(plain.encoder.named_parameters(), loaded.encoder.parameters(), strict=True):
         assert torch.equal(a, b), name
 
 
@@ -59,7 +59,7 @@ def test_missing_and_truncated_files(folder):
     whole = weights.read_bytes()
     weights.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(StudyError, match="my-model: the model could not be loaded"):
-        models.load_tagger(models.find(str(folder), "smoke"), ["O"], 0.1)
+        models.load_encoder(models.find(str(folder), "smoke"), 0.1)
     weights.unlink()
     with pytest.raises(StudyError, match="no config.json with model.safetensors"):
         models.find(str(folder), "smoke")
@@ -71,7 +71,7 @@ def test_weights_that_do_not_fit_are_refused_not_made_up(folder):
         {f"encoder.{name}": tensor for name, tensor in state.items()}, folder / "model.safetensors", {"format": "pt"}
     )
     with pytest.raises(StudyError, match="weights of the encoder are not in its file"):
-        models.load_tagger(models.find(str(folder), "smoke"), ["O"], 0.1)
+        models.load_encoder(models.find(str(folder), "smoke"), 0.1)
 
 
 def test_a_tokenizer_that_lower_cases_a_cased_vocabulary_is_refused(folder):
@@ -81,11 +81,20 @@ def test_a_tokenizer_that_lower_cases_a_cased_vocabulary_is_refused(folder):
 
 
 def test_a_vocabulary_larger_than_the_model_is_refused(folder):
+    BertTokenizer(vocab=str(folder.parent / "vocab.txt"), do_lower_case=False).save_pretrained(folder)
     encoder = models.find(str(folder), "smoke")
-    tagger, tokenizer = models.load_tagger(encoder, ["O"], 0.1), models.load_tokenizer(encoder)
-    tokenizer.add_tokens(["newword"])
-    with pytest.raises(StudyError, match="the model only"):
-        finetuning.check_vocabulary(tagger, tokenizer, "my-model")
+    model, tokenizer = models.load_encoder(encoder, 0.1), models.load_tokenizer(encoder)
+    models.check_vocabulary(model, tokenizer, "my-model")
+    model.resize_token_embeddings(len(tokenizer) - 1)
+    with pytest.raises(StudyError, match="my-model: the vocabulary has .* pieces, the model only"):
+        models.check_vocabulary(model, tokenizer, "my-model")
+
+
+def test_rows_are_no_longer_than_the_encoder_takes(folder):
+    encoder = models.find(str(folder), "smoke")
+    assert (models.check_length(encoder, 512), models.check_length(encoder, 16)) == (32, 16)
+    with pytest.raises(StudyError, match="rows of 5 pieces are too short"):
+        models.check_length(encoder, 5)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])

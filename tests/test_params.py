@@ -1,5 +1,7 @@
 """Settings: every file loads, facts stand in one place, and faults are named."""
 
+import shutil
+
 import pytest
 
 from lib import counts, datasets, params, paths, readers, results
@@ -123,11 +125,15 @@ def test_faults_in_a_file_are_named(tmp_path, text, message):
         params.read_yaml(path, params.Vocabulary)
 
 
-def test_a_number_that_yaml_reads_as_text_is_refused(tmp_path):
-    text = (paths.PARAMS / "protocols" / "lee.yaml").read_text().replace("[1.0e-5, 3.0e-5, 5.0e-5]", "[2e-5]")
-    (tmp_path / "p.yaml").write_text(text)
-    with pytest.raises(StudyError, match="learning_rate.0: .*valid number.*'2e-5'"):
-        params.read_yaml(tmp_path / "p.yaml", params.Protocol)
+def test_a_number_that_yaml_reads_as_text_is_refused(tmp_path, monkeypatch):
+    shutil.copytree(paths.PARAMS, tmp_path / "params")
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
+    params.load.cache_clear()
+    file = tmp_path / "params/protocols/lee.yaml"
+    file.write_text(file.read_text().replace("[1.0e-5, 3.0e-5, 5.0e-5]", "[2e-5]"))
+    with pytest.raises(StudyError, match="lee.yaml, squad: learning_rate.0: .*valid number.*'2e-5'"):
+        params.load_finetuning("lee", "squad", "questions", "paper")
+    params.load.cache_clear()
 
 
 def test_unknown_keys_name_the_nearest():
@@ -136,12 +142,62 @@ def test_unknown_keys_name_the_nearest():
 
 
 def test_paper_scale_keeps_the_papers_protocol():
-    protocol = params.load_protocol("lee", "paper")
-    assert (protocol.epochs, protocol.batch_size) == ([5, 10, 20], [16, 32, 64])
-    assert len(protocol.candidates()) == 27
+    settings = params.load_finetuning("lee", "ncbi-disease", "tagging", "paper")
+    assert (settings.epochs, settings.batch_size) == ([5, 10, 20], [16, 32, 64])
+    assert len(settings.candidates()) == 27
+
+
+@pytest.mark.parametrize(
+    ("protocol", "dataset", "setting", "value"),
+    [
+        ("gu", "gad", "max_length", 128),  # section 2.4.2
+        ("gu", "ddi", "max_length", 256),
+        ("gu", "pubmedqa", "max_length", 512),
+        ("gu", "biosses", "runs", 10),  # section 2.5
+        ("gu", "hoc", "runs", 5),
+        ("gu-io", "bc5cdr-chem", "scheme", "IO"),  # like gu otherwise
+        ("gu-io", "bc5cdr-chem", "learning_rate", [1e-5, 3e-5, 5e-5]),
+        ("gu-markers-starts", "ddi", "encoding", "starts"),
+        ("wada", "biosses", "epochs", [40, 50]),  # Table 5
+        ("wada", "bc5cdr-chem", "epochs", [20, 30]),
+        ("wada", "hoc-blue", "epochs", [5, 10, 15]),
+        ("naseem", "ddi", "steps", 10_000),
+        ("naseem", "ncbi-disease", "max_length", 512),
+        ("ozyurt", "bioasq-8b-factoid", "epochs", [2]),
+        ("ozyurt-weighted", "bioasq-reranker", "weighted", True),
+        ("lee", "bioasq-4b-factoid", "first_on", "squad"),
+        ("lee", "squad", "first_on", None),
+    ],
+)
+def test_protocols_say_what_the_papers_print(protocol, dataset, setting, value):
+    assert getattr(datasets.load_settings(dataset, protocol, "paper"), setting) == value
+
+
+@pytest.mark.parametrize("scale", params.keys("scales"))
+@pytest.mark.parametrize("protocol", params.keys("protocols"))
+def test_every_protocol_has_settings_for_every_dataset(protocol, scale):
+    for key in datasets.DATASETS:
+        assert datasets.load_settings(key, protocol, scale).candidates()
+
+
+def test_a_budgets_epochs_take_the_place_of_steps_and_small_sets_are_repeated():
+    settings = datasets.load_settings("biosses", "naseem", "laptop")
+    assert settings.steps is None and settings.epochs == [3]
+    assert settings.count_epochs({"epochs": 3, "batch_size": 16}, 64) == 75  # 300 steps of 4
+    assert settings.count_epochs({"epochs": 3, "batch_size": 16}, 16_000) == 3
+
+
+def test_start_markers_need_markers(monkeypatch):
+    protocol = params.load("protocols", "gu-markers-starts")
+    wrong = protocol.model_copy(update={"families": {"relations": {"mentions": "dummies", "encoding": "starts"}}})
+    monkeypatch.setattr(params, "load", lambda kind, key, real=params.load: (
+        wrong if key == "gu-markers-starts" else real(kind, key)))  # fmt: skip
+    with pytest.raises(StudyError, match="encoding 'starts' is that of start markers"):
+        datasets.load_settings("ddi", "gu-markers-starts", "paper")
 
 
 def test_the_page_says_which_file_a_setting_came_from():
-    rows = {row["setting"]: row["from"] for row in params.explain("protocols", "lee", "laptop")}
+    rows = {row["setting"]: row["from"] for row in params.explain_finetuning("gu-io", "gad", "relations", "laptop")}
     assert rows["epochs"] == "params/scales/laptop.yaml"
-    assert rows["dropout"] == "params/protocols/lee.yaml"
+    assert rows["dropout"] == "params/protocols/gu.yaml"
+    assert rows["scheme"] == "params/protocols/gu-io.yaml"

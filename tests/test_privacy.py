@@ -360,7 +360,7 @@ def test_what_is_made_of_credentialed_text_is_not_committed():
 @pytest.mark.parametrize("show_text", [True, False])
 def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
     tagged = [key for key in RESTRICTED if datasets.lookup(key).family == "tagging"]
-    shown = [pages.look_at_sentences(key, "train", "laptop", show_text) for key in tagged]
+    shown = [pages.look_at_instances(key, "laptop", show_text) for key in tagged]
     shown += [pages.look_at_datasets("laptop", show_text), pages.look_at_corpus("mimic", "laptop", show_text)]
     assert len(shown) == 4
     assert not any(CANARY.search(table.to_html().encode()) for table in shown)
@@ -370,7 +370,7 @@ def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
     public = {key: dataclasses.replace(row, access="public") for key, row in datasets.DATASETS.items()}
     monkeypatch.setattr(datasets, "DATASETS", public)
     monkeypatch.setattr(corpora, "access", lambda corpus: "public")
-    shown = pages.look_at_sentences(SET, "train", "laptop", True), pages.look_at_datasets("laptop", True)
+    shown = pages.look_at_instances(SET, "laptop", True), pages.look_at_datasets("laptop", True)
     assert all(CANARY.search(t.to_html().encode()) for t in (*shown, pages.look_at_corpus("mimic", "laptop", True)))
 
 

@@ -1,20 +1,25 @@
-"""Windows and words: no gold entity is lost, however long the sentence."""
+"""Words, tags and rows: no gold tag is lost, however long the sentence, whatever the scheme."""
 
 import pytest
 import torch
-from transformers import BertConfig, BertForTokenClassification, BertTokenizer
+from transformers import BertTokenizer
 
-from lib import metrics, optimizers, params, tagging, training, vocabularies
-from lib.conll import Sentence
-from lib.progress import Progress
+from lib import datasets, metrics, tagging, vocabularies
+from lib.instances import Sentence
+
+BIO = [
+    ["O", "B-D", "I-D", "I-D", "O"],
+    ["B-D", "B-D", "I-D", "O", "B-C"],
+    ["I-D", "O", "B-C", "I-D", "O"],  # an I without its B begins an entity
+    ["B", "I", "O", "B", "O"],
+]
 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
-    vocabularies.train_wordpiece(lambda: ["aspirin relieves pain in w x y z"] * 20, 60, cased=True).save_model(
-        str(folder)
-    )
+    text = ["aspirin relieves pain in w x y z"] * 20
+    vocabularies.train_wordpiece(lambda: text, 60, cased=True).save_model(str(folder))
     return BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=False)
 
 
@@ -23,72 +28,81 @@ def sentences():
     filler = ["w", "x", "y", "z"]
     return [
         Sentence(["aspirin", "relieves", "pain"], ["B-Drug", "O", "O"]),
-        # The entity of this one lies far past a window of 16 pieces.
+        # The entity of this one lies far past a row of 16 pieces.
         Sentence(filler * 15 + ["aspirin", "z"], ["O"] * 60 + ["B-Drug", "O"]),
-        Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a word that alone is longer than a window
+        Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a word that alone is longer than a row
     ]
 
 
-def make_model(labels, tokenizer, seed=0):
-    torch.manual_seed(seed)
-    return BertForTokenClassification(
-        BertConfig(vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-                   intermediate_size=64, max_position_embeddings=16, num_labels=len(labels))
-    ).eval()  # fmt: skip
+def make_form(tokenizer, sentences, scheme="BIO", dataset="ncbi-disease", length=16):
+    settings = datasets.load_settings(dataset, "gu", "paper").model_copy(update={"scheme": scheme})
+    return tagging.Tagging(datasets.lookup(dataset), settings, tokenizer, sentences, length)
 
 
-def test_every_word_is_in_exactly_one_window(tokenizer, sentences):
-    labels = tagging.list_labels(sentences)
-    windows = tagging.make_windows(sentences, labels, tokenizer, 16)
-    assert all(len(window.pieces) <= 16 for window in windows)
-    assert len(windows) > len(sentences)
-    for i, sentence in enumerate(sentences):
-        back = [labels[n] for window in windows if window.sentence == i for n in window.labels]
-        assert back == sentence.tags
+@pytest.mark.parametrize(
+    ("scheme", "spelt"),
+    [
+        ("BIO", [["O", "B-D", "I-D", "I-D", "O"], ["B-D", "B-D", "I-D", "O", "B-C"],
+                 ["B-D", "O", "B-C", "B-D", "O"], ["B", "I", "O", "B", "O"]]),
+        ("BIOUL", [["O", "B-D", "I-D", "L-D", "O"], ["U-D", "B-D", "L-D", "O", "U-C"],
+                   ["U-D", "O", "U-C", "U-D", "O"], ["B", "L", "O", "U", "O"]]),
+        ("IO", [["O", "I-D", "I-D", "I-D", "O"], ["I-D", "I-D", "I-D", "O", "I-C"],
+                ["I-D", "O", "I-C", "I-D", "O"], ["I", "I", "O", "I", "O"]]),
+    ],
+)  # fmt: skip
+def test_schemes_by_hand(scheme, spelt):
+    assert [tagging.respell(tags, scheme) for tags in BIO] == spelt
 
 
-def test_an_entity_past_the_limit_is_scored(tokenizer, sentences):
-    labels = tagging.list_labels(sentences)
-    model = make_model(labels, tokenizer)
-    windows = tagging.make_windows(sentences, labels, tokenizer, 16)
-    device = training.accelerator("float32")
-    predicted = tagging.predict(model, windows, len(sentences), labels, 0, device, batch_size=2)
+def test_every_scheme_leads_back_to_the_same_entities():
+    for scheme in ("BIO", "BIOUL"):
+        back = [tagging.to_bio(tagging.respell(tags, scheme)) for tags in BIO]
+        assert metrics.entity_scores(BIO, back)["f1"] == 100
+    merged = [tagging.to_bio(tagging.respell(tags, "IO")) for tags in BIO]
+    assert metrics.entity_sets(merged)[1] == {("D", 0, 2), ("C", 4, 4)}  # two neighbours of one type become one
+    assert metrics.entity_sets(merged)[0] == metrics.entity_sets(BIO)[0]
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BIOUL", "IO"])
+def test_every_gold_tag_survives_the_limit(tokenizer, sentences, scheme):
+    form = make_form(tokenizer, sentences, scheme)
+    rows = form.encode(sentences)
+    assert all(len(row.pieces) <= 16 for row in rows) and len(rows) > len(sentences)
+    predicted = form.predict(sentences, rows, [row.target for row in rows])
     gold = [sentence.tags for sentence in sentences]
-    assert [len(tags) for tags in predicted] == [len(tags) for tags in gold]
-    assert metrics.entity_scores(gold, predicted)["gold entities"] == 3
+    scores = metrics.entity_scores(gold, predicted)
+    assert (scores["f1"], scores["gold entities"]) == (100, 3)
 
 
-def test_it_overfits_and_finds_the_entity_past_the_limit(tokenizer, sentences):
-    labels = tagging.list_labels(sentences)
-    model = make_model(labels, tokenizer)
-    windows = tagging.make_windows(sentences, labels, tokenizer, 16)
-    device = training.accelerator("float32")
-    batches = tagging.TaggingBatches(windows, 0, batch_size=4, epochs=60, seed=1)
-    training.train(
-        model, batches, tagging.tagging_loss, device=device, seed=1, progress=Progress("test"),
-        settings=params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
-        rate_of=lambda step: 1e-2 * optimizers.slanted_triangle(step, len(batches), 0.1),
-    )  # fmt: skip
-    predicted = tagging.predict(model, windows, len(sentences), labels, 0, device)
-    assert predicted == [sentence.tags for sentence in sentences]
+def test_labels_are_on_first_pieces_alone(tokenizer, sentences):
+    form = make_form(tokenizer, sentences, length=32)
+    batch = form.collate(form.encode(sentences[:1]))
+    assert batch["words"].sum() == 3
+    pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0][batch["places"][0]])
+    assert [piece[0] for piece in pieces] == ["a", "r", "p"] and not any(p.startswith("##") for p in pieces)
 
 
-def test_batches_hold_every_window_once_an_epoch_and_pad_little(tokenizer, sentences):
-    labels = tagging.list_labels(sentences)
-    windows = tagging.make_windows(sentences * 20, labels, tokenizer, 16)
-    batches = tagging.TaggingBatches(windows, 0, batch_size=8, epochs=2, seed=3)
-    half = len(batches) // 2
-    for epoch in (batches.plan[:half], batches.plan[half:]):
-        assert sorted(i for batch in epoch for i in batch) == list(range(len(windows)))
-    assert [list(b) for b in batches.plan[:half]] != [list(b) for b in batches.plan[half:]]
-    made = [batches[step, 0, 1] for step in range(len(batches))]
-    assert [tuple(b["input_ids"].shape) for b in made] == [batches.shape(step) for step in range(len(batches))]
-    filled = sum(b["attention_mask"].sum().item() for b in made) / sum(b["input_ids"].numel() for b in made)
-    assert filled > 0.9
+def test_what_the_head_gives_is_read_row_by_row(tokenizer, sentences):
+    form = make_form(tokenizer, sentences)
+    rows = form.encode(sentences)[:3]
+    batch = form.collate(rows)
+    assert form.read(batch["labels"], rows) == [row.target for row in rows]
+    assert isinstance(batch["labels"], torch.Tensor)
 
 
-def test_labels_are_ignored_except_on_first_pieces(tokenizer, sentences):
-    labels = tagging.list_labels(sentences)
-    windows = tagging.make_windows(sentences[:1], labels, tokenizer, 32)
-    batch = tagging.make_batch(windows, 0)
-    assert (batch["labels"] != tagging.IGNORED).sum() == 3
+def test_a_type_that_training_lacks_is_scored_and_cannot_be_found(tokenizer, sentences):
+    form = make_form(tokenizer, sentences)
+    new = [Sentence(["w", "x"], ["B-Gene", "B-Drug"])]
+    rows = form.encode(new)
+    predicted = form.predict(new, rows, [row.target for row in rows])
+    assert predicted == [["O", "B-Drug"]]
+    assert metrics.entity_scores([new[0].tags], predicted)["recall"] == 50
+
+
+def test_elements_that_overlap_have_a_layer_each(tokenizer):
+    found = [Sentence(["w", "x", "y", "z"], ["I-INT", "I-INT|I-PAR", "I-PAR", "O"]), Sentence(["w"], ["I-OUT"])]
+    form = make_form(tokenizer, found, dataset="ebm-pico")
+    assert (form.layers, form.labels) == (["INT", "OUT", "PAR"], ["O", "B", "I"])
+    rows = form.encode(found)
+    assert rows[0].target == [[1, 0, 0], [2, 0, 1], [0, 0, 2], [0, 0, 0]]
+    assert form.predict(found, rows, [row.target for row in rows]) == [sentence.tags for sentence in found]

@@ -1,0 +1,55 @@
+"""A linear-chain conditional random field over the labels of a sentence's words (Lafferty, McCallum & Pereira 2001)."""
+
+import torch
+from torch import nn
+
+
+class Crf(nn.Module):
+    """Scores of label sequences: those of the words, plus one for each pair of neighbours, for the first and the last.
+
+    `layers` sequences are scored side by side, each with weights of its own: elements that overlap have one each.
+    """
+
+    def __init__(self, layers: int, labels: int):
+        super().__init__()
+        self.first = nn.Parameter(torch.zeros(layers, labels))
+        self.last = nn.Parameter(torch.zeros(layers, labels))
+        self.steps = nn.Parameter(torch.zeros(layers, labels, labels))  # from, to
+
+    def loss(self, scores: torch.Tensor, labels: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        """The negative log-likelihood of `labels`, summed over sentences and layers, over the number of words' labels.
+
+        `scores`: (rows, length, layers, labels); `labels`: (rows, length, layers), anything where there is no word;
+        `words`: (rows, length), true at words, of which each row has one or more, from its start on without a gap.
+        """
+        labels = labels.where(words[:, :, None], 0)
+        own = scores.gather(-1, labels[..., None])[..., 0]
+        layer = torch.arange(scores.shape[2], device=scores.device)
+        pairs = self.steps[layer, labels[:, :-1], labels[:, 1:]]
+        last = labels.gather(1, (words.sum(1) - 1)[:, None, None].expand(-1, 1, labels.shape[2]))[:, 0]
+        path = (own * words[:, :, None]).sum(1) + (pairs * words[:, 1:, None]).sum(1)
+        path = path + self.first[layer, labels[:, 0]] + self.last[layer, last]
+        return (self.log_total(scores, words) - path).sum() / (words.sum() * len(layer))
+
+    def log_total(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        """The logarithm of the sum over all label sequences of exp(score), (rows, layers)."""
+        total = self.first + scores[:, 0]
+        for place in range(1, scores.shape[1]):
+            longer = (total[..., None] + self.steps).logsumexp(-2) + scores[:, place]
+            total = longer.where(words[:, place, None, None], total)
+        return (total + self.last).logsumexp(-1)
+
+    def decode(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        """The best label sequence, (rows, length, layers); 0 where there is no word (Viterbi)."""
+        best, came = self.first + scores[:, 0], []
+        for place in range(1, scores.shape[1]):
+            longer, before = (best[..., None] + self.steps).max(-2)
+            here = words[:, place, None, None]
+            came.append(before.where(here, torch.arange(best.shape[-1], device=best.device)))
+            best = (longer + scores[:, place]).where(here, best)
+        label = (best + self.last).argmax(-1)
+        labels = [label]
+        for before in reversed(came):
+            label = before.gather(-1, label[..., None])[..., 0]
+            labels.append(label)
+        return torch.stack(labels[::-1], 1).where(words[:, :, None], 0)

@@ -1,0 +1,80 @@
+"""Models beside each other on many datasets under one protocol, with what the papers print of these datasets."""
+
+from statistics import fmean, stdev
+
+import pandas as pd
+
+from lib import datasets, params, results
+from lib.compare import show_value
+
+COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "seconds",
+           "note"]  # fmt: skip
+
+
+def build(scale: str) -> pd.DataFrame:
+    """A line for each run of the scale's panels: mean and standard deviation over seeds, or why there is none."""
+    lines = []
+    for model, dataset, protocol in params.load("scales", scale).panel_runs():
+        row = datasets.lookup(dataset)
+        line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
+        line |= {"score": datasets.main_score(dataset), "n_seeds": 0}
+        result = results.read(scale, model, dataset, protocol)
+        why = datasets.why_not(dataset, scale) or ("" if result else "the run failed or has not been made")
+        lines.append(line | ({"note": why} if why else summarise(result)))
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def summarise(result: dict) -> dict:
+    """What the runs of a result come to."""
+    values = [scores[result["main score"]] for scores in results.by_seed(result).values()]
+    return {
+        "ours": round(fmean(values), 2),
+        "ours_std": round(stdev(values), 2) if len(values) > 1 else None,
+        "n_seeds": len(values),
+        "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
+        "seconds": sum(run["seconds"] for run in result["runs"]),
+    }
+
+
+def read_published(dataset: str) -> dict[str, float]:
+    """What the papers print of a dataset, of the score that ranks models on it: column of a table -> value."""
+    found = {}
+    for key in params.keys("tables"):
+        table = params.load("tables", key)
+        if table.kind != "scores":
+            continue
+        metrics = {name for name, ours in table.metrics.items() if ours == datasets.main_score(dataset)}
+        rows = {row for row, ours in table.rows.items() if ours == dataset}
+        cells = results.read_published(table.paper, table.table)
+        cells = cells[cells["row"].isin(rows) & cells["metric"].isin(metrics) & cells["value"].notna()]
+        found |= {f"{column} ({key})": value for column, value in zip(cells["column"], cells["value"], strict=True)}
+    return found
+
+
+def spread(lines: pd.DataFrame) -> pd.DataFrame:
+    """The panels as a person reads them: a row a dataset and protocol, a column a model, and what is printed."""
+    rows = []
+    for (protocol, dataset), found in lines.groupby(["protocol", "dataset"], sort=False):
+        row = {"dataset": dataset, "protocol": protocol, "score": found["score"].iloc[0]}
+        for line in found.to_dict("records"):
+            sd = "" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}"
+            row[line["model"]] = "n/a" if pd.isna(line["ours"]) else show_value(line["ours"]) + sd
+        printed = read_published(dataset).items()
+        rows.append(row | {"printed": ", ".join(f"{name} {show_value(value)}" for name, value in printed)})
+    return pd.DataFrame(rows).fillna("")
+
+
+def describe(lines: pd.DataFrame, scale: str) -> str:
+    """What the panels show, in sentences made from their numbers (Markdown)."""
+    ran = lines[lines["ours"].notna()]
+    collapsed, seconds = ran["collapsed"].sum(), ran["seconds"].sum()
+    said = [
+        f"- {len(ran)} of {len(lines)} runs were made, on {ran['dataset'].nunique()} datasets of "
+        f"{ran['family'].nunique()} families, in {seconds / 60:.0f} minutes of training; {collapsed:.0f} runs of a "
+        "seed or fold collapsed.",
+    ]
+    missing = lines[lines["ours"].isna()].drop_duplicates("dataset")
+    said += [f"- {line['dataset']}: n/a, {line['note']}." for line in missing.to_dict("records")]
+    if params.load("scales", scale).made_up:
+        said.append("- The data are made up: these scores are not findings.")
+    return "\n".join(said)

@@ -1,0 +1,285 @@
+"""Every family through the whole path: a few examples learnt by heart, labels dealt anew, one record a run."""
+
+import json
+import random
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import BertTokenizer, ElectraConfig, ElectraModel, RobertaConfig, RobertaModel
+
+from lib import (
+    artefacts,
+    cleaning,
+    datasets,
+    finetuning,
+    models,
+    params,
+    paths,
+    results,
+    smoke_data,
+    texts,
+    vocabularies,
+)
+from lib.instances import Pair, Question, Sentence
+
+BODY = params.Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
+FAMILIES = {  # of each a set in its real format; what ten examples of it are learnt to
+    "ncbi-disease": 100, "ebm-pico": 100, "ddi": 100, "gad-biobert": 100, "biosses": 100, "mednli": 100, "hoc": 100,
+    "jmed-smdis": 100, "pubmedqa": 100, "bioasq-8b-yesno": 100, "bioasq-7b-factoid": 100, "bioasq-reranker": 1,
+}  # fmt: skip
+SETTINGS = {"epochs": [60], "batch_size": [4], "learning_rate": [2.0e-3], "dropout": 0.0, "max_length": 96,
+            "train_instances": None, "folds": 1, "first_on": None, "min_steps": 200}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Made-up data in real formats, and a small encoder with random weights that has their words."""
+    top = tmp_path_factory.mktemp("outputs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "output", top.joinpath)
+        params.load.cache_clear()
+        smoke_data.write()
+        words = [
+            cleaning.segment_japanese(text) if datasets.lookup(key).language == "ja" else text
+            for key in FAMILIES
+            for split in datasets.splits(key, "smoke")
+            for one in datasets.load(key, split, "smoke")
+            for text in texts.render(one)
+        ]
+        vocabularies.train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
+        tokenizer = BertTokenizer(vocab=str(top / "vocab.txt"), strip_accents=False)
+        torch.manual_seed(0)
+        models.build("bert", BODY, len(tokenizer), 96, 0.0).save_pretrained(top / "tiny")
+        tokenizer.save_pretrained(top / "tiny")
+    return top
+
+
+@pytest.fixture
+def encoder(home, monkeypatch, tmp_path):
+    """The encoder, with the made-up data where the smoke scale reads them and outputs of the test's own."""
+
+    def output(scale, *parts):
+        return (home if parts[:1] == ("data",) else tmp_path).joinpath(scale, *parts)
+
+    monkeypatch.setattr(paths, "output", output)
+    params.load.cache_clear()
+    return models.find(str(home / "tiny"), "smoke")
+
+
+def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **changes) -> None:
+    """Let a dataset be fine-tuned on with the settings of these tests, and hold other instances if there are any."""
+    settings = datasets.load_settings(key, "gu", "smoke").model_copy(update=SETTINGS | changes)
+    monkeypatch.setattr(datasets, "load_settings", lambda *_: settings)
+    scale = params.load("scales", "smoke").model_copy(update={"seeds": list(seeds)})
+    monkeypatch.setattr(params, "load", lambda kind, name, real=params.load: (
+        scale if (kind, name) == ("scales", "smoke") else real(kind, name)))  # fmt: skip
+    if instances:
+        monkeypatch.setattr(datasets, "load", lambda key, split, scale, fold=1: instances[split])
+
+
+def take(key: str, n: int) -> list:
+    """Training instances of a set: each label in turn, and questions that can be answered."""
+    found = datasets.load(key, "train", "smoke")
+    if isinstance(found[0], Question):
+        return [question for question in found if question.spans][:n]
+    return found[:n]
+
+
+@pytest.mark.parametrize("key", FAMILIES)
+def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
+    ten = take(key, 10)
+    set_up(monkeypatch, key, dict.fromkeys(("train", "test"), ten))
+    result = finetuning.run(encoder.source, key, "smoke", "gu")
+    (run,) = result["runs"]
+    assert run["scores"][result["main score"]] == pytest.approx(FAMILIES[key], abs=0.5), run["scores"]
+    assert run["collapsed"] == "" and run["instances"] == {"train": 10, "test": 10}
+
+
+@pytest.mark.parametrize(
+    ("setting", "changes"),
+    [
+        ("head", {"head": "biLSTM"}), ("head", {"head": "CRF"}), ("scheme", {"scheme": "BIOUL"}),
+        ("scheme", {"scheme": "IO"}),
+    ],
+)  # fmt: skip
+def test_every_choice_of_tagging_learns(encoder, monkeypatch, setting, changes):
+    ten = take("ncbi-disease", 10)
+    set_up(monkeypatch, "ncbi-disease", dict.fromkeys(("train", "test"), ten), **changes)
+    result = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
+    assert result["runs"][0]["settings"][setting] == changes[setting]
+    assert result["runs"][0]["scores"]["f1"] == pytest.approx(100, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"encoding": "mentions"}, {"mentions": "markers"}, {"mentions": "markers", "encoding": "starts"},
+        {"mentions": "original", "encoding": "mentions"}, {"mentions": "original"}, {"head": "biLSTM"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_choice_of_relations_learns(encoder, monkeypatch, changes):
+    ten = take("ddi", 10)
+    set_up(monkeypatch, "ddi", dict.fromkeys(("train", "test"), ten), **changes)
+    assert finetuning.run(encoder.source, "ddi", "smoke", "gu")["runs"][0]["scores"]["f1"] == pytest.approx(100)
+
+
+def deal(instances: list, rng: random.Random) -> list:
+    """The same instances, their labels dealt anew, so that nothing can be learnt."""
+    if isinstance(instances[0], Sentence):
+        return [replace(one, tags=rng.sample(one.tags, len(one.tags))) for one in instances]
+    field = "label" if isinstance(instances[0], Pair) or hasattr(instances[0], "label") else "labels"
+    labels = [getattr(one, field) for one in instances]
+    return [
+        replace(one, **{field: label}) for one, label in zip(instances, rng.sample(labels, len(labels)), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "chance"), [("ncbi-disease", 20), ("gad-biobert", 70), ("biosses", 60), ("pubmedqa", 55), ("hoc", 35)]
+)
+def test_with_labels_dealt_anew_a_run_falls_to_chance(encoder, monkeypatch, key, chance):
+    train, test = (datasets.load(key, split, "smoke") for split in ("train", "test"))
+    set_up(monkeypatch, key, {"train": deal(train, random.Random(1)), "test": test}, epochs=[5])
+    result = finetuning.run(encoder.source, key, "smoke", "gu")
+    score = result["runs"][0]["scores"][result["main score"]]
+    assert score < chance or score != score  # undefined: every pair has the same number
+
+
+def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, monkeypatch, tmp_path):
+    set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[2], min_steps=None)
+    once = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    for path in (tmp_path / "smoke/predictions").iterdir():
+        path.unlink()
+    again = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    assert [run["scores"] for run in once["runs"]] == [run["scores"] for run in again["runs"]]
+    assert once["runs"][0]["scores"] != once["runs"][1]["scores"]
+
+
+def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
+    set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[1, 2], min_steps=None)
+    order = []
+    real = datasets.load
+    monkeypatch.setattr(datasets, "load", lambda key, split, *rest: order.append(split) or real(key, split, *rest))
+    fit = finetuning.Job.fit
+    monkeypatch.setattr(finetuning.Job, "fit", lambda *words: order.append("fit") or fit(*words))
+    result = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    assert order == ["train", "fit", "dev", "fit", "fit", "test", "fit"]
+    assert result["reads"] == ["train", "dev", "test"]
+    assert len(result["candidates"]) == 2 and {"epochs", "dev pearson"} <= result["candidates"][0].keys()
+    best = max(result["candidates"], key=lambda tried: tried["dev pearson"])
+    assert result["chosen on dev"] == {name: best[name] for name in ("epochs", "batch_size", "learning_rate")}
+    assert not list(paths.output("smoke", "predictions").glob("*test*"))
+
+
+def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatch):
+    set_up(monkeypatch, "gad-biobert", epochs=[1, 2], min_steps=None, folds=2)
+    result = finetuning.run(encoder.source, "gad-biobert", "smoke", "gu")
+    assert result["reads"] == ["train 1", "test 1", "train 2", "test 2"]
+    assert [run["fold"] for run in result["runs"]] == [1, 2]
+    train = datasets.load("gad-biobert", "train", "smoke")
+    rest, held = finetuning.hold_out(train)
+    assert len(held) == round(len(train) / 10) and len(rest) + len(held) == len(train)
+    assert not {one.id for one in rest} & {one.id for one in held}
+    tried = finetuning.read_run(next(paths.output("smoke", "predictions").glob("*try-0.parquet")))
+    assert tried["instances"] == {"rest": len(rest), "held out": len(held)}
+    seeds = results.by_seed(result)
+    assert seeds[1]["f1"] == pytest.approx(sum(run["scores"]["f1"] for run in result["runs"]) / 2)
+
+
+def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder, monkeypatch):
+    set_up(monkeypatch, "ncbi-disease", epochs=[1], min_steps=None)
+    first = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
+    (path,) = paths.output("smoke", "predictions").iterdir()
+    stamp = path.stat().st_mtime_ns
+    again = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
+    assert again["runs"] == first["runs"] and path.stat().st_mtime_ns == stamp and again["reads"] == []
+    table = pq.read_table(path).to_pydict()
+    test = datasets.load("ncbi-disease", "test", "smoke")
+    assert table["gold"] == [sentence.tags for sentence in test]
+    assert datasets.score_all("ncbi-disease", test, table["predicted"]) == first["runs"][0]["scores"]
+
+
+def test_predicted_answers_are_places_and_no_text(encoder, monkeypatch):
+    set_up(monkeypatch, "bioasq-7b-factoid", epochs=[1], min_steps=None)
+    finetuning.run(encoder.source, "bioasq-7b-factoid", "smoke", "gu")
+    (path,) = paths.output("smoke", "predictions").iterdir()
+    assert pq.read_schema(path).names == ["predicted"]
+    ranked = next(answers for answers in pq.read_table(path).to_pydict()["predicted"] if answers)
+    assert set(ranked[0]) == {"passage", "start", "end", "probability"}
+
+
+def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatch):
+    set_up(monkeypatch, "bioasq-7b-factoid", seeds=(1, 2), epochs=[1], min_steps=None, first_on="squad")
+    fits = []
+    fit = finetuning.Job.fit
+    monkeypatch.setattr(finetuning.Job, "fit", lambda job, *words: fits.append(job.row.key) or fit(job, *words))
+    result = finetuning.run(encoder.source, "bioasq-7b-factoid", "smoke", "gu")
+    assert fits == ["squad", "bioasq-7b-factoid", "bioasq-7b-factoid"]
+    assert all(run["first on"].startswith("squad, its train split, with epochs 1") for run in result["runs"])
+    alone = replace_settings(monkeypatch, first_on=None)
+    assert (
+        finetuning.run(encoder.source, "bioasq-7b-factoid", "smoke", "gu")["runs"][0]["log"] != result["runs"][0]["log"]
+    )
+    assert alone.first_on is None
+
+
+def replace_settings(monkeypatch, **changes) -> params.Finetuning:
+    settings = datasets.load_settings("", "", "").model_copy(update=changes)
+    monkeypatch.setattr(datasets, "load_settings", lambda *_: settings)
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("family", "predicted", "losses", "why"),
+    [
+        ("tagging", [["O", "O"], ["O"]], [2, 1], "one answer only"),
+        ("tagging", [["O", "B"], ["O"]], [2, 1], ""),
+        ("relations", ["false"] * 3, [2, 1], "one answer only"),
+        ("similarity", [1.50001, 1.50002], [2, 1], "one answer only"),
+        ("documents", [("a",), ()], [2, 1.95], "the loss did not fall"),
+        ("documents", [("a",), ()], [2, 1.5], ""),
+        ("answers", ["yes"], [2, 1], ""),  # a single instance says nothing
+    ],
+)
+def test_runs_that_learnt_nothing(family, predicted, losses, why):
+    assert finetuning.find_collapse(family, predicted, [{"loss": loss} for loss in losses]) == why
+
+
+def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
+    def run(seed, f1, collapsed):
+        return {"seed": seed, "fold": 1, "scores": {"f1": f1}, "collapsed": collapsed, "seconds": 1, "first on": "",
+                "steps": 3, **dict.fromkeys(("instances", "rows", "cut"), {"train": 1, "test": 1})}  # fmt: skip
+
+    result = {"runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",
+              "model title": "m", "dataset": "d", "scale": "laptop", "chosen on dev": {"epochs": 1}, "candidates": [],
+              "reads": ["train", "test"]}  # fmt: skip
+    means = {row["seed"]: row["f1"] for row in finetuning.tabulate(result)}
+    assert means["mean"] == 60 and means["mean of runs that did not collapse"] == 85
+    assert "- 1 of 3 runs collapsed." in finetuning.describe(result)
+
+
+def make_other(kind: str, folder, tokenizer):
+    torch.manual_seed(0)
+    size = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "intermediate_size": 64, "max_position_embeddings": 98}  # fmt: skip
+    made = {
+        "albert": lambda: models.encoder_of(models.build("albert", BODY, len(tokenizer), 96, 0.0)),
+        "electra": lambda: ElectraModel(ElectraConfig(**size, embedding_size=16)),
+        "roberta": lambda: RobertaModel(RobertaConfig(**size, type_vocab_size=1)),
+    }[kind]()
+    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+@pytest.mark.parametrize("kind", ["albert", "electra", "roberta"])
+@pytest.mark.parametrize("key", ["ncbi-disease", "pubmedqa", "bioasq-7b-factoid"])
+def test_any_encoder(encoder, home, monkeypatch, tmp_path, kind, key):
+    make_other(kind, tmp_path / kind, BertTokenizer(vocab=str(home / "vocab.txt")))
+    set_up(monkeypatch, key, epochs=[1], min_steps=None)
+    result = finetuning.run(str(tmp_path / kind), key, "smoke", "gu")
+    assert result["runs"][0]["parameters"] > 0
+    assert json.loads(paths.results("smoke", result["model"], key, "gu").read_text())["runs"]
+    assert artefacts.read_record(tmp_path / kind) is None  # nothing is written beside somebody's model

@@ -1,0 +1,146 @@
+"""The CRF against every sequence written out; heads on encoders of each kind."""
+
+import itertools
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+
+from lib import bodies, heads, models, params
+from lib.crf import Crf
+
+BODY = params.Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
+LAYERS, LABELS = 2, 3
+
+
+@pytest.fixture
+def crf():
+    torch.manual_seed(0)
+    made = Crf(LAYERS, LABELS)
+    for weight in made.parameters():
+        torch.nn.init.normal_(weight)
+    return made
+
+
+def score(crf, scores, layer, path):
+    """The score of one sequence of labels, by its definition."""
+    total = crf.first[layer, path[0]] + crf.last[layer, path[-1]]
+    total = total + sum(scores[place, layer, label] for place, label in enumerate(path))
+    return total + sum(crf.steps[layer, a, b] for a, b in itertools.pairwise(path))
+
+
+def test_the_crf_agrees_with_every_sequence_written_out(crf):
+    scores, lengths = torch.randn(2, 4, LAYERS, LABELS), [4, 2]
+    words = torch.arange(4)[None] < torch.tensor(lengths)[:, None]
+    labels = torch.randint(LABELS, (2, 4, LAYERS))
+    best, wanted = crf.decode(scores, words), 0.0
+    crf.requires_grad_(False)
+    for row, length in enumerate(lengths):
+        for layer in range(LAYERS):
+            paths = list(itertools.product(range(LABELS), repeat=length))
+            all_scores = torch.stack([score(crf, scores[row], layer, path) for path in paths])
+            assert tuple(best[row, :length, layer].tolist()) == paths[int(all_scores.argmax())]
+            assert not best[row, length:, layer].any()
+            gold = score(crf, scores[row], layer, labels[row, :length, layer].tolist())
+            wanted += float(all_scores.logsumexp(0) - gold)
+    assert float(crf.loss(scores, labels, words)) == pytest.approx(wanted / (sum(lengths) * LAYERS), rel=1e-5)
+
+
+def test_what_stands_where_there_is_no_word_changes_nothing(crf):
+    scores, words = torch.randn(1, 4, LAYERS, LABELS), torch.tensor([[True, True, False, False]])
+    labels = torch.zeros(1, 4, LAYERS, dtype=torch.long)
+    other, others = scores.clone(), labels.clone()
+    other[:, 2:], others[:, 2:] = 99.0, 2
+    assert torch.equal(crf.loss(scores, labels, words), crf.loss(other, others, words))
+    assert torch.equal(crf.decode(scores, words), crf.decode(other, words))
+
+
+def make_encoder(kind: str):
+    torch.manual_seed(0)
+    if kind == "roberta":
+        return RobertaModel(RobertaConfig(vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+                                          intermediate_size=64, max_position_embeddings=20)).eval()  # fmt: skip
+    return models.encoder_of(models.build(kind, BODY, 50, 16, 0.0)).eval()
+
+
+@pytest.fixture
+def batch():
+    ids = torch.randint(5, 50, (2, 10), generator=torch.Generator().manual_seed(1))
+    padding = torch.arange(10)[None] >= torch.tensor([10, 6])[:, None]
+    return {"input_ids": ids.masked_fill(padding, 1), "padding": padding}
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert", "electra", "roberta"])
+def test_states_are_the_librarys(kind, batch):
+    encoder, asked = make_encoder(kind), torch.tensor([[0, 3], [0, 5]])
+    with torch.no_grad():
+        whole = encoder(input_ids=batch["input_ids"], attention_mask=(~batch["padding"]).long()).last_hidden_state
+        found = heads.encode(encoder, batch, asked)
+    assert torch.allclose(found, bodies.gather(whole, asked), atol=1e-5)
+
+
+def test_a_body_that_is_not_computed_here_is_left_to_the_library(batch):
+    encoder = BertModel(BertConfig(vocab_size=50, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+                                   intermediate_size=64, hidden_act="relu")).eval()  # fmt: skip
+    assert not bodies.knows(encoder) and bodies.knows(make_encoder("bert"))
+    assert heads.encode(encoder, batch, torch.zeros(2, 1, dtype=torch.long)).shape == (2, 1, 32)
+
+
+@pytest.mark.parametrize("kind", ["linear", "biLSTM", "CRF"])
+def test_the_tagger_labels_each_word_in_each_layer(kind, batch):
+    tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0).eval()
+    batch |= {"places": torch.tensor([[1, 2, 4], [1, 3, 0]]), "words": torch.tensor([[True] * 3, [True, True, False]])}
+    batch["labels"] = torch.ones(2, 3, LAYERS, dtype=torch.long)
+    assert tagger(batch).shape == (2, 3, LAYERS)
+    loss = tagger.loss(batch)
+    batch["labels"][1, 2] = 2  # where there is no word
+    assert torch.equal(tagger.loss(batch), loss)
+    loss.backward()
+    assert all(weight.grad is not None for name, weight in tagger.named_parameters() if "pooler" not in name)
+
+
+@pytest.mark.parametrize(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
+@pytest.mark.parametrize(("spans", "kind"), [(1, "linear"), (2, "linear"), (1, "biLSTM")])
+def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind, batch):
+    found = heads.Classifier(make_encoder("electra"), outputs, target, spans, spans == 1, kind, 0.0).eval()
+    aim = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}[target]
+    batch |= {"places": torch.zeros(2, spans, 1, dtype=torch.long), "target": aim}
+    assert found(batch).shape == ((2,) if target == "number" else (2, outputs))
+    assert torch.isfinite(found.loss(batch))
+
+
+def test_a_mention_is_the_highest_value_of_its_pieces(batch):
+    encoder = make_encoder("bert")
+    found = heads.Classifier(encoder, 2, "class", 2, False, "linear", 0.0).eval()
+    batch["places"] = torch.tensor([[[1, 2], [4, 0]], [[3, 0], [1, 2]]])
+    batch["absent"] = torch.tensor([[[False, False], [False, True]], [[False, True], [False, False]]])
+    states = heads.encode(encoder, batch)
+    wanted = torch.stack([
+        torch.cat([states[0, 1:3].amax(0), states[0, 4]]),
+        torch.cat([states[1, 3], states[1, 1:3].amax(0)]),
+    ])  # fmt: skip
+    assert torch.allclose(found.encoding(batch), wanted, atol=1e-6)
+
+
+def test_weights_of_classes_count(batch):
+    torch.manual_seed(0)
+    weights = torch.tensor([1.0, 99.0])
+    plain = heads.Classifier(make_encoder("bert"), 2, "class", 1, True, "linear", 0.0).eval()
+    weighted = heads.Classifier(make_encoder("bert"), 2, "class", 1, True, "linear", 0.0, weights).eval()
+    weighted.score.load_state_dict(plain.score.state_dict())
+    weighted.encoder.load_state_dict(plain.encoder.state_dict())
+    batch |= {"places": torch.zeros(2, 1, 1, dtype=torch.long), "target": torch.tensor([0, 1])}
+    with torch.no_grad():
+        each = torch.nn.functional.cross_entropy(plain(batch), batch["target"], reduction="none")
+        assert float(weighted.loss(batch)) == pytest.approx(float((each * weights).sum() / weights.sum()), rel=1e-5)
+
+
+def test_spans_stand_where_they_may(batch):
+    finder = heads.SpanFinder(make_encoder("bert")).eval()
+    readable = torch.zeros(2, 10, dtype=torch.bool)
+    readable[:, [0, 4, 5]] = True
+    batch |= {"readable": readable, "target": torch.tensor([[4, 5], [0, 0]])}
+    shares = finder(batch).exp()
+    assert torch.allclose(shares.sum(1), torch.ones(2, 2)) and not shares[~readable].any()
+    wanted = -finder(batch)[[0, 0, 1, 1], [4, 5, 0, 0], [0, 1, 0, 1]].mean()
+    assert torch.allclose(finder.loss(batch), wanted)

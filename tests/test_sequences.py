@@ -1,0 +1,153 @@
+"""Texts as rows: how relations are written, what is cut, what is said of each kind."""
+
+import pytest
+import torch
+from transformers import BertTokenizer
+
+from lib import datasets, models, params, relations, sequences, vocabularies
+from lib.errors import StudyError
+from lib.instances import Labelled, Mention, Pair, Relation
+
+BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
+TEXT = "we gave iron and then zinc to all"
+RELATION = Relation("1", TEXT, Mention("a", "DRUG", 8, 12), Mention("b", "DRUG", 22, 26), "DDI-int")
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    texts = [TEXT, "@DRUG$ @GENE$", "a b c d e"] * 20
+    vocabularies.train_wordpiece(lambda: texts, 90, cased=False).save_model(str(tmp_path))
+    return BertTokenizer(vocab=str(tmp_path / "vocab.txt"))
+
+
+def make_form(tokenizer, dataset, train, length=64, protocol="gu"):
+    settings = datasets.load_settings(dataset, protocol, "paper")
+    return sequences.Sequences(datasets.lookup(dataset), settings, tokenizer, train, length)
+
+
+def show(tokenizer, row, places=None) -> str:
+    ids = row.pieces if places is None else [row.pieces[place] for place in places]
+    return tokenizer.decode(ids).replace(" ", "")
+
+
+# Relations
+
+
+@pytest.mark.parametrize(
+    ("protocol", "text", "stretches"),
+    [
+        ("gu", "[CLS]wegave@drug$andthen@drug$toall[SEP]", ["[CLS]"]),
+        ("gu-dummies-mentions", "[CLS]wegave@drug$andthen@drug$toall[SEP]", ["@drug$", "@drug$"]),
+        ("gu-original", "[CLS]wegaveironandthenzinctoall[SEP]", ["[CLS]"]),
+        ("gu-original-mentions", "[CLS]wegaveironandthenzinctoall[SEP]", ["iron", "zinc"]),
+        ("gu-markers", "[CLS]wegave[E1]iron[/E1]andthen[E2]zinc[/E2]toall[SEP]", ["[CLS]"]),
+        ("gu-markers-mentions", "[CLS]wegave[E1]iron[/E1]andthen[E2]zinc[/E2]toall[SEP]",
+         ["[E1]iron[/E1]", "[E2]zinc[/E2]"]),
+        ("gu-markers-starts", "[CLS]wegave[E1]iron[/E1]andthen[E2]zinc[/E2]toall[SEP]", ["[E1]", "[E2]"]),
+    ],
+)  # fmt: skip
+def test_the_seven_settings_of_table_14(tokenizer, protocol, text, stretches):
+    form = make_form(tokenizer, "ddi", [RELATION], protocol=protocol)
+    (row,) = form.encode([RELATION])
+    assert show(tokenizer, row) == text
+    assert [show(tokenizer, row, stretch) for stretch in row.places] == stretches
+    encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer) - 4, 64, 0.0))
+    assert form.build(encoder, [RELATION])(form.collate([row])).shape == (1, 1)
+
+
+def test_markers_are_pieces_of_their_own(tokenizer):
+    size = len(tokenizer)
+    form = make_form(tokenizer, "ddi", [RELATION], protocol="gu-markers")
+    (row,) = form.encode([RELATION])
+    assert len(tokenizer) == size + 4 and max(row.pieces) >= size
+
+
+def test_markers_of_mentions_that_touch_or_overlap_are_in_order():
+    touching = Relation("1", "ab", Mention("", "GENE", 0, 1), Mention("", "GENE", 1, 2), "")
+    assert relations.frame(touching).text == "[E1] a [/E1][E2] b [/E2]"
+    nested = Relation("1", "abc d", Mention("", "GENE", 0, 3), Mention("", "CHEMICAL", 1, 2), "")
+    marked = relations.frame(nested)
+    assert marked.text == "[E1] a[E2] b [/E2]c [/E1] d"
+    assert [marked.text[slice(*place)] for place in marked[1:]] == ["[E1] a[E2] b [/E2]c [/E1]", "[E2] b [/E2]"]
+
+
+@pytest.mark.parametrize("write", sequences.WRITTEN.values())
+def test_mentions_stand_where_they_are_said_to(write):
+    text, first, second = write(RELATION)
+    assert [text[slice(*place)].strip("[E12]/ ") for place in (first, second)] in (["iron", "zinc"], ["@DRUG$"] * 2)
+
+
+def test_the_joint_dummy_of_mentions_that_overlap_stands_for_both():
+    marked = relations.dummify(Relation("1", "x abc d", Mention("", "GENE", 2, 5), Mention("", "CHEMICAL", 3, 4), ""))
+    assert marked.text == "x @CHEM-GENE$ d"
+    assert [marked.text[slice(*place)] for place in marked[1:]] == ["@CHEM-GENE$"] * 2
+
+
+def test_texts_that_come_with_dummies_have_no_original(tokenizer):
+    masked = Relation("1", "@GENE$ and @DISEASE$", Mention("", "GENE", 0, 6), Mention("", "DISEASE", 11, 20), "1", True)
+    with pytest.raises(StudyError, match="comes with dummies in its texts, so 'markers' cannot be run"):
+        make_form(tokenizer, "gad", [masked], protocol="gu-markers")
+
+
+@pytest.mark.parametrize("before", [0, 30, 60])
+@pytest.mark.parametrize("between", [0, 5, 80])
+@pytest.mark.parametrize("after", [0, 60])
+@pytest.mark.parametrize("protocol", ["gu-dummies-mentions", "gu-original-mentions", "gu-markers-starts"])
+def test_both_mentions_survive_the_limit(tokenizer, before, between, after, protocol):
+    text = "a " * before + "iron " + "b " * between + "zinc" + " c" * after
+    first, second = text.index("iron"), text.index("zinc")
+    long = Relation("1", text, Mention("", "DRUG", first, first + 4), Mention("", "DRUG", second, second + 4), "x")
+    form = make_form(tokenizer, "ddi", [long], length=32, protocol=protocol)
+    (row,) = form.encode([long])
+    whole = before + between + after + 2 > 40
+    assert len(row.pieces) <= 32 and form.cut == whole or not whole
+    one, other = (show(tokenizer, row, stretch) for stretch in row.places)
+    assert one and other and (one, other) in (("@drug$", "@drug$"), ("iron", "zinc"), ("[E1]", "[E2]"))
+
+
+# Pairs, documents, candidates
+
+
+def test_pairs_lose_the_end_of_the_longer_text(tokenizer):
+    pairs = [Pair("1", "a b", "c " * 40, "yes"), Pair("2", "a " * 40, "c", "no"), Pair("3", "a", "b", "yes")]
+    form = make_form(tokenizer, "pubmedqa", pairs, length=16)
+    rows = form.encode(pairs)
+    assert form.cut == 2 and [len(row.pieces) for row in rows] == [16, 16, 5]
+    assert show(tokenizer, rows[0]) == "[CLS]ab[SEP]" + "c" * 11 + "[SEP]"
+    assert show(tokenizer, rows[1]) == "[CLS]" + "a" * 12 + "[SEP]c[SEP]"
+    assert rows[0].second == 4
+
+
+def test_each_kind_of_target(tokenizer):
+    number = make_form(tokenizer, "biosses", [Pair("1", "a", "b", 2.5)])
+    rows = number.encode([Pair("1", "a", "b", 2.5)])
+    assert (number.target, rows[0].target) == ("number", 2.5)
+    assert number.predict([], rows, number.read(torch.tensor([1.5]), rows)) == [1.5]
+
+    documents = [Labelled("1", ("a b", "c"), ("x", "y")), Labelled("2", ("d",), ())]
+    labels = make_form(tokenizer, "hoc", documents)
+    rows = labels.encode(documents)
+    assert (labels.target, [row.target for row in rows]) == ("labels", [[1.0, 1.0], [0.0, 0.0]])
+    assert labels.predict(documents, rows, [[0.5, 0.2], [0.1, 0.1]]) == [("x",), ()]
+    assert show(tokenizer, rows[0]) == "[CLS]abc[SEP]"
+
+    candidates = [Pair("1", "a", "b", "0", "q"), Pair("2", "a", "c", "1", "q")]
+    ranking = make_form(tokenizer, "bioasq-reranker", candidates, protocol="ozyurt-weighted")
+    rows = ranking.encode(candidates)
+    assert ranking.predict(candidates, rows, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
+    encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer), 64, 0.0))
+    assert ranking.build(encoder, [candidates[0]] * 3 + [candidates[1]]).weights.tolist() == pytest.approx([2 / 3, 2])
+
+
+def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):
+    form = make_form(tokenizer, "pubmedqa", [Pair("1", "a", "b", "yes"), Pair("2", "a", "b", "no")])
+    maybe = [Pair("3", "a", "b", "maybe")]
+    rows = form.encode(maybe)
+    predicted = form.predict(maybe, rows, [[0.9, 0.1]])
+    assert datasets.score_all("pubmedqa", maybe, predicted) == {"accuracy": 0.0}
+
+
+def test_japanese_is_cut_into_words_and_asked(tokenizer):
+    asked = Labelled("1", ("患者は？", "薬を飲んだ。"), ("はい",))
+    text, other, _ = make_form(tokenizer, "jmed-crade", [asked], protocol="wada").write(asked)
+    assert text == "患者 は ？" and other.split() == ["薬", "を", "飲ん", "だ", "。"]

@@ -1,0 +1,102 @@
+"""Questions and passages as rows, and from the heads' numbers ranked answers."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertTokenizer
+
+from lib import datasets, questions, spans, vocabularies
+from lib.instances import Answer, Question, Span
+from lib.spans import LONGEST, rank
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    texts = ["who was it a b c d e iron zinc"] * 20
+    vocabularies.train_wordpiece(lambda: texts, 60, cased=False).save_model(str(folder))
+    return BertTokenizer(vocab=str(folder / "vocab.txt"))
+
+
+def make_form(tokenizer, length=64):
+    key = "bioasq-7b-factoid"
+    return spans.Spans(datasets.lookup(key), datasets.load_settings(key, "lee", "paper"), tokenizer, [], length)
+
+
+def ask(*passages: str, answers=("Iron",)) -> Question:
+    return Question("1", "who was it", passages, answers, questions.find_spans(passages, answers), "b1")
+
+
+def read_target(question, row) -> str:
+    first, last = (row.places[place - row.second] for place in row.target)
+    return question.passages[first[0]][first[1] : last[2]]
+
+
+def test_the_target_is_the_answer(tokenizer):
+    question = ask("a iron b", "c d", "Iron e zinc")
+    rows = make_form(tokenizer).encode([question])
+    assert len(rows) == 3 and rows[1].target == (0, 0)  # [CLS]: not in this passage
+    assert [read_target(question, rows[number]) for number in (0, 2)] == ["iron", "Iron"]
+    pieces = tokenizer.convert_ids_to_tokens(rows[0].pieces)
+    assert pieces[0] == "[CLS]" and pieces.count("[SEP]") == 2 and pieces[rows[0].second - 1] == "[SEP]"
+
+
+@pytest.mark.parametrize("before", [0, 20, 57, 58, 59, 120, 300])
+def test_every_gold_answer_survives_the_limit(tokenizer, before):
+    question = ask("a " * before + "iron" + " b" * 100)
+    rows = make_form(tokenizer, length=80).encode([question])
+    assert all(len(row.pieces) <= 80 for row in rows)
+    found = [row for row in rows if row.target != (0, 0)]
+    assert found and all(read_target(question, row) == "iron" for row in found)
+    seen = {place for row in rows for place in row.places}
+    assert len(seen) == before + 101  # no piece of the passage is lost
+
+
+def test_an_answer_as_long_as_counts_is_whole_in_some_row(tokenizer):
+    words = " ".join(["iron"] * LONGEST)
+    for before in range(0, 200, 7):
+        passage = "a " * before + words + " b" * 90
+        question = Question("1", "who", (passage,), (words,), (Span(0, 2 * before, 2 * before + len(words)),))
+        assert any(row.target != (0, 0) for row in make_form(tokenizer, length=128).encode([question]))
+
+
+def test_spans_are_ranked_by_the_sum_of_their_ends():
+    places = [(0, 0, 1), (0, 2, 3), (0, 4, 5)]
+    scores = np.log(np.array([[0.7, 0.1], [0.2, 0.6], [0.1, 0.3]]))
+    ranked = rank(scores, places)
+    assert [(a.start, a.end) for a in ranked] == [(0, 3), (0, 5), (2, 3), (0, 1), (2, 5), (4, 5)]
+    assert sum(a.probability for a in ranked) == pytest.approx(1)
+    assert ranked[0].probability / ranked[1].probability == pytest.approx(2)
+    assert rank(np.empty((0, 2)), []) == []
+
+
+def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
+    question, form = ask("a iron b", "Iron e zinc"), make_form(tokenizer)
+    rows = form.encode([question])
+    found = [[Answer(0, 2, 6, 0.4), Answer(0, 7, 8, 0.1)], [Answer(1, 7, 11, 0.5), Answer(1, 0, 4, 0.3)]]
+    (ranked,) = form.predict([question], rows, found)
+    assert questions.read_answers(question, ranked) == ["zinc", "iron", "b"]
+    assert datasets.score_all("bioasq-7b-factoid", [question], [ranked]) == {
+        "strict accuracy": 0.0, "lenient accuracy": 100.0, "mrr": 50.0,
+    }  # fmt: skip
+
+
+def test_batches_of_bioasq_are_averaged():
+    def asked(batch):
+        return Question("1", "who", ("iron",), ("iron",), (Span(0, 0, 4),), batch)
+
+    right, wrong = [Answer(0, 0, 4, 1.0)], [Answer(0, 0, 3, 1.0)]
+    scores = datasets.score_all("bioasq-4b-factoid", [asked("1"), asked("2"), asked("2"), asked("2")],
+                                [right, wrong, wrong, right])  # fmt: skip
+    assert scores["mrr"] == pytest.approx((100 + 100 / 3) / 2)
+
+
+def test_answers_stand_in_the_passage_alone(tokenizer):
+    form = make_form(tokenizer)
+    rows = form.encode([ask("a iron b", "c")])
+    batch = form.collate(rows)
+    for row, readable in zip(rows, batch["readable"], strict=True):
+        assert readable.nonzero()[:, 0].tolist() == [0, *range(row.second, row.second + len(row.places))]
+    assert batch["target"].tolist() == [list(row.target) for row in rows]
+    found = form.read(torch.zeros(*batch["input_ids"].shape, 2), rows)
+    assert [len(answers) for answers in found] == [6, 1]
