@@ -1,5 +1,6 @@
 """Encoders: built from settings, or found by key, folder or hub name."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from lib import params, paths, provenance, vocabularies
+from lib import artefacts, params, paths, provenance, vocabularies
 from lib.errors import StudyError, unknown
 
 logging.set_verbosity_error()
@@ -176,15 +177,23 @@ def find(name: str, scale: str, released: bool = True) -> Encoder:
                 return Encoder(name, settings.title, settings.released, f"hub {settings.released}")
             raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
         return Encoder(name, settings.title, str(folder), weights_fingerprint(folder))
+    asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
+    if name in asked:  # the key of somebody's encoder
+        name = artefacts.read_json(asked[name])["source"]
     folder = Path(name).expanduser()
     if folder.is_dir():
-        fingerprint = weights_fingerprint(folder)
-        return Encoder(f"{folder.resolve().name}-{fingerprint[:6]}", folder.resolve().name, str(folder), fingerprint)
+        title, fingerprint = folder.resolve().name, weights_fingerprint(folder)
+        return Encoder(to_key(f"{title}-{fingerprint[:6]}"), title, str(folder), fingerprint)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         if "/" in name:
             raise StudyError(f"no folder {name} with a model in it")
         raise unknown("model", name, params.keys("models"))
-    return Encoder(name.replace("/", "."), name, name, f"hub {name}")
+    return Encoder(to_key(name.replace("/", ".")), name, name, f"hub {name}")
+
+
+def to_key(name: str) -> str:
+    """A name as a key of the graph: lower case, single hyphens for other signs than dots."""
+    return re.sub("[^a-z0-9.]+", "-", name.lower()).strip("-.")
 
 
 def weights_fingerprint(folder: Path) -> str:

@@ -1,26 +1,38 @@
 """Models beside each other on many datasets under one protocol, with what the papers print of these datasets."""
 
+from collections.abc import Iterable
 from statistics import fmean, stdev
 
 import pandas as pd
 
-from lib import datasets, params, results
+from lib import datasets, metrics, params, results
 from lib.compare import show_value
 
-COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "seconds",
-           "note"]  # fmt: skip
+COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
+           "seconds", "FLOPs", "note"]  # fmt: skip
+TOTALS = {"gu": ("BLURB score", "gu-6"), "wada": ("BLUE total", "wada-7")}  # protocol -> name, and table of its sets
+Runs = Iterable[tuple[str, str, str]]  # model, dataset, protocol
 
 
-def build(scale: str) -> pd.DataFrame:
-    """A line for each run of the scale's panels: mean and standard deviation over seeds, or why there is none."""
+def choose(protocol: str) -> list[str]:
+    """The datasets that a protocol's paper prints scores on."""
+    paper = params.load("protocols", protocol).paper.split("-")[0]
+    return [row.key for row in datasets.ROWS if any(table.startswith(f"{paper}-") for table in row.results)]
+
+
+def build(scale: str, runs: Runs) -> pd.DataFrame:
+    """A line for each run: mean and standard deviation over seeds, what it took, or why there is none."""
     lines = []
-    for model, dataset, protocol in params.load("scales", scale).panel_runs():
+    for model, dataset, protocol in runs:
         row = datasets.lookup(dataset)
         line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
         line |= {"score": datasets.main_score(dataset), "n_seeds": 0}
         result = results.read(scale, model, dataset, protocol)
-        why = datasets.why_not(dataset, scale) or ("" if result else "the run failed or has not been made")
-        lines.append(line | ({"note": why} if why else summarise(result)))
+        why = datasets.why_missing(dataset, scale) if result is None else ""
+        if result is None:
+            lines.append(line | {"note": why or "the run failed or has not been made"})
+        else:
+            lines.append(line | summarise(result))
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
@@ -32,8 +44,27 @@ def summarise(result: dict) -> dict:
         "ours_std": round(stdev(values), 2) if len(values) > 1 else None,
         "n_seeds": len(values),
         "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
-        "seconds": sum(run["seconds"] for run in result["runs"]),
-    }
+    } | {name: sum(run[name] for run in result["runs"]) for name in ("tokens", "seconds", "FLOPs")}
+
+
+def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:
+    """The benchmark total of a protocol's paper over the sets that a model ran on, and which are missing.
+
+    BLURB: the mean over task types of the mean over their sets; BLUE: the mean over sets. None for a paper without one.
+    """
+    if protocol not in TOTALS:
+        return None
+    name, table = TOTALS[protocol]
+    wanted = [row for row in datasets.ROWS if table in row.results]
+    found = lines[(lines["protocol"] == protocol) & (lines["model"] == model) & lines["ours"].notna()]
+    scores = dict(zip(found["dataset"], found["ours"], strict=True))
+    groups: dict[str, list[str]] = {}
+    for row in wanted:
+        if row.key in scores:
+            groups.setdefault(row.family if protocol == "gu" else name, []).append(row.key)
+    missing = [row.key for row in wanted if row.key not in scores]
+    value = round(metrics.benchmark_total(scores, groups), 2) if groups else None
+    return {"name": name, "value": value, "sets": len(wanted) - len(missing), "missing": missing}
 
 
 def read_published(dataset: str) -> dict[str, float]:
@@ -43,10 +74,10 @@ def read_published(dataset: str) -> dict[str, float]:
         table = params.load("tables", key)
         if table.kind != "scores":
             continue
-        metrics = {name for name, ours in table.metrics.items() if ours == datasets.main_score(dataset)}
+        names = {name for name, ours in table.metrics.items() if ours == datasets.main_score(dataset)}
         rows = {row for row, ours in table.rows.items() if ours == dataset}
         cells = results.read_published(table.paper, table.table)
-        cells = cells[cells["row"].isin(rows) & cells["metric"].isin(metrics) & cells["value"].notna()]
+        cells = cells[cells["row"].isin(rows) & cells["metric"].isin(names) & cells["value"].notna()]
         found |= {f"{column} ({key})": value for column, value in zip(cells["column"], cells["value"], strict=True)}
     return found
 
@@ -68,7 +99,16 @@ def describe(lines: pd.DataFrame, scale: str) -> str:
     """What the panels show, in sentences made from their numbers (Markdown)."""
     ran = lines[lines["ours"].notna()]
     collapsed, seconds = ran["collapsed"].sum(), ran["seconds"].sum()
-    said = [
+    said = []
+    for protocol, model in lines[["protocol", "model"]].drop_duplicates().itertuples(index=False):
+        found = total(lines, protocol, model)
+        if found and found["sets"]:
+            missing = f"; missing: {', '.join(found['missing'])}" if found["missing"] else ""
+            said.append(
+                f"- {model}: {found['name']} {found['value']:.2f} over {found['sets']} of "
+                f"{found['sets'] + len(found['missing'])} sets{missing}."
+            )
+    said += [
         f"- {len(ran)} of {len(lines)} runs were made, on {ran['dataset'].nunique()} datasets of "
         f"{ran['family'].nunique()} families, in {seconds / 60:.0f} minutes of training; {collapsed:.0f} runs of a "
         "seed or fold collapsed.",

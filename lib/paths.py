@@ -84,6 +84,14 @@ def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
     return output(scale, "results", f"{model_key}--{dataset}--{setting}.json")
 
 
+def evaluations(scale: str) -> Path:
+    return output(scale, "evaluations")
+
+
+def evaluation(scale: str, model_key: str, setting: str) -> Path:
+    return evaluations(scale) / f"{model_key}--{setting}.json"
+
+
 def table(scale: str, key: str) -> Path:
     return output(scale, "tables", f"{key}.csv")
 

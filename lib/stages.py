@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from lib import corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
+from lib import artefacts, corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -154,6 +154,25 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
     return runs + vocabulary_output(table.vocabularies, scale)
 
 
+def in_study(scale: str, keys: dict) -> bool:
+    """Whether a model is one of the study's own, which it pretrains; others only are evaluated."""
+    return not any(paths.evaluations(scale).glob(f"{keys['model']}--*.json"))
+
+
+def read_evaluation(scale: str, keys: dict) -> dict:
+    """What was asked for of an encoder: its source, and the datasets."""
+    return artefacts.read_json(paths.evaluation(scale, keys["model"], keys["setting"]))
+
+
+def evaluation_inputs(scale: str, keys: dict) -> list[str]:
+    """The runs of an encoder that can be made."""
+    return [
+        STAGES["finetune"].path(dataset=dataset, **keys)
+        for dataset in read_evaluation(scale, keys)["datasets"]
+        if not datasets.why_missing(dataset, scale)
+    ]
+
+
 def panel_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of the scale's panels that can be made."""
     return [
@@ -297,8 +316,15 @@ STAGES = {
             "finetune",
             lambda k: FINETUNING[datasets.lookup(k["dataset"]).family],
             "results/{model}--{dataset}--{setting}.json",
-            lambda s, k: [STAGES["pretrain"].path(model=k["model"]), *made_up(s)],
+            lambda s, k: [*([STAGES["pretrain"].path(model=k["model"])] if in_study(s, k) else []), *made_up(s)],
             finetuning_settings,
+        ),
+        Stage(
+            "evaluation",
+            lambda k: "88_evaluate",
+            "evaluations/{model}--{setting}.csv",
+            evaluation_inputs,
+            lambda s, k: [read_evaluation(s, k), published()],
         ),
         Stage(
             "panels",
@@ -368,8 +394,12 @@ def targets(scale: str, words: list[str]) -> list[str]:
     if not words:
         return whole_study(scale)
     jobs = plan(scale, whole_study(scale))
+    asked = {path.stem for path in paths.evaluations(scale).glob("*.json")}
     found = []
     for word in words:
+        if word in asked:
+            found.append(f"evaluations/{word}.csv")
+            continue
         named = [job.output for job in jobs.values() if word in (job.notebook, job.notebook.split("_")[0])]
         for kind, stage in (("tables", "table"), ("models", "pretrain"), ("corpora", "corpus"),
                             ("vocabularies", "vocabulary")):  # fmt: skip

@@ -22,6 +22,8 @@ from lib.errors import StudyError, unknown
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
 ./run_all.sh [scale] report         only the report, from what is there
+./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale paper]
+                                    put an encoder through a paper's benchmarks
 ./run_all.sh data [name ...]         fetch the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
 ./run_all.sh lab                    JupyterLab with the study's kernel
@@ -36,6 +38,8 @@ def main(words: list[str]) -> int:
     if words[:1] == ["lab"]:
         os.chdir(paths.ROOT)
         os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
+    if words[:1] == ["evaluate"]:
+        return guard(lambda: evaluate(words[1:]))
     if words[:1] == ["data"] and not any(word.startswith("-") for word in words):
         return guard(lambda: downloads.fetch(words[1:]))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -92,6 +96,36 @@ def run(options: argparse.Namespace) -> int:
         if "Nothing to be done" in output:
             print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
         return finish(scale, failed=status != 0)
+
+
+def evaluate(words: list[str]) -> int:
+    """Put one encoder through the datasets of a protocol's paper, or those named; ends with a page of its scores."""
+    parser = argparse.ArgumentParser("run_all.sh evaluate")
+    parser.add_argument("--model", required=True, help="a folder in the save_pretrained layout, a hub name, or a key")
+    parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
+    parser.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
+    parser.add_argument("--scale", default="paper", help="whose budget (default: paper, the paper's own settings)")
+    parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
+    parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
+    options = parser.parse_args(words)
+    from lib import models, panels  # here, as they take seconds
+
+    scale, protocol = options.scale, options.protocol
+    params.load("scales", scale), params.load("protocols", protocol)
+    encoder = models.find(options.model, scale)
+    chosen = options.datasets or panels.choose(protocol)
+    at_hand = [key for key in chosen if not datasets.why_missing(key, scale)]
+    for key in chosen:
+        if key not in at_hand:
+            print(f"left out: {key}: {datasets.why_missing(key, scale)}")
+    if not at_hand:
+        raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
+    source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
+    request = {"source": source, "title": encoder.title, "datasets": chosen}
+    artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
+    asked = [scale, f"{encoder.key}--{protocol}"]
+    return run(argparse.Namespace(words=asked, list=False, status=False, profile=None, cores=options.cores,
+                                  dry_run=options.dry_run))  # fmt: skip
 
 
 def check(scale: str, jobs: dict[str, stages.Job]) -> None:

@@ -51,7 +51,8 @@ def test_prose_and_calls_only(notebook):
 
 def test_every_notebook_is_a_stage_of_the_study():
     jobs = stages.plan("smoke", stages.whole_study("smoke"))
-    assert {job.notebook for job in jobs.values() if job.notebook} == {path.stem for path in NOTEBOOKS}
+    on_request = {"88_evaluate"}  # somebody's own encoder
+    assert {job.notebook for job in jobs.values() if job.notebook} == {path.stem for path in NOTEBOOKS} - on_request
 
 
 def test_links_between_notebooks_lead_somewhere(notebook):

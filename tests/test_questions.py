@@ -72,9 +72,9 @@ def test_passages_of_a_bioasq_question_come_together_in_the_order_of_their_numbe
     second = squad(("q3:1", "Why?", "So.", None))
     assert read_bioasq(tmp_path, first, second) == [
         Question("q1", "What?", ("Aspirin, or aspirin?", "It is aspirin.", "An oxide."), ("aspirin",),
-                 (Span(0, 12, 19), Span(1, 6, 13))),
-        Question("q2", "Where?", ("In Oxford.",), ("Oxford",), (Span(0, 3, 9),)),
-        Question("q3", "Why?", ("So.",), (), ()),
+                 (Span(0, 12, 19), Span(1, 6, 13)), "bad"),
+        Question("q2", "Where?", ("In Oxford.",), ("Oxford",), (Span(0, 3, 9),), "bad"),
+        Question("q3", "Why?", ("So.",), (), (), "bad1"),  # the batch is the file
     ]  # fmt: skip
 
 
@@ -85,8 +85,8 @@ def test_golden_files_answer_the_questions_of_a_test(tmp_path):
     )
     found = read_bioasq(tmp_path, tests, gold)
     assert found == [
-        Question("q1", "What?", ("Aspirin helps.",), ("aspirin", "ASA"), (Span(0, 0, 7),)),
-        Question("q2", "Where?", ("Here.",), ("Oxford",), ()),
+        Question("q1", "What?", ("Aspirin helps.",), ("aspirin", "ASA"), (Span(0, 0, 7),), "bad"),
+        Question("q2", "Where?", ("Here.",), ("Oxford",), (), "bad"),
     ]
     assert questions.answerable(found) == found[:1]
     with pytest.raises(StudyError, match="^bad: article 1, paragraph 2, entry 1: not in the golden files"):
@@ -193,7 +193,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, rows):
             own = (Span(0, *spans[-1][1:]),)
             single.append(Question(entries[-1][0], question, (context,), (answers[-1],), own))
         contexts = tuple(context for context, _ in passages)
-        expected.append(Question(f"q{i}", question, contexts, tuple(dict.fromkeys(answers)), tuple(spans)))
+        expected.append(Question(f"q{i}", question, contexts, tuple(dict.fromkeys(answers)), tuple(spans), "bad"))
     assert read_bioasq(folder, squad(*entries)) == expected
     assert read_squad(folder, squad(*entries)) == single
     assert questions.answerable(expected) == expected

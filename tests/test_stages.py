@@ -89,7 +89,7 @@ def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch,
 
 
 def test_keys_come_back_from_a_path():
-    stage = stages.STAGES["tagging"]
+    stage = stages.STAGES["finetune"]
     keys = {"model": "bert-general-pubmed", "dataset": "bc5cdr-chem", "setting": "lee"}
     assert stage.match(stage.path(**keys)) == keys
     assert stage.match("results/a--b.json") is None
