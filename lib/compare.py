@@ -382,10 +382,10 @@ def datasets_run(key: str, scale: str) -> list[str]:
 
 
 def write_markdown(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as Markdown, for readers without the report: one of `spread`, or plain lines."""
+    """Write a table as Markdown, for readers without the report: one of `spread`, lines of cells, or any other."""
     if table.columns.nlevels > 1:
         table = table.set_axis([f"{column}, {whose}" for column, whose in table.columns], axis=1)
-    else:
+    elif "published" in table:
         table = table[["row", "column", "published", "ours", "verdict", "note"]].set_index("row")
     text = table.astype(object).where(table.notna(), "").to_markdown(disable_numparse=True)
     artefacts.write_text(path, text + "\n")
