@@ -139,7 +139,7 @@ ROWS = [
             "pico-macro-f1", "ebm-nlp-original", pico.read, dict.fromkeys(SPLITS, (PICO,)), ("gu-6",),
             members={split: split for split in SPLITS}, overlapping=True),
     Dataset("ebm-pico-blurb", "EBM-NLP, BLURB's files", "pico", "the same, one a word", "pico-macro-f1",
-            "ebm-nlp-blurb", conll.read, by_split("ner/ebm-nlp-blurb"), ("gu-6",)),
+            "ebm-nlp-blurb", conll.read, by_split("ner/ebm-nlp-blurb")),
     Dataset("ebm-pico-scibert", "EBM-NLP, SciBERT's form", "pico", "the same, one a word", "pico-macro-f1", "ebm-nlp",
             conll.read_pico, by_split("ner/ebm-nlp", ".txt")),
     # Relations

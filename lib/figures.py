@@ -54,6 +54,20 @@ def draw_learning_curves(logs: dict[str, list[dict]]) -> Figure:
     return figure
 
 
+def draw_search(trials: list[dict], shares: dict[str, float], main: str) -> Figure:
+    """A search of settings: the score of each trial and the best so far; how much each setting explains of it."""
+    figure, axes = new_figure(7, 2.6, 2)
+    rows = pd.DataFrame(trials).sort_values("trial")
+    axes[0, 0].plot(rows["trial"], rows[main], "o", label="a trial")
+    axes[0, 0].step(rows["trial"], rows[main].cummax(), where="post", label="best so far")
+    axes[0, 0].set(xlabel="trial", ylabel=main)
+    axes[0, 0].legend(fontsize=7)
+    axes[0, 1].barh([name.replace("_", " ") for name in shares], list(shares.values()))
+    axes[0, 1].set(xlabel="share of the scores' variance", xlim=(0, 1))
+    axes[0, 1].set_visible(bool(shares))
+    return figure
+
+
 def draw_table(table: pd.DataFrame, metric: str) -> Figure:
     """One row of markers a dataset: the paper's columns hollow, ours filled with a bar of one standard deviation."""
     rows = table[(table["metric"] == metric) & table["ours"].notna()]

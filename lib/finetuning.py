@@ -1,8 +1,10 @@
 """Fine-tuning of one encoder on one dataset under one paper's protocol, with every seed."""
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -29,7 +31,9 @@ from lib import (
     spans,
     tagging,
     training,
+    tuning,
 )
+from lib.errors import StudyError
 from lib.examples import BucketedBatches, Example, cut_evenly
 from lib.instances import Instance, label_of
 from lib.progress import Progress
@@ -40,6 +44,7 @@ FORMS = {
     "answers": sequences.Sequences, "ranking": sequences.Sequences, "questions": spans.Spans,
 }  # fmt: skip
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
+LOWEST = -100.0  # below every score: stands for one that is undefined
 FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
 WORDS = ("tagging", "pico")  # families whose predictions are tags of words
 Form = tagging.Tagging | sequences.Sequences | spans.Spans
@@ -84,6 +89,16 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
     return result
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What came of a training, and of what: candidate, seed and data."""
+
+    made_from: tuple
+    weights: dict[str, torch.Tensor]
+    steps: int
+    log: list[dict]
+
+
 class Job:
     """What the runs of one encoder on one dataset share: instances, rows of pieces, the tokenizer, the device.
 
@@ -106,6 +121,9 @@ class Job:
         self.rows: dict[tuple[str, int], list[Example]] = {}
         self.cut: dict[tuple[str, int], int] = {}
         self.forms: dict[int, Form] = {}
+        self.last: Fitted | None = None  # of the candidate tried last
+        self.best: Fitted | None = None  # of the best candidate so far, which one of the runs would train again
+        self.highest = -math.inf
 
     @cached_property
     def device(self) -> Accelerator:
@@ -168,22 +186,49 @@ class Job:
         return form.build(encoder, self.read(self.base, fold))
 
     def choose(self, seed: int) -> tuple[dict, list[dict]]:
-        """The candidate with the best score on the development set, of the first fold; and all that were tried."""
+        """The candidate with the best score on the development set, of the first fold; and those that were tried.
+
+        All candidates, or as many of them as the settings have `trials`, proposed by Optuna.
+        """
         candidates = self.settings.candidates()
         if len(candidates) == 1:
             return candidates[0], []
+        if self.settings.trials:
+            tried = self.search(seed)
+        else:
+            tried = [candidate | {"score": self.try_out(candidate, seed)} for candidate in candidates]
+        best = max(tried, key=lambda one: one["score"])  # the first of equal ones
         main = f"dev {datasets.main_score(self.row.key)}"
+        return {name: best[name] for name in candidates[0]}, [
+            {name: value for name, value in one.items() if name != "score"} | {main: one["score"]} for one in tried
+        ]
+
+    def try_out(self, candidate: dict, seed: int) -> float:
+        """A candidate's score on the development set, LOWEST where it is undefined; the best one's weights stay."""
         split = "dev" if "dev" in self.row.files else "held out"
-        tried = []
-        for number, candidate in enumerate(candidates):
-            outcome = self.train(candidate, seed, 1, f"try-{number}", split, f"candidate {number + 1}")
-            tried.append(candidate | {main: outcome["scores"][main.removeprefix("dev ")]})
-        best = max(range(len(tried)), key=lambda i: np.nan_to_num(tried[i][main], nan=-np.inf))
-        return candidates[best], tried
+        words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
+        self.last = None
+        run = self.train(candidate, seed, 1, ".".join(["try", *words]), split, say_settings(candidate))
+        score = run["scores"][datasets.main_score(self.row.key)]
+        score = LOWEST if math.isnan(score) else score
+        if self.last and score > self.highest:
+            self.highest, self.best = score, self.last
+        return score
+
+    def search(self, seed: int) -> list[dict]:
+        """The trials of Optuna, the best first."""
+        space = {name: getattr(self.settings, name) for name in ("epochs", "batch_size", "learning_rate")}
+        place = self.where_searched(seed)
+        return tuning.search(space, lambda point: self.try_out(point, seed), self.settings.trials, *place, seed)
+
+    def where_searched(self, seed: int) -> tuple[Path, str]:
+        """The file with Optuna's studies and the name of this one: other settings, data or code are another study."""
+        state = provenance.fingerprint(self.settings.model_dump(exclude={"trials", "runs", "folds"}), self.inputs, seed)
+        return paths.tuning(self.scale, self.encoder.key, self.row.key, self.setting), state
 
     def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
         """Train once and score once on `split`; the run's record, read from its predictions where they exist."""
-        settings = self.settings.model_dump(exclude={*candidate, "runs", "folds"})
+        settings = self.settings.model_dump(exclude={*candidate, "runs", "folds", "trials"})
         settings |= candidate | {"seed": seed, "fold": fold, "split": split}
         settings |= {"precision": self.budget.precision, "threads": self.budget.threads}
         record = provenance.record(settings, self.inputs)
@@ -193,10 +238,19 @@ class Job:
             return existing
 
         part = ("rest" if split == "held out" else self.base, fold)
+        made_from = (*candidate.items(), seed, *part)
         transformers.set_seed(seed)
         model = self.build(fold)
         before = self.start_from(self.settings.first_on, model) if self.settings.first_on else ""
-        steps, log = self.fit(model, candidate, seed, part, what)
+        if self.best and self.best.made_from == made_from:  # the same training, to the last bit
+            steps, log = self.best.steps, self.best.log
+            model.to(self.device.device).load_state_dict(self.best.weights)
+            model.eval()
+        else:
+            steps, log = self.fit(model, candidate, seed, part, what)
+        if split != "test":
+            weights = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+            self.last = Fitted(made_from, weights, steps, log)
         tested, rows, form = self.read(split, fold), self.encode(split, fold), self.form(fold)
         predicted = form.predict(tested, rows, look(model, form, rows, self.device))
         sizes = models.count_parameters(model)
@@ -265,6 +319,29 @@ class Job:
                     save_file(first.state_dict(), temporary, metadata={"fingerprint": fingerprint})
         model.load_state_dict(load_file(path))
         return f"{key}, its {base} split, with " + say_settings(candidate)
+
+
+def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
+    """Search the settings of a protocol that has `trials`; the record, also written to outputs/<scale>/tuning/.
+
+    Several workers may call this at once for one model and dataset, and share the trials. StudyError for a protocol
+    that searches nothing.
+    """
+    settings = datasets.load_settings(dataset, setting, scale)
+    if not settings.trials:
+        raise StudyError(f"params/protocols/{setting}.yaml has no trials: it tries all of its candidates")
+    seed = params.load("scales", scale).seeds[0]
+    torch.set_num_threads(params.load("scales", scale).threads)
+    job = Job(models.find(model, scale), datasets.lookup(dataset), scale, setting, settings)
+    chosen, trials = job.choose(seed)
+    path, name = job.where_searched(seed)
+    record = {
+        "model": job.encoder.key, "dataset": dataset, "setting": setting, "scale": scale, "seed": seed,
+        "score": f"dev {datasets.main_score(dataset)}", "chosen on dev": chosen, "trials": trials,
+        "shares of variance": tuning.weigh(tuning.load(path, name)), "commit": provenance.commit(),
+    }  # fmt: skip
+    artefacts.write_json(path.with_suffix(".json"), record)
+    return record
 
 
 def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
@@ -383,8 +460,25 @@ def describe(result: dict) -> str:
         f"- {collapsed} of {len(result['runs'])} runs collapsed.",
         f"- The splits were read in this order: {', '.join(result['reads']) or 'none anew, all runs were there'}.",
     ]
+    if any("trial" in one for one in result["candidates"]):
+        lines.append("- The candidates were proposed by Optuna (notebook 29).")
     if run["first on"]:
         lines.append(f"- Trained first on {run['first on']}.")
     if params.load("scales", result["scale"]).made_up:
+        lines.append("- The data are made up: these scores are not findings.")
+    return "\n".join(lines)
+
+
+def describe_search(record: dict) -> str:
+    """What a search found, in sentences made from its numbers (Markdown)."""
+    found = [trial[record["score"]] for trial in record["trials"]]
+    shares = sorted(record["shares of variance"].items(), key=lambda item: -item[1])
+    lines = [
+        f"- The best of {len(found)} trials has {record['score']} {max(found):.2f}, the worst {min(found):.2f}, with "
+        f"{say_settings(record['chosen on dev'])}."
+    ]
+    if shares:
+        lines.append(f"- Most of the difference is due to the {shares[0][0].replace('_', ' ')} ({shares[0][1]:.0%}).")
+    if params.load("scales", record["scale"]).made_up:
         lines.append("- The data are made up: these scores are not findings.")
     return "\n".join(lines)

@@ -44,7 +44,8 @@ def summarise(result: dict) -> dict:
         "ours_std": round(stdev(values), 2) if len(values) > 1 else None,
         "n_seeds": len(values),
         "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
-    } | {name: sum(run[name] for run in result["runs"]) for name in ("tokens", "seconds", "FLOPs")}
+    } | {name: sum(run[name] for run in result["runs"])
+         for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]}  # fmt: skip
 
 
 def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:

@@ -102,6 +102,10 @@ class FinetuningBudget(Settings):
     min_steps: int | None = Field(default=None, gt=0)  # small sets are gone through more often
     train_instances: int | None = Field(default=None, gt=0)  # a cap; None: all
     folds: int | None = Field(default=None, gt=0)  # the first ones of a set that has several; None: all
+    trials: int | None = Field(default=None, gt=1)  # of a protocol that searches
+
+
+BASELINES = ("tfidf-svm", "cnn", "bilstm")  # of lib/baselines.py: they stand where models do, and are not pretrained
 
 
 class Panel(Settings):
@@ -279,6 +283,7 @@ class Finetuning(Settings):
     encoding: Literal["first piece", "mentions", "starts"] = "first piece"  # what stands for a text: [CLS] or mentions
     weighted: bool = False  # classes by the inverse of their frequency
     first_on: str | None = None  # the dataset that the model is fine-tuned on before
+    trials: int | None = Field(default=None, gt=1)  # of Optuna among the candidates; None: all of them are tried
 
     @model_validator(mode="after")
     def check(self):
@@ -533,8 +538,11 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
         layers.append((here, settings))
     changes = budget.finetuning.model_dump(exclude_none=True)
-    longest = {name: value for _, settings in layers for name, value in settings.items()}.get("max_length", 0)
-    if budget.sequence_length < longest:
+    so_far = {name: value for _, settings in layers for name, value in settings.items()}
+    # What is searched is the protocol's; a budget limits the trials, or chooses among candidates of its own.
+    apart = ("epochs", "batch_size", "learning_rate", "min_steps") if "trials" in so_far else ("trials",)
+    changes = {name: value for name, value in changes.items() if name not in apart}
+    if budget.sequence_length < so_far.get("max_length", 0):
         changes["max_length"] = budget.sequence_length
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 

@@ -80,6 +80,10 @@ def intermediate(scale: str, model_key: str, dataset: str, setting: str) -> Path
     return output(scale, "intermediate", f"{model_key}--{dataset}--{setting}.safetensors")
 
 
+def tuning(scale: str, model_key: str, dataset: str, setting: str) -> Path:
+    return output(scale, "tuning", f"{model_key}--{dataset}--{setting}.sqlite")
+
+
 def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
     return output(scale, "results", f"{model_key}--{dataset}--{setting}.json")
 

@@ -22,6 +22,7 @@ FINETUNING = {  # family -> the notebook that fine-tunes
     "questions": "26_finetune_questions",
     "ranking": "27_finetune_ranking",
 }
+BASELINE = "28_japanese_baselines"
 WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 
@@ -154,9 +155,20 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
     return runs + vocabulary_output(table.vocabularies, scale)
 
 
-def in_study(scale: str, keys: dict) -> bool:
-    """Whether a model is one of the study's own, which it pretrains; others only are evaluated."""
-    return not any(paths.evaluations(scale).glob(f"{keys['model']}--*.json"))
+def pretrained(model: str) -> list[str]:
+    """A model of the study's own, which it pretrains, or the text of a baseline's word vectors; somebody's encoder lies
+    elsewhere."""
+    if model in params.BASELINES:
+        return [STAGES["corpus"].path(corpus="ja-clinical")]
+    return [STAGES["pretrain"].path(model=model)] if model in params.keys("models") else []
+
+
+def tuned(scale: str, keys: dict) -> list[str]:
+    """The search that comes before the runs of a protocol that has one."""
+    settings = datasets.load_settings(keys["dataset"], keys["setting"], scale)
+    if keys["model"] in params.BASELINES:
+        return []
+    return [STAGES["tuning"].path(**keys)] if settings.trials else []
 
 
 def read_evaluation(scale: str, keys: dict) -> dict:
@@ -314,9 +326,16 @@ STAGES = {
         ),
         Stage(
             "finetune",
-            lambda k: FINETUNING[datasets.lookup(k["dataset"]).family],
+            lambda k: BASELINE if k["model"] in params.BASELINES else FINETUNING[datasets.lookup(k["dataset"]).family],
             "results/{model}--{dataset}--{setting}.json",
-            lambda s, k: [*([STAGES["pretrain"].path(model=k["model"])] if in_study(s, k) else []), *made_up(s)],
+            lambda s, k: [*pretrained(k["model"]), *tuned(s, k), *made_up(s)],
+            finetuning_settings,
+        ),
+        Stage(
+            "tuning",
+            lambda k: "29_tuning",
+            "tuning/{model}--{dataset}--{setting}.json",
+            lambda s, k: [*pretrained(k["model"]), *made_up(s)],
             finetuning_settings,
         ),
         Stage(

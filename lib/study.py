@@ -113,6 +113,8 @@ def evaluate(words: list[str]) -> int:
     scale, protocol = options.scale, options.protocol
     params.load("scales", scale), params.load("protocols", protocol)
     encoder = models.find(options.model, scale)
+    if encoder.fingerprint.startswith("hub "):  # a published model of the study's goes by the name that it has there
+        encoder = models.find(encoder.source, scale)
     chosen = options.datasets or panels.choose(protocol)
     at_hand = [key for key in chosen if not datasets.why_missing(key, scale)]
     for key in chosen:

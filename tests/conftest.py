@@ -26,6 +26,8 @@ threads: 1
 seeds: [1, 2]
 datasets: [ncbi-disease]
 models: [bert-general]
+panels:
+  - {protocol: lee, models: [bert-general], datasets: [ncbi-disease]}
 pretraining:
   recipe:
     tokens: 40_000

@@ -167,12 +167,25 @@ def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
     fit = finetuning.Job.fit
     monkeypatch.setattr(finetuning.Job, "fit", lambda *words: order.append("fit") or fit(*words))
     result = finetuning.run(encoder.source, "biosses", "smoke", "gu")
-    assert order == ["train", "fit", "dev", "fit", "fit", "test", "fit"]
+    assert order == ["train", "fit", "dev", "fit", "test", "fit"]  # the best candidate's weights are the first seed's
     assert result["reads"] == ["train", "dev", "test"]
     assert len(result["candidates"]) == 2 and {"epochs", "dev pearson"} <= result["candidates"][0].keys()
     best = max(result["candidates"], key=lambda tried: tried["dev pearson"])
     assert result["chosen on dev"] == {name: best[name] for name in ("epochs", "batch_size", "learning_rate")}
     assert not list(paths.output("smoke", "predictions").glob("*test*"))
+
+
+def test_the_best_candidates_weights_are_those_that_its_run_would_have(encoder, monkeypatch, tmp_path):
+    set_up(monkeypatch, "biosses", epochs=[3, 1], min_steps=None)
+    kept = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    for path in (tmp_path / "smoke/predictions").iterdir():
+        path.unlink()
+    chosen = {name: [value] for name, value in kept["chosen on dev"].items()}
+    alone = datasets.load_settings("biosses", "gu", "smoke").model_copy(update=chosen)
+    monkeypatch.setattr(datasets, "load_settings", lambda *_: alone)
+    again = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    assert again["candidates"] == [] and len(kept["candidates"]) == 2
+    assert again["runs"][0]["scores"] == kept["runs"][0]["scores"]
 
 
 def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatch):
@@ -184,7 +197,7 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
     rest, held = finetuning.hold_out(train)
     assert len(held) == round(len(train) / 10) and len(rest) + len(held) == len(train)
     assert not {one.id for one in rest} & {one.id for one in held}
-    tried = finetuning.read_run(next(paths.output("smoke", "predictions").glob("*try-0.parquet")))
+    tried = finetuning.read_run(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
     assert tried["instances"] == {"rest": len(rest), "held out": len(held)}
     seeds = results.by_seed(result)
     assert seeds[1]["f1"] == pytest.approx(sum(run["scores"]["f1"] for run in result["runs"]) / 2)

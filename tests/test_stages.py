@@ -71,7 +71,7 @@ def test_a_corpus_without_text_is_not_planned(monkeypatch, tmp_path):
 def test_tables_of_text_and_vocabularies_need_no_model():
     for table in ("lee-1", "wada-2", "gu-1", "gu-8"):
         jobs = stages.plan("smoke", stages.targets("smoke", [table]))
-        assert not {job.stage.name for job in jobs.values()} & {"pretrain", "tagging"}
+        assert not {job.stage.name for job in jobs.values()} & {"pretrain", "finetune"}
 
 
 def test_a_notebook_that_makes_several_tables_has_a_copy_for_each():

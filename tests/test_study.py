@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 from conftest import Study, jobs_started
 
-EVERYTHING = 18  # notebooks in the tiny study
-EVALUATION = {"00_start_here", "03_datasets", "20_finetune_tagging", "30_biobert_ner", "90_scoreboard"}
+EVERYTHING = 19  # notebooks in the tiny study
+EVALUATION = {"00_start_here", "03_datasets", "20_finetune_tagging", "30_biobert_ner", "89_all_benchmarks",
+              "90_scoreboard"}  # fmt: skip
 
 
 @pytest.fixture
@@ -222,3 +223,37 @@ def test_any_encoder_by_papermill(finished_study, tmp_path):
     ours = json.loads((finished_study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
     assert [run["scores"] for run in theirs] == [run["scores"] for run in ours]
     results.unlink()
+
+
+def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path):
+    shutil.copytree(study.outputs / "models/bert-general", tmp_path / "Some_Body's Model")
+    words = ["evaluate", "--model", str(tmp_path / "Some_Body's Model"), "--scale", "smoke", "--protocol", "lee"]
+    output = study.run(*words, "--datasets", "ncbi-disease", "biosses")
+    assert "Report: outputs/smoke/report/index.html" in output
+    (path,) = (study.outputs / "evaluations").glob("*.csv")
+    assert re.fullmatch("some-body-s-model-[0-9a-f]{6}--lee", path.stem)
+    lines = pd.read_csv(path, keep_default_na=False).set_index("dataset")
+    assert set(lines.index) == {"ncbi-disease", "biosses"} and (lines["n_seeds"] == 2).all()
+    ours = json.loads((study.outputs / "results/bert-general--ncbi-disease--lee.json").read_text())["runs"]
+    theirs = json.loads((study.outputs / f"results/{path.stem.replace('--', '--ncbi-disease--')}.json").read_text())
+    assert [run["scores"] for run in theirs["runs"]] == [run["scores"] for run in ours]
+    page = (study.outputs / "report" / f"88_evaluate--{path.stem}.html").read_text()
+    assert "BioBERT (+PubMed) (lee-4) 89.94" in page.replace("89.94 ", "89.94")
+    assert str(tmp_path) not in page
+    assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study
+    assert jobs_started(study.run(*words, "--datasets", "ncbi-disease", "biosses")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "nowhere/at/all"], "no folder nowhere/at/all"),
+        (["--model", "bert-general", "--protocol", "gus"], "unknown protocol 'gus': did you mean gu"),
+        (["--model", "bert-general", "--datasets", "ncbi-diseas"], "unknown dataset 'ncbi-diseas': did you mean ncbi"),
+        (["--model", "bert-general", "--datasets", "chemprot-blurb"], "none of chemprot-blurb is at hand"),
+    ],
+)
+def test_what_cannot_be_evaluated_says_why(finished_study, words, message):
+    output = finished_study.run("evaluate", *words, "--scale", "smoke", fails=True)
+    assert message in output and "Traceback" not in output
+    assert not (finished_study.outputs / "evaluations").exists()

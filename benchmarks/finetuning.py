@@ -1,0 +1,255 @@
+"""Fine-tuning: the study's loop against the Trainer of `transformers`, in sentences a second and in F1.
+
+    python benchmarks/finetuning.py [case ...] [--sentences N] [--repetitions N]
+    python benchmarks/finetuning.py scores [--repetitions N]
+
+Named entities of BC5CDR-chem, 16 sentences a step, AdamW, dropout of 0.1; the same model, from the same random
+weights, and the same pieces on both sides. Each side runs in a process of its own, all sides of a case in turn, on
+every core of a machine that should have nothing else to do. A ratio is that of two runs of one repetition; shown are
+the median, the lowest and the highest.
+
+The Trainer runs as in examples/pytorch/token-classification/run_ner.py: AutoModelForTokenClassification,
+DataCollatorForTokenClassification, labels of first pieces alone, every other setting its default, nothing saved. It
+pads to the longest sentence of a batch (run_ner's default) or to 128; `evaluation` is its predict on the same
+sentences. Where the processor has no bfloat16, the Trainer with bf16=True runs in the first repetition alone.
+
+`scores`: F1 on the development set after three epochs of 1,500 sentences, for each repetition another seed, from a
+pretrained encoder where the study has one at scale laptop, else from random weights.
+
+The vocabulary is the study's where it is built at scale laptop. Writes outputs/benchmarks/finetuning.csv when no case
+is named, and finetuning-scores.csv.
+"""
+
+import argparse
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import torch
+from transformers import (
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    DataCollatorForTokenClassification,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+)
+
+from lib import compare, datasets, finetuning, metrics, models, optimizers, params, paths, provenance, tagging, training
+from lib.errors import StudyError, unknown
+from lib.examples import BucketedBatches
+from lib.instances import Sentence
+from lib.progress import Progress
+
+DATASET, SCALE, VOCABULARY, PRETRAINED = "bc5cdr-chem", "laptop", "pubmed-uncased", "pubmedbert"
+BATCH, LENGTH, RATE = 16, 128, 5.0e-4
+BODIES = {
+    "BERT-mini": params.Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=128),
+    "BERT-base": params.Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=128),
+}
+CASES = {  # what is timed: body, whether it trains, and the sides to compare with; the bar of each ratio
+    "BERT-mini": ("BERT-mini", True, {"dynamic": 3.5, "to 128": 6.0, "dynamic, bf16": None}),
+    "BERT-mini, evaluation": ("BERT-mini", False, {"dynamic": 3.5}),
+    "BERT-base": ("BERT-base", True, {"dynamic": 2.4}),
+}
+SHARE = {"BERT-mini": 1.0, "BERT-base": 0.1}  # of the sentences, as a step of a large body takes that much longer
+
+
+def load(count: int, split: str = "train") -> list[Sentence]:
+    return datasets.load(DATASET, split, SCALE)[:count]
+
+
+def load_tokenizer():
+    folder = paths.vocabulary(SCALE, VOCABULARY)
+    if not folder.is_dir():
+        raise StudyError(f"{paths.show(folder)} is not there: run ./run_all.sh {SCALE} {VOCABULARY}")
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def make_form(sentences: list[Sentence], tokenizer) -> tagging.Tagging:
+    settings = datasets.load_settings(DATASET, "gu", SCALE)
+    return tagging.Tagging(datasets.lookup(DATASET), settings, tokenizer, sentences, LENGTH)
+
+
+def save_body(name: str, folder: Path, size: int) -> None:
+    """The random weights that all sides start from."""
+    torch.manual_seed(0)
+    models.encoder_of(models.build("bert", BODIES[name], size, LENGTH, 0.1)).save_pretrained(folder)
+
+
+def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_) -> dict:
+    """The study's loop, as lib/finetuning.py calls it."""
+    sentences, tokenizer = load(count), load_tokenizer()
+    form = make_form(sentences, tokenizer)
+    encoder = models.load_encoder(models.find(str(folder), SCALE), 0.1)
+    torch.manual_seed(seed)
+    model, rows, device = form.build(encoder, sentences), form.encode(sentences), training.accelerator("auto")
+    model.to(device.device)
+    if not train:
+        return time_it(lambda: finetuning.look(model.eval(), form, rows, device), len(rows))
+    batches = BucketedBatches(rows, form.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
+    settings = datasets.load_settings(DATASET, "gu", SCALE).optimization()
+
+    def fit() -> None:
+        training.train(
+            model, batches, lambda module, batch: module.loss(batch), device=device, settings=settings,
+            rate_of=lambda step: RATE * optimizers.slanted_triangle(step, len(batches), 0.1), seed=seed,
+            progress=Progress("benchmark"),
+        )  # fmt: skip
+
+    timed = time_it(fit, len(rows) * epochs)
+    if epochs == 1:
+        return timed
+    dev = load(10**6, "dev")
+    rows = form.encode(dev)
+    predicted = form.predict(dev, rows, finetuning.look(model, form, rows, device))
+    return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
+
+
+def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, padding: str, bf16: bool) -> dict:
+    """The Trainer, as run_ner uses it."""
+    sentences, tokenizer = load(count), load_tokenizer()
+    form = make_form(sentences, tokenizer)
+    torch.manual_seed(seed)
+    model = AutoModelForTokenClassification.from_pretrained(folder, num_labels=len(form.labels))
+    options = {"padding": "max_length", "max_length": LENGTH} if padding == "to 128" else {}
+    collator = DataCollatorForTokenClassification(tokenizer, **options)
+    with tempfile.TemporaryDirectory(prefix="study-") as output:
+        arguments = TrainingArguments(
+            output, num_train_epochs=epochs, per_device_train_batch_size=BATCH, per_device_eval_batch_size=BATCH,
+            learning_rate=RATE, warmup_steps=0.1, seed=seed, bf16=bf16, report_to=[], save_strategy="no",
+            logging_strategy="no", disable_tqdm=True, use_cpu=not torch.cuda.is_available(),
+        )  # fmt: skip
+        rows = label_pieces(form, sentences)
+        trainer = Trainer(model, arguments, data_collator=collator, train_dataset=rows)
+        trainer.remove_callback(PrinterCallback)
+        if not train:
+            return time_it(lambda: trainer.predict(rows), len(rows))
+        timed = time_it(trainer.train, len(rows) * epochs)
+        if epochs == 1:
+            return timed
+        dev = load(10**6, "dev")
+        rows = label_pieces(form, dev)
+        found = trainer.predict(rows).predictions.argmax(-1)
+    words = [
+        [[int(label)] for label, gold in zip(line, row["labels"], strict=False) if gold != tagging.heads.IGNORED]
+        for line, row in zip(found, rows, strict=True)
+    ]
+    predicted = form.predict(dev, form.encode(dev), words)
+    return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
+
+
+def label_pieces(form: tagging.Tagging, sentences: list[Sentence]) -> list[dict]:
+    """The study's rows in the Trainer's form: a label for each first piece, none for the others."""
+    rows = []
+    for row in form.encode(sentences):
+        labels = [tagging.heads.IGNORED] * len(row.pieces)
+        for place, (label,) in zip(row.places, row.target, strict=True):
+            labels[place] = label
+        rows.append({"input_ids": row.pieces, "attention_mask": [1] * len(row.pieces), "labels": labels})
+    return rows
+
+
+def time_it(work: Callable[[], object], sentences: int) -> dict:
+    begun = time.perf_counter()
+    work()
+    return {"rate": sentences / (time.perf_counter() - begun)}
+
+
+SIDES = {
+    "ours": (run_ours, {}),
+    "dynamic": (run_trainer, {"padding": "dynamic", "bf16": False}),
+    "to 128": (run_trainer, {"padding": "to 128", "bf16": False}),
+    "dynamic, bf16": (run_trainer, {"padding": "dynamic", "bf16": True}),
+}
+
+
+def run_apart(side: str, **words) -> dict:
+    """Run a side in a process of its own, which starts from nothing."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        function, options = SIDES[side]
+        return pool.submit(function, **words, **options).result()
+
+
+def measure(case: str, sentences: int, repetitions: int, folder: Path) -> list[dict]:
+    """The lines of a case, one for each side that it is compared with."""
+    body, train, sides = CASES[case]
+    save_body(body, folder, len(load_tokenizer()))
+    count = max(BATCH, round(sentences * SHARE[body]))
+    slow = "dynamic, bf16" if not training.computes_in_bfloat16() else None
+    rates: dict[str, list[float]] = {}
+    for repetition in range(repetitions):
+        for side in ("ours", *sides):
+            if side != slow or repetition == 0:
+                found = run_apart(side, folder=folder, seed=repetition, count=count, epochs=1, train=train)
+                rates.setdefault(side, []).append(found["rate"])
+    lines = []
+    for side, bar in sides.items():
+        ratios = [ours / peer for ours, peer in zip(rates["ours"], rates[side], strict=False)]
+        lines.append({
+            "what": case, "peer is": f"Trainer, padded {side}", "ours": round(statistics.median(rates["ours"]), 1),
+            "peer": round(statistics.median(rates[side]), 1), "ratio": round(statistics.median(ratios), 2),
+            "lowest": round(min(ratios), 2), "highest": round(max(ratios), 2), "bar": bar, "unit": "sentences/s",
+            "repetitions": len(ratios), "device": describe_device(), "commit": provenance.commit(),
+        })  # fmt: skip
+        print(lines[-1], flush=True)
+    return lines
+
+
+def compare_scores(repetitions: int, folder: Path) -> list[dict]:
+    """F1 of both sides, a line a seed."""
+    pretrained = paths.model(SCALE, PRETRAINED)
+    known = (pretrained / "config.json").exists()
+    if not known:
+        save_body("BERT-mini", folder, len(load_tokenizer()))
+    source, lines = (pretrained if known else folder), []
+    for seed in range(1, repetitions + 1):
+        words = {"folder": source, "seed": seed, "count": 1500, "epochs": 3, "train": True}
+        ours, peer = (run_apart(side, **words)["f1"] for side in ("ours", "dynamic"))
+        lines.append({
+            "encoder": PRETRAINED if known else "random weights", "seed": seed, "ours": round(ours, 2),
+            "peer": round(peer, 2), "difference": round(ours - peer, 2), "unit": "dev F1", "device": describe_device(),
+            "commit": provenance.commit(),
+        })  # fmt: skip
+        print(lines[-1], flush=True)
+    return lines
+
+
+def describe_device() -> str:
+    return training.describe_device(training.accelerator("auto"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help=f"{'; '.join(CASES)}; or: scores")
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--repetitions", type=int, default=3)
+    words = parser.parse_args()
+    torch.set_num_threads(os.cpu_count())
+    try:
+        with tempfile.TemporaryDirectory(prefix="study-") as folder:
+            if words.cases == ["scores"]:
+                lines = compare_scores(words.repetitions, Path(folder))
+                return compare.write_table(paths.output("benchmarks", "finetuning-scores.csv"), lines)
+            for case in words.cases:
+                if case not in CASES:
+                    raise unknown("case", case, [*CASES, "scores"])
+            lines = [
+                line
+                for case in words.cases or CASES
+                for line in measure(case, words.sentences, words.repetitions, Path(folder))
+            ]
+            if not words.cases:
+                compare.write_table(paths.output("benchmarks", "finetuning.csv"), lines)
+    except StudyError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What stands beside encoders: documents of Japanese, and candidates ranked by likeness."""
+
+import numpy as np
+import pytest
+import torch
+
+from lib import baselines, datasets, params, paths, smoke_data
+from lib.errors import StudyError
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    top = tmp_path_factory.mktemp("outputs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "output", top.joinpath)
+        params.load.cache_clear()
+        smoke_data.write()
+    return top
+
+
+@pytest.fixture
+def study(home, monkeypatch):
+    """The made-up data, and vectors drawn at random in the place of FastText's."""
+    monkeypatch.setattr(paths, "output", home.joinpath)
+    params.load.cache_clear()
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(baselines, "look_up", lambda words, *_: rng.normal(size=(len(words), baselines.VECTORS)))
+
+
+POINTS = {
+    "tfidf-svm": {"C": 10.0, "words": 2, "sublinear": True},
+    "cnn": {"learning_rate": 1e-3, "width": 50, "dropout": 0.3, "epochs": 20},
+    "bilstm": {"learning_rate": 1e-3, "width": 50, "dropout": 0.3, "epochs": 20},
+}
+
+
+def test_the_registered_baselines_are_those_that_there_are():
+    assert set(params.BASELINES) == set(baselines.SPACES) == set(POINTS) == set(baselines.TITLES)
+
+
+@pytest.mark.parametrize("key", POINTS)
+def test_documents_are_learnt_by_heart(study, key):
+    found = datasets.load("jmed-smdis", "train", "smoke")[:12]
+    labels = [one.labels[0] for one in found]
+    assert len(set(labels)) > 1
+    assert baselines.predict(key, POINTS[key], found, found, "smoke", 1) == labels
+
+
+@pytest.mark.parametrize("key", ["tfidf-svm", "cnn"])
+def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch, key):
+    monkeypatch.setitem(baselines.SPACES, key, {name: [value] for name, value in POINTS[key].items()}
+                        | ({"C": [0.01, 10.0]} if key == "tfidf-svm" else {"epochs": [1, 2]}))  # fmt: skip
+    result = baselines.run(key, "jmed-smdis", "smoke", "wada")
+    assert [run["fold"] for run in result["runs"]] == [1, 2]  # as many as the scale's budget
+    assert len(result["candidates"]) == params.load("scales", "smoke").finetuning.trials
+    assert "over 2 folds" in baselines.describe(result)
+    assert paths.results("smoke", key, "jmed-smdis", "wada").exists()
+
+
+def test_an_unknown_baseline_names_the_nearest(study):
+    with pytest.raises(StudyError, match="unknown baseline 'cnm': did you mean cnn"):
+        baselines.run("cnm", "jmed-smdis", "smoke", "wada")
+
+
+def test_neighbours_are_joined():
+    assert baselines.join_neighbours(["a", "b", "c"], 2) == ["a", "b", "c", "a b", "b c"]
+
+
+def test_attention_is_on_words_alone_and_rows_that_agree_cost():
+    torch.manual_seed(0)
+    network = baselines.AttentiveLstm(torch.randn(9, 8), 3, 4, 0.0).eval()
+    ids = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0]])
+    batch = {"input_ids": ids, "padding": ids == 0, "target": torch.tensor([0, 1])}
+    scores, weights = network.attend(batch)
+    assert torch.allclose(weights.sum(1), torch.ones(2, network.ROWS)) and not weights[1, 2:].any()
+    plain = torch.nn.functional.cross_entropy(scores, batch["target"])
+    assert network.loss(batch) > plain  # rows of random weights are alike
+    alone = network({"input_ids": ids[1:, :2]})
+    assert torch.allclose(alone, scores[1:], atol=1e-5)
+
+
+def test_a_short_document_is_no_error_for_a_wide_filter():
+    network = baselines.Cnn(torch.randn(5, 8), 3, 4, 0.0).eval()
+    assert network({"input_ids": torch.tensor([[1]])}).shape == (1, 3)

@@ -1,0 +1,60 @@
+"""Models beside each other, and benchmark totals."""
+
+import pytest
+
+from lib import artefacts, datasets, panels, params, paths
+
+BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
+         "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
+
+
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
+    return tmp_path
+
+
+def write_result(dataset: str, scores: list[float], collapsed: str = "") -> None:
+    name = datasets.main_score(dataset)
+    runs = [
+        {"seed": seed, "fold": 1, "scores": {name: score}, "collapsed": collapsed,
+         "tokens": 10, "seconds": 2, "FLOPs": 5}
+        for seed, score in enumerate(scores, 1)
+    ]  # fmt: skip
+    artefacts.write_json(paths.results("smoke", "m", dataset, "gu"), {"main score": name, "runs": runs})
+
+
+def test_a_line_has_mean_spread_and_cost_or_the_reason(outputs):
+    write_result("ddi", [60.0, 70.0], collapsed="one answer only")
+    lines = panels.build("smoke", [("m", "ddi", "gu"), ("m", "gad", "gu")])
+    first, second = lines.to_dict("records")
+    assert (first["ours"], first["ours_std"], first["n_seeds"], first["collapsed"]) == (65.0, 7.07, 2, 2)
+    assert (first["tokens"], first["seconds"], first["FLOPs"]) == (20, 4, 10)
+    assert second["n_seeds"] == 0 and second["note"]
+    wide = panels.spread(lines)
+    assert wide["m"].tolist() == ["65.00 ± 7.07", "n/a"]
+
+
+def test_the_blurb_score_is_the_mean_over_task_types_and_says_what_is_missing(outputs):
+    scores = {"bc5cdr-chem": 90.0, "bc2gm": 80.0, "biosses": 95.0}
+    for key, score in scores.items():
+        write_result(key, [score])
+    lines = panels.build("smoke", [("m", key, "gu") for key in BLURB])
+    found = panels.total(lines, "gu", "m")
+    assert found["value"] == (85 + 95) / 2 and found["sets"] == 3
+    assert sorted([*found["missing"], *scores]) == sorted(BLURB)
+    assert "BLURB score 90.00 over 3 of 13 sets; missing:" in panels.describe(lines, "smoke")
+    assert panels.total(lines, "lee", "m") is None
+
+
+def test_a_protocols_sets_are_those_its_paper_prints_scores_on():
+    assert panels.choose("gu") == BLURB
+    assert set(panels.choose("gu-io")) == set(panels.choose("gu"))
+    assert {"bioasq-8b-factoid", "bioasq-reranker"} <= set(panels.choose("ozyurt"))
+    for protocol in params.keys("protocols"):
+        assert panels.choose(protocol)
+
+
+def test_what_is_printed_of_a_dataset_stands_beside_it():
+    printed = panels.read_published("ncbi-disease")
+    assert printed["BioBERT (+PubMed) (lee-4)"] == 89.94 and not panels.read_published("mednli")

@@ -1,0 +1,84 @@
+"""Searches on disk: resumed, shared, and their dead trials tried again."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from optuna.trial import TrialState
+
+from lib import paths, tuning
+
+SPACE = {"x": [0, 1, 2, 3], "y": [1e-4, 1e-3]}
+
+
+def peak(point: dict) -> float:
+    return -((point["x"] - 2) ** 2) - (0.5 if point["y"] < 5e-4 else 0.0)
+
+
+def test_the_best_is_found_and_comes_first(tmp_path):
+    trials = tuning.search(SPACE, peak, 20, tmp_path / "s.sqlite", "a", seed=1)
+    assert len(trials) == 20
+    assert {key: trials[0][key] for key in SPACE} == {"x": 2, "y": 1e-3} and trials[0]["score"] == 0
+    assert [t["score"] for t in trials] == sorted((t["score"] for t in trials), reverse=True)
+    shares = tuning.weigh(tuning.load(tmp_path / "s.sqlite", "a"))
+    assert shares["x"] > shares["y"] and sum(shares.values()) == pytest.approx(1)
+
+
+def test_a_search_goes_on_where_it_was_and_the_same_seed_proposes_the_same(tmp_path):
+    seen = []
+    score = lambda point: seen.append(point) or peak(point)  # noqa: E731
+    tuning.search(SPACE, score, 3, tmp_path / "s.sqlite", "a", seed=1)
+    tuning.search(SPACE, score, 5, tmp_path / "s.sqlite", "a", seed=1)
+    assert len(seen) == 5
+    assert len(tuning.search(SPACE, score, 5, tmp_path / "s.sqlite", "a", seed=1)) == 5 and len(seen) == 5
+    other = []
+    tuning.search(SPACE, lambda point: other.append(point) or peak(point), 5, tmp_path / "t.sqlite", "a", seed=1)
+    assert other == seen
+    tuning.search(SPACE, score, 1, tmp_path / "s.sqlite", "another study", seed=1)
+    assert len(seen) == 6
+
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from lib import tuning
+tuning.BEAT, tuning.GRACE = 1, 3
+def score(point):
+    print("trial", flush=True)
+    time.sleep(float(sys.argv[2]))
+    return -point["x"]
+print(len(tuning.search({"x": [0, 1, 2, 3]}, score, int(sys.argv[3]), Path(sys.argv[1]), "a", 1)), flush=True)
+"""
+
+
+def start(tmp_path, seconds: float, trials: int) -> subprocess.Popen:
+    command = [sys.executable, "-c", textwrap.dedent(WORKER), str(tmp_path / "s.sqlite"), str(seconds), str(trials)]
+    return subprocess.Popen(command, cwd=paths.ROOT, stdout=subprocess.PIPE, text=True,
+                            env=os.environ | {"PYTHONPATH": str(paths.ROOT)})  # fmt: skip
+
+
+def test_the_point_of_a_killed_worker_is_tried_again(tmp_path):
+    worker = start(tmp_path, 60, 2)
+    assert worker.stdout.readline() == "trial\n"
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    time.sleep(4)  # until it counts as dead
+    assert start(tmp_path, 0, 2).communicate(timeout=60)[0].splitlines()[-1] == "2"
+    trials = tuning.load(tmp_path / "s.sqlite", "a").get_trials()
+    assert [trial.state for trial in trials].count(TrialState.FAIL) == 1
+    dead = next(trial for trial in trials if trial.state == TrialState.FAIL)
+    assert dead.params in [trial.params for trial in trials if trial.state == TrialState.COMPLETE]
+
+
+def test_several_workers_share_one_search(tmp_path):
+    workers = [start(tmp_path, 0.3, 8) for _ in range(2)]
+    printed = [worker.communicate(timeout=120)[0].splitlines() for worker in workers]
+    assert all(worker.returncode == 0 for worker in workers)
+    tried = [lines.count("trial") for lines in printed]
+    assert min(tried) > 0 and 8 <= sum(tried) <= 9  # each may end one that the other made superfluous
+    assert not any(math.isnan(trial.value) for trial in tuning.load(tmp_path / "s.sqlite", "a").get_trials())
