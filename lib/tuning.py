@@ -1,11 +1,15 @@
 """Hyperparameters searched with Optuna: the study lies on disk, goes on after a kill, and many workers may share it."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import optuna
+from optuna.exceptions import ExperimentalWarning
 from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
+
+from lib import artefacts
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -36,15 +40,16 @@ def search(
 
 def load(path: Path, name: str) -> optuna.Study:
     """The study of that name in a file, made where there is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    storage = optuna.storages.RDBStorage(
-        f"sqlite:///{path}",
-        engine_kwargs={"connect_args": {"timeout": 60}},
-        heartbeat_interval=BEAT,
-        grace_period=GRACE,
-        heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(),
-    )
-    return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+    with artefacts.locked(path), warnings.catch_warnings():  # two at once would both make the tables
+        warnings.simplefilter("ignore", ExperimentalWarning)  # of what tells a dead trial from a slow one
+        storage = optuna.storages.RDBStorage(
+            f"sqlite:///{path}",
+            engine_kwargs={"connect_args": {"timeout": 60}},
+            heartbeat_interval=BEAT,
+            grace_period=GRACE,
+            heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(),
+        )
+        return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
 
 
 def read_trials(study: optuna.Study) -> list[dict]:
