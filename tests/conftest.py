@@ -27,7 +27,9 @@ seeds: [1, 2]
 datasets: [ncbi-disease]
 models: [bert-general]
 panels:
-  - {protocol: lee, models: [bert-general], datasets: [ncbi-disease]}
+  - protocol: lee
+    models: [bert-general]
+    datasets: [ncbi-disease]
 pretraining:
   recipe:
     tokens: 40_000

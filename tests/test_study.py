@@ -49,7 +49,7 @@ def artefacts_of(study) -> dict[str, int]:
 def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
     assert len(jobs_started(finished_study.first_output)) == EVERYTHING
     assert "Report: outputs/smoke/report/index.html" in finished_study.first_output
-    assert max(pd.read_csv(finished_study.outputs / "results.csv")["f1"]) > 0
+    assert max(pd.read_csv(finished_study.outputs / "results.csv")["score"]) > 0
     table = (finished_study.outputs / "tables" / "lee-4.csv").read_text()
     assert table.count("made-up data: not a finding") == 6  # two models, one dataset, three metrics
     assert not list((finished_study.outputs).rglob("*.tmp"))
@@ -110,9 +110,9 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert "A new remark." in page and "bert-general: What does a model learn" in page
 
     # A lib module that only fine-tuning imports: it would be done again, and the tables that read it; no model.
-    study.edit_text("lib/tagging.py", "POOL = 50", "POOL = 51")
+    study.edit_text("lib/examples.py", "POOL = 50", "POOL = 51")
     planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run"), re.M))
-    assert planned == {"all", "tagging", "table", "scoreboard"}
+    assert planned == {"all", "finetune", "table", "panels", "scoreboard"}
 
     # A parameter of fine-tuning: the same, and this time it is run.
     weights = study.outputs / "models" / "bert-general" / "model.safetensors"
@@ -172,7 +172,7 @@ def test_list_and_dry_run(study):
     assert "lee-4" in study.run("--list")
     study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [7]")
     output = study.run("--dry-run")
-    assert "tagging" in output and not re.search(r"^(local)?rule pretrain:", output, re.M)
+    assert "finetune" in output and not re.search(r"^(local)?rule pretrain:", output, re.M)
     assert jobs_started(output) == []
 
 
