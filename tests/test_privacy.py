@@ -171,7 +171,7 @@ def make_tables(folder: Path) -> None:
             shutil.copy(paths.PARAMS / kind / f"{key}.yaml", folder / "params" / kind)
     scale = TINY.replace("made_up: true", "made_up: false").replace("seeds: [1, 2]", "seeds: [1]")
     scale = re.sub("datasets: .*", f"datasets: [{SET}]", scale).replace("epochs: [6]", "epochs: [1]")
-    scale = re.sub("\nmodels: .*", "\nmodels: []", scale)
+    scale = re.sub("\npanels:\n(?: .*\n)+", "\n", re.sub("\nmodels: .*", "\nmodels: []", scale))
     (folder / "params/scales/laptop.yaml").write_text(scale.replace("smoke (made-up", "laptop (made-up"))
     (folder / "params/claims.yaml").write_text("tests: {}\n")
 
