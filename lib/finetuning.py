@@ -56,7 +56,7 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
     `model`: registered key, folder or hub name; `setting`: key of the protocol. Returns the results record, also
     written to outputs/<scale>/results/. Each run's predictions are written as it ends, and a run whose predictions
     are there, made from the same settings, data, weights and code, is not repeated. The test set is read after the
-    choice; `reads` says in which order the splits were.
+    choice; each run's `reads` says which splits had been read, in order, when its predictions were written.
     """
     row = datasets.lookup(dataset)
     encoder = models.find(model, scale)
@@ -82,7 +82,6 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
         "main score": datasets.main_score(dataset),
         "chosen on dev": chosen,
         "candidates": tried,
-        "reads": job.reads,
         "runs": runs,
     }
     artefacts.write_json(paths.results(scale, encoder.key, dataset, setting), result)
@@ -258,6 +257,7 @@ class Job:
             "seed": seed,
             "fold": fold,
             "first on": before,
+            "reads": list(self.reads),
             "scores": datasets.score_all(self.row.key, tested, predicted),
             "collapsed": find_collapse(self.row.family, predicted, log),
             "instances": {name: len(self.read(name, fold)) for name in (part[0], split)},
@@ -458,7 +458,7 @@ def describe(result: dict) -> str:
         f"- All {run['instances']['test']} test instances are scored, in {run['rows']['test']} rows; "
         f"{run['cut']['test']} had to lose some of their text to the length limit.",
         f"- {collapsed} of {len(result['runs'])} runs collapsed.",
-        f"- The splits were read in this order: {', '.join(result['reads']) or 'none anew, all runs were there'}.",
+        f"- The splits were read in this order: {', '.join(run['reads'])}.",
     ]
     if any("trial" in one for one in result["candidates"]):
         lines.append("- The candidates were proposed by Optuna (notebook 29).")
