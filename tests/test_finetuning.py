@@ -264,11 +264,14 @@ def test_runs_that_learnt_nothing(family, predicted, losses, why):
 
 def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
     def run(seed, f1, collapsed):
-        return {"seed": seed, "fold": 1, "scores": {"f1": f1}, "collapsed": collapsed, "seconds": 1, "first on": "",
-                "reads": ["train", "test"], "steps": 3, **dict.fromkeys(("instances", "rows", "cut"), {"train": 1, "test": 1})}  # fmt: skip
+        sizes = dict.fromkeys(("instances", "rows", "cut"), {"train": 1, "test": 1})
+        said = {"seed": seed, "fold": 1, "scores": {"f1": f1}, "collapsed": collapsed, "seconds": 1, "first on": ""}
+        return said | sizes | {"reads": ["train", "test"], "steps": 3}
 
-    result = {"runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",
-              "model title": "m", "dataset": "d", "scale": "laptop", "chosen on dev": {"epochs": 1}, "candidates": []}  # fmt: skip
+    result = {
+        "runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",
+        "model title": "m", "dataset": "d", "scale": "laptop", "chosen on dev": {"epochs": 1}, "candidates": [],
+    }  # fmt: skip
     means = {row["seed"]: row["f1"] for row in finetuning.tabulate(result)}
     assert means["mean"] == 60 and means["mean of runs that did not collapse"] == 85
     assert "- 1 of 3 runs collapsed." in finetuning.describe(result)

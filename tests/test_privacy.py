@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import TINY, Study
 
-from lib import artefacts, corpora, datasets, pages, params, paths, readers, relations
+from lib import artefacts, corpora, datasets, finetuning, pages, params, paths, readers, relations
 from lib import smoke_relations as made_relations
 from lib import smoke_tagging as made_tagging
 from lib import smoke_texts as made_texts
@@ -338,6 +338,21 @@ def test_everything_ran_and_read_the_canaries(good_run):
 def test_nothing_of_a_restricted_set_is_written_or_printed(good_run):
     assert good_run.found == {}
     assert not any(CANARY.search(text.encode()) for text in good_run.printed)
+
+
+@pytest.mark.parametrize("key", [key for key in RESTRICTED if {"train", "test"} <= datasets.lookup(key).files.keys()])
+def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_run, monkeypatch, key):
+    short = {"epochs": [1], "batch_size": [8], "learning_rate": [1e-3], "min_steps": None, "folds": 1, "runs": 1}
+    settings = datasets.load_settings(key, "gu", "laptop").model_copy(update=short)
+    monkeypatch.setattr(datasets, "load_settings", lambda *_: settings)
+    if (split := "test") not in datasets.splits(key, "laptop"):
+        pytest.skip(f"no made-up {split} split of {key}")
+    result = finetuning.run(MODEL, key, "laptop", "gu")
+    assert result["runs"][0]["instances"][split] > 0
+    for place in ("predictions", "results"):
+        folder = paths.output("laptop", place)
+        assert list(folder.glob(f"{MODEL}--{key}--gu*"))
+        assert search(folder)[0] == {}
 
 
 def test_nothing_of_a_restricted_set_is_in_what_a_failure_leaves(failed_run):
