@@ -61,6 +61,7 @@ def draw_search(trials: list[dict], shares: dict[str, float], main: str) -> Figu
     axes[0, 0].plot(rows["trial"], rows[main], "o", label="a trial")
     axes[0, 0].step(rows["trial"], rows[main].cummax(), where="post", label="best so far")
     axes[0, 0].set(xlabel="trial", ylabel=main)
+    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
     axes[0, 0].legend(fontsize=7)
     axes[0, 1].barh([name.replace("_", " ") for name in shares], list(shares.values()))
     axes[0, 1].set(xlabel="share of the scores' variance", xlim=(0, 1))

@@ -100,7 +100,7 @@ class Classifier(nn.Module):
     the encoder's pooler where it has one, as in BERT. With biLSTM an LSTM reads all pieces, and the last states of
     both its directions are the encoding (Gu et al. 2021, 2.4.2 and Table 12, which does not say how).
 
-    `target`: class, labels or number; the loss is cross-entropy with `weights` of the classes, cross-entropy of
+    `target`: class, labels or number; the loss is cross-entropy times `weights` of the classes, cross-entropy of
     each label, or the squared error. A batch has `places` (rows, spans, m), `absent`, true where there is none, and
     for the loss `target`.
     """
@@ -147,7 +147,10 @@ class Classifier(nn.Module):
         found = self(batch)
         match self.target:
             case "class":
-                return functional.cross_entropy(found, batch["target"], weight=self.weights)
+                each = functional.cross_entropy(found, batch["target"], reduction="none")
+                # Not over the sum of the batch's weights, as the library has it: the rare class would then weigh most
+                # where it comes with few others.
+                return (each if self.weights is None else each * self.weights[batch["target"]]).mean()
             case "labels":
                 return functional.binary_cross_entropy_with_logits(found, batch["target"])
             case _:
