@@ -17,7 +17,7 @@ that of masked pieces alone. Needs that text and vocabulary (./run_all.sh laptop
 data. All else is made in outputs/benchmarks/recipe/; what is there is not made again. Seconds of pretraining include
 those of the word vectors and not the text's conversion into pieces, which all models of one text share.
 
-Writes outputs/benchmarks/recipe.csv or recipe-settings.csv.
+Writes outputs/benchmarks/recipe.csv or recipe-settings.csv; of the latter the lines of the settings that are named.
 """
 
 import argparse
@@ -30,6 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
 import yaml
 
 from lib import artefacts, compare, params, paths, pretrained, provenance
@@ -39,7 +40,8 @@ OUTPUT = paths.output("benchmarks")
 STUDY = OUTPUT / "recipe"  # a copy of the study, with a scale of its own for each run
 SCALE, MODEL, DATASET, PROTOCOL = "laptop", "pubmedbert", "bc5cdr-chem", "lee"
 SHARED = ("corpora", "vocabularies", "tokens")  # of the scale laptop, used where they lie
-BAR_PIECES, SETTINGS_PIECES = 8_400_000, 1_200_000
+SETTINGS = OUTPUT / "recipe-settings.csv"
+BAR_PIECES, SETTINGS_PIECES = 7_600_000, 1_200_000
 LOSS_BAR, F1_BAR, MINUTES_BAR = 3.9, 10.0, 20.0
 FINETUNING = {"epochs": [4], "batch_size": [16], "learning_rate": [5.0e-4, 1.0e-3]}
 SETTINGS_FINETUNING = FINETUNING | {"epochs": [3], "train_instances": 1500}  # a third of them
@@ -211,6 +213,13 @@ def measure_change(key: str) -> dict:
     return line | {"device": record["device"], "commit": provenance.commit()}
 
 
+def merge(lines: list[dict]) -> list[dict]:
+    """The lines with those of other settings that were measured before, in the order of CHANGES."""
+    before = pd.read_csv(SETTINGS).to_dict("records") if SETTINGS.exists() else []
+    known = {line["name"]: line for line in [*before, *lines]}
+    return [known[name] for name in CHANGES if name in known]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["bar", "settings"])
@@ -229,8 +238,7 @@ def main() -> None:
                 raise unknown("setting", name, CHANGES)
         with ThreadPoolExecutor(2) as pool:
             lines = list(pool.map(measure_change, words.names or CHANGES))
-        if not words.names:
-            compare.write_table(OUTPUT / "recipe-settings.csv", lines)
+        compare.write_table(SETTINGS, merge(lines))
     except StudyError as error:
         sys.exit(f"error: {error}")
 
