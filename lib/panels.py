@@ -93,7 +93,8 @@ def spread(lines: pd.DataFrame) -> pd.DataFrame:
             row[line["model"]] = "n/a" if pd.isna(line["ours"]) else show_value(line["ours"]) + sd
         printed = read_published(dataset).items()
         rows.append(row | {"printed": ", ".join(f"{name} {show_value(value)}" for name, value in printed)})
-    return pd.DataFrame(rows).fillna("")
+    wide = pd.DataFrame(rows).fillna("")
+    return wide[[name for name in wide if name != "printed"] + ["printed"]]
 
 
 def describe(lines: pd.DataFrame, scale: str) -> str:
