@@ -41,7 +41,20 @@ from transformers import (
     TrainingArguments,
 )
 
-from lib import compare, datasets, finetuning, metrics, models, optimizers, params, paths, provenance, tagging, training
+from lib import (
+    compare,
+    datasets,
+    finetuning,
+    heads,
+    metrics,
+    models,
+    optimizers,
+    params,
+    paths,
+    provenance,
+    tagging,
+    training,
+)
 from lib.errors import StudyError, unknown
 from lib.examples import BucketedBatches
 from lib.instances import Sentence
@@ -138,7 +151,7 @@ def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, p
         rows = label_pieces(form, dev)
         found = trainer.predict(rows).predictions.argmax(-1)
     words = [
-        [[int(label)] for label, gold in zip(line, row["labels"], strict=False) if gold != tagging.heads.IGNORED]
+        [[int(label)] for label, gold in zip(line, row["labels"], strict=False) if gold != heads.IGNORED]
         for line, row in zip(found, rows, strict=True)
     ]
     predicted = form.predict(dev, form.encode(dev), words)
@@ -149,7 +162,7 @@ def label_pieces(form: tagging.Tagging, sentences: list[Sentence]) -> list[dict]
     """The study's rows in the Trainer's form: a label for each first piece, none for the others."""
     rows = []
     for row in form.encode(sentences):
-        labels = [tagging.heads.IGNORED] * len(row.pieces)
+        labels = [heads.IGNORED] * len(row.pieces)
         for place, (label,) in zip(row.places, row.target, strict=True):
             labels[place] = label
         rows.append({"input_ids": row.pieces, "attention_mask": [1] * len(row.pieces), "labels": labels})

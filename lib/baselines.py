@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lib import (
     artefacts,
@@ -77,7 +76,7 @@ class AttentiveLstm(nn.Module):
     def __init__(self, vectors: torch.Tensor, classes: int, width: int, dropout: float):
         super().__init__()
         self.words = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
-        self.lstm = nn.LSTM(vectors.shape[1], width, batch_first=True, bidirectional=True)
+        self.recurrent = heads.Recurrent(vectors.shape[1], width)
         self.inner = nn.Linear(2 * width, self.INNER, bias=False)
         self.rows = nn.Linear(self.INNER, self.ROWS, bias=False)
         self.dropout, self.score = nn.Dropout(dropout), heads.linear(2 * width * self.ROWS, classes)
@@ -86,9 +85,7 @@ class AttentiveLstm(nn.Module):
         """Scores of the classes, and the attention (documents, words, rows)."""
         ids = batch["input_ids"]
         padding = batch.get("padding", torch.zeros_like(ids, dtype=torch.bool))
-        packed = pack_padded_sequence(self.dropout(self.words(ids)), (~padding).sum(1).cpu(), batch_first=True,
-                                      enforce_sorted=False)  # fmt: skip
-        states = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=ids.shape[1])[0]
+        states = self.recurrent(self.dropout(self.words(ids)), ~padding)[0]
         weights = self.rows(self.inner(states).tanh()).masked_fill(padding[..., None], -1e9).softmax(1)
         return self.score(self.dropout((weights.transpose(1, 2) @ states).flatten(1))), weights
 
@@ -125,8 +122,10 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
         return 100 * float(np.mean([one == other for one, other in zip(gold, found, strict=True)]))
 
     path = paths.tuning(scale, key, dataset, setting)
+    text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("fingerprint", "")
     code = provenance.code_fingerprint("baselines", without="datasets")
-    tried = tuning.search(SPACES[key], try_out, trials, path, f"{code}-{seed}", seed)
+    name = provenance.fingerprint(datasets.fingerprints(dataset, scale), text, code, seed)
+    tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
     chosen = {name: tried[0][name] for name in SPACES[key]}
     runs = []
     for fold in range(1, min(row.folds, settings.folds or row.folds) + 1):
@@ -137,7 +136,7 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
         runs.append({
             "seed": seed, "fold": fold, "settings": chosen, "scores": datasets.score_all(dataset, test, predicted),
             "collapsed": "one answer only" if len(set(predicted)) == 1 else "", "instances": sizes, "rows": sizes,
-            "cut": {"test": sum(len(split_words(one)) == WORDS for one in test)},
+            "cut": {"test": sum(len(split_words(one)) > WORDS for one in test)},
             "seconds": round(time.monotonic() - begun), "commit": provenance.commit(),
         })  # fmt: skip
     result = {
@@ -167,7 +166,7 @@ def predict(
     key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], scale: str, seed: int
 ) -> list[str]:
     """The class of each test document, by a baseline trained with one point of its space."""
-    texts = [[split_words(one) for one in part] for part in (train, test)]
+    texts = [[split_words(one)[:WORDS] for one in part] for part in (train, test)]
     labels = [class_of(one) for one in train]
     if key == "tfidf-svm":
         return predict_svm(point, *texts, labels)
@@ -175,8 +174,8 @@ def predict(
 
 
 def split_words(document: Labelled) -> list[str]:
-    """The first words of a document, of a question and the document that it is asked of."""
-    return " ".join(map(cleaning.segment_japanese, document.sentences)).split()[:WORDS]
+    """The words of a document, or of a question and the document that it is asked of."""
+    return " ".join(map(cleaning.segment_japanese, document.sentences)).split()
 
 
 def predict_svm(point: dict, train: list[list[str]], test: list[list[str]], labels: list[str]) -> list[str]:

@@ -317,14 +317,26 @@ def load_settings(key: str, setting: str, scale: str) -> params.Finetuning:
     return params.load_finetuning(setting, key, lookup(key).family, scale)
 
 
-def reader_fingerprint(key: str) -> str:
-    """A fingerprint of how a dataset is read from its files and scored: its row, and the code of its reader."""
+def parts(key: str) -> list[tuple[str, int]]:
+    """Every split of a dataset, with every fold."""
     row = lookup(key)
+    return [(split, fold) for split in row.files for fold in range(1, row.folds + 1)]
+
+
+def fingerprints(key: str, scale: str) -> dict[str, str]:
+    """Of what a score on a dataset depends: its files, unread; its row, and the code of its reader and of metrics."""
+    row = lookup(key)
+    found = {
+        f"{split} {fold}": provenance.fingerprint(
+            [provenance.file_fingerprint(file) for file in list_files(split_files(key, split, scale, fold))]
+        )
+        for split, fold in parts(key)
+    }
     functions = [getattr(function, "func", function) for function in (row.read, row.divide) if function]
     modules = {function.__module__.removeprefix("lib.") for function in functions}
     options = getattr(row.read, "keywords", {})
     facts = [row.files, row.members, row.metric, row.negative, row.overlapping, row.asked, row.language, options]
-    return provenance.fingerprint(facts, provenance.code_fingerprint(*modules))
+    return found | {"reader": provenance.fingerprint(facts, provenance.code_fingerprint(*modules, "metrics"))}
 
 
 def main_score(key: str) -> str:

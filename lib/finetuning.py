@@ -131,17 +131,10 @@ class Job:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        files = {
-            f"{split} {fold}": datasets.list_files(datasets.split_files(self.row.key, split, self.scale, fold))
-            for split in self.row.files
-            for fold in range(1, self.row.folds + 1)
-        }
-        return {name: provenance.fingerprint([provenance.file_fingerprint(f) for f in found])
-                for name, found in files.items()} | {
+        return datasets.fingerprints(self.row.key, self.scale) | {
             "model": self.encoder.fingerprint,
             "code": provenance.code_fingerprint("finetuning", without="datasets"),
-            "reader": datasets.reader_fingerprint(self.row.key),
-        }  # fmt: skip
+        }
 
     def read(self, split: str, fold: int) -> list[Instance]:
         """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""

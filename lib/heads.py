@@ -36,14 +36,14 @@ def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | Non
 
 
 class Recurrent(nn.Module):
-    """A bidirectional LSTM of one layer, as wide as what it reads, over places that are `there` (rows, length)."""
+    """A bidirectional LSTM of one layer over places that are `there` (rows, length); each direction is `each` wide."""
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, each: int):
         super().__init__()
-        self.lstm = nn.LSTM(width, width // 2, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(width, each, batch_first=True, bidirectional=True)
 
     def forward(self, states: torch.Tensor, there: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """States of every place (rows, length, width), and the last of each direction side by side (rows, width)."""
+        """States of every place (rows, length, 2 each), and the last of each direction side by side (rows, 2 each)."""
         packed = pack_padded_sequence(states, there.sum(1).cpu(), batch_first=True, enforce_sorted=False)
         found, (last, _) = self.lstm(packed)
         return pad_packed_sequence(found, batch_first=True, total_length=states.shape[1])[0], torch.cat([*last], -1)
@@ -69,7 +69,7 @@ class Tagger(nn.Module):
         width = encoder.config.hidden_size
         self.encoder, self.config, self.shape = encoder, encoder.config, (layers, labels)
         self.dropout, self.score = nn.Dropout(dropout), linear(width, layers * labels)
-        self.recurrent = Recurrent(width) if kind == "biLSTM" else None
+        self.recurrent = Recurrent(width, width // 2) if kind == "biLSTM" else None
         self.crf = Crf(layers, labels) if kind == "CRF" else None
 
     def scores(self, batch: Batch) -> torch.Tensor:
@@ -120,7 +120,7 @@ class Classifier(nn.Module):
         width = encoder.config.hidden_size
         self.encoder, self.config, self.target = encoder, encoder.config, target
         self.pooled = pooled and kind == "linear"
-        self.recurrent = Recurrent(width) if kind == "biLSTM" else None
+        self.recurrent = Recurrent(width, width // 2) if kind == "biLSTM" else None
         self.dropout = nn.Dropout(dropout)
         self.score = linear(width * (1 if self.recurrent else spans), outputs)
         self.register_buffer("weights", weights)

@@ -115,7 +115,7 @@ def describe(lines: pd.DataFrame, scale: str) -> str:
         f"{ran['family'].nunique()} families, in {seconds / 60:.0f} minutes of training; {collapsed:.0f} runs of a "
         "seed or fold collapsed.",
     ]
-    missing = lines[lines["ours"].isna()].drop_duplicates("dataset")
+    missing = lines[lines["ours"].isna()].drop_duplicates(["dataset", "note"])
     said += [f"- {line['dataset']}: n/a, {line['note']}." for line in missing.to_dict("records")]
     if params.load("scales", scale).made_up:
         said.append("- The data are made up: these scores are not findings.")

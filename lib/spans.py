@@ -24,8 +24,6 @@ KEPT = 5  # answers of a question: BioASQ looks at five
 class Spans:
     """Where in its passages the answer of a question stands."""
 
-    cut = 0  # instances that lose text to the length limit: none, but for questions longer than QUESTION
-
     def __init__(
         self,
         dataset: Dataset,
@@ -35,6 +33,7 @@ class Spans:
         max_length: int,
     ):
         self.tokenizer, self.frame, self.max_length = tokenizer, Frame(tokenizer), max_length
+        self.cut = 0  # questions that lose their end, of those encoded last; passages lose nothing
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Question]) -> heads.SpanFinder:
         return heads.SpanFinder(encoder)
@@ -50,9 +49,11 @@ class Spans:
         flat = [passage for q in found for passage in q.passages]
         read = self.tokenizer(flat, add_special_tokens=False, return_offsets_mapping=True)
         texts = iter(zip(read["input_ids"], read["offset_mapping"], strict=True))
+        longest = min(QUESTION, self.max_length // 2)
+        self.cut = sum(len(pieces) > longest for pieces in asked)
         rows = []
         for number, question in enumerate(found):
-            head = asked[number][: min(QUESTION, self.max_length // 2)]
+            head = asked[number][:longest]
             room = self.frame.room(self.max_length, pair=True) - len(head)
             for passage in range(len(question.passages)):
                 ids, offsets = next(texts)

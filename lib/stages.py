@@ -120,8 +120,10 @@ def finetuning_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
     row, files = datasets.lookup(keys["dataset"]), []
     if not made_up(scale):
-        parts = [(split, fold) for split in row.files for fold in range(1, row.folds + 1)]
-        files = datasets.list_files(f for part in parts for f in datasets.split_files(row.key, part[0], scale, part[1]))
+        found = [
+            f for split, fold in datasets.parts(row.key) for f in datasets.split_files(row.key, split, scale, fold)
+        ]
+        files = datasets.list_files(found)
     return [datasets.load_settings(row.key, keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
 
 

@@ -123,7 +123,7 @@ def evaluate(words: list[str]) -> int:
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    request = {"source": source, "title": encoder.title, "datasets": chosen}
+    request = {"source": source, "datasets": chosen}
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
     asked = [scale, f"{encoder.key}--{protocol}"]
     return run(argparse.Namespace(words=asked, list=False, status=False, profile=None, cores=options.cores,

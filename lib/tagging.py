@@ -53,8 +53,6 @@ class Tagging:
     Elements that overlap have a layer of labels each: a word has one label in every layer. Other sets have one layer.
     """
 
-    cut = 0  # instances that lose text to the length limit: none
-
     def __init__(
         self,
         dataset: Dataset,
@@ -67,6 +65,7 @@ class Tagging:
         tags = {part for sentence in train for tag in sentence.tags for part in tag.split("|")} - {"O"}
         kinds = sorted({split_tag(tag)[1] for tag in tags})
         self.overlapping = dataset.overlapping
+        self.cut = 0  # sentences with a word longer than a row, of those encoded last
         self.layers = kinds if dataset.overlapping else [""]
         kinds = [""] if dataset.overlapping else kinds
         self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in LETTERS[settings.scheme])]
@@ -93,6 +92,7 @@ class Tagging:
         """
         pieces_of = vocabularies.pieces_of_words(self.tokenizer, (word for s in sentences for word in s.words))
         room = self.frame.room(self.max_length, pair=False)
+        self.cut = sum(any(len(pieces_of[word]) > room for word in s.words) for s in sentences)
         rows = []
         for number, sentence in enumerate(sentences):
             parts: list[tuple[list, list, list]] = [([], [], [])]

@@ -52,6 +52,12 @@ def test_every_gold_answer_survives_the_limit(tokenizer, before):
     assert len(seen) == before + 101  # no piece of the passage is lost
 
 
+def test_questions_that_lose_their_end_are_counted(tokenizer):
+    form = make_form(tokenizer, length=32)
+    form.encode([ask("a iron b"), Question("2", "who " * 30, ("iron",), ("iron",), (Span(0, 0, 4),))])
+    assert form.cut == 1
+
+
 def test_an_answer_as_long_as_counts_is_whole_in_some_row(tokenizer):
     words = " ".join(["iron"] * LONGEST)
     for before in range(0, 200, 7):

@@ -67,6 +67,7 @@ def test_every_scheme_leads_back_to_the_same_entities():
 def test_every_gold_tag_survives_the_limit(tokenizer, sentences, scheme):
     form = make_form(tokenizer, sentences, scheme)
     rows = form.encode(sentences)
+    assert form.cut == 1  # of the word that is longer than a row the end is lost, and counted
     assert all(len(row.pieces) <= 16 for row in rows) and len(rows) > len(sentences)
     predicted = form.predict(sentences, rows, [row.target for row in rows])
     gold = [sentence.tags for sentence in sentences]
