@@ -89,3 +89,26 @@ def test_dropout_is_on_in_training_alone():
     assert torch.equal(bodies.encode(model.bert, ids, positions), bodies.encode(model.bert, ids, positions))
     model.train()
     assert not torch.equal(bodies.encode(model.bert, ids, positions), bodies.encode(model.bert, ids, positions))
+
+
+def test_dropout_loses_its_share_and_scales_the_others():
+    torch.manual_seed(3)
+    values = torch.ones(1001, 333, requires_grad=True)  # no multiple of four
+    found = bodies.drop(values, 0.3, training=True)
+    found.sum().backward()
+    assert found.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert (found == 0).float().mean().item() == pytest.approx(0.3, abs=0.005)
+    assert torch.equal(values.grad, found)
+    assert (found == 0).float().mean(0).std().item() == pytest.approx((0.3 * 0.7 / 1001) ** 0.5, rel=0.2)  # no pattern
+    torch.manual_seed(3)
+    assert torch.equal(bodies.drop(values, 0.3, training=True), found)
+
+
+def test_attention_with_dropout_is_attention_where_nothing_was_lost(monkeypatch):
+    torch.manual_seed(4)
+    query, key, value = torch.randn(3, ROWS, 2, LENGTH, 8)
+    mask = ~make_inputs()[-1][:, None, None, :]
+    monkeypatch.setattr(bodies, "drop", lambda values, lost, training: values)
+    for seen in (mask, None):
+        wanted = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
+        torch.testing.assert_close(bodies.attend(query, key, value, seen, 0.1, training=True), wanted)
