@@ -26,6 +26,7 @@ from lib import (
     params,
     paths,
     provenance,
+    scoring,
     training,
     tuning,
 )
@@ -134,14 +135,14 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
         predicted = [(name,) for name in predict(key, chosen, train, test, scale, seed)]
         sizes = {"train": len(train), "test": len(test)}
         runs.append({
-            "seed": seed, "fold": fold, "settings": chosen, "scores": datasets.score_all(dataset, test, predicted),
+            "seed": seed, "fold": fold, "settings": chosen, "scores": scoring.score_all(dataset, test, predicted),
             "collapsed": "one answer only" if len(set(predicted)) == 1 else "", "instances": sizes, "rows": sizes,
             "cut": {"test": sum(len(split_words(one)) > WORDS for one in test)},
             "seconds": round(time.monotonic() - begun), "commit": provenance.commit(),
         })  # fmt: skip
     result = {
         "model": key, "model title": TITLES[key], "dataset": dataset, "setting": setting, "scale": scale,
-        "metric": row.metric, "main score": datasets.main_score(dataset), "chosen on dev": chosen,
+        "metric": row.metric, "main score": scoring.main_score(dataset), "chosen on dev": chosen,
         "candidates": [{("dev accuracy" if name == "score" else name): v for name, v in t.items()} for t in tried],
         "runs": runs,
     }  # fmt: skip
@@ -262,7 +263,7 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     vectors = dict(zip(texts, embed(body, tokenizer, texts, length), strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
-    return datasets.score_all(dataset, pairs, likeness)
+    return scoring.score_all(dataset, pairs, likeness)
 
 
 def embed(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:

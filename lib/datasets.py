@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 
 from lib import (
     chemprot,
     classification,
     conll,
     i2b2,
-    metrics,
     pairs,
     params,
     paths,
@@ -24,7 +22,7 @@ from lib import (
     shareclef,
 )
 from lib.errors import StudyError, unknown
-from lib.instances import Instance, label_of
+from lib.instances import Instance
 
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
@@ -324,7 +322,7 @@ def parts(key: str) -> list[tuple[str, int]]:
 
 
 def fingerprints(key: str, scale: str) -> dict[str, str]:
-    """Of what a score on a dataset depends: its files, unread; its row, and the code of its reader and of metrics."""
+    """Of what a score on a dataset depends: its files, unread; its row, and the code of its reader."""
     row = lookup(key)
     found = {
         f"{split} {fold}": provenance.fingerprint(
@@ -336,47 +334,7 @@ def fingerprints(key: str, scale: str) -> dict[str, str]:
     modules = {function.__module__.removeprefix("lib.") for function in functions}
     options = getattr(row.read, "keywords", {})
     facts = [row.files, row.members, row.metric, row.negative, row.overlapping, row.asked, row.language, options]
-    return found | {"reader": provenance.fingerprint(facts, provenance.code_fingerprint(*modules, "metrics"))}
-
-
-def main_score(key: str) -> str:
-    """The name of the number that ranks models on a dataset."""
-    metric = lookup(key).metric
-    return metrics.CARDS[metric].main or metric
-
-
-def score_all(key: str, instances: list[Instance], predicted: list) -> dict[str, float]:
-    """Every number of a dataset's metric, by name; errors as in lib/metrics.py.
-
-    `predicted`: for each instance its tags, label, labels or number; of ranking the score of each candidate; of
-    questions the ranked answers, spans of their passages. BioASQ's batches are scored one by one and averaged (Lee et
-    al. 2020, Table 6).
-    """
-    metric = lookup(key).metric
-    gold = [label_of(instance) for instance in instances]
-    match metric:
-        case "ranking-mrr":
-            return metrics.ranking_scores(list(map(int, gold)), predicted, [pair.group for pair in instances])
-        case "strict-span-f1":
-            return metrics.strict_spans(metrics.entity_sets(gold), metrics.entity_sets(predicted))
-        case "squad":
-            texts = [questions.read_answers(*one) for one in zip(instances, predicted, strict=True)]
-            return metrics.squad_scores(gold, [next(iter(ranked), "") for ranked in texts])
-        case "bioasq-factoid":
-            batches: dict[str, list[tuple]] = {}
-            for one, right, ranked in zip(instances, gold, predicted, strict=True):
-                batches.setdefault(one.batch, []).append((right, questions.read_answers(one, ranked)))
-            found = [metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
-            return {name: fmean(scores[name] for scores in found) for name in found[0]}
-    scores = score(key, gold, predicted)
-    return scores if isinstance(scores, dict) else {metric: scores}
-
-
-def score(key: str, gold: list, predicted: list) -> metrics.Scores | float:
-    """What a dataset's metric makes of gold and predictions in the form that it takes; errors as in lib/metrics.py."""
-    card = metrics.CARDS[lookup(key).metric]
-    options = {"negative": lookup(key).negative} if card.function is metrics.relation_scores else {}
-    return card.function(gold, predicted, **options)
+    return found | {"reader": provenance.fingerprint(facts, provenance.code_fingerprint(*modules))}
 
 
 def files(scale: str) -> list[Path]:

@@ -8,7 +8,7 @@ from itertools import chain
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib import cleaning, corpora, datasets, leakage, metrics, params, texts
+from lib import cleaning, corpora, datasets, leakage, metrics, params, scoring, texts
 from lib.instances import Instance, Pair, Question, Sentence, label_of
 
 COLUMNS = ["finding", "dataset", "where", "count", "of", "share", "score", "touches", "note"]
@@ -224,7 +224,7 @@ def constant_score(key: str, train: list, test: list) -> tuple[object, float]:
     """The one answer that scores best everywhere in training, and its score in the test."""
 
     def score(instances: list, label: object) -> float:
-        return datasets.score_all(key, instances, [label] * len(instances))[datasets.main_score(key)]
+        return scoring.score_all(key, instances, [label] * len(instances))[scoring.main_score(key)]
 
     best = max(dict.fromkeys(map(label_of, train)), key=lambda label: score(train, label))
     return best, score(test, best)

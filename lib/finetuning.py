@@ -27,6 +27,7 @@ from lib import (
     provenance,
     questions,
     results,
+    scoring,
     sequences,
     spans,
     tagging,
@@ -79,7 +80,7 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
         "setting": setting,
         "scale": scale,
         "metric": row.metric,
-        "main score": datasets.main_score(dataset),
+        "main score": scoring.main_score(dataset),
         "chosen on dev": chosen,
         "candidates": tried,
         "runs": runs,
@@ -190,7 +191,7 @@ class Job:
         else:
             tried = [candidate | {"score": self.try_out(candidate, seed)} for candidate in candidates]
         best = max(tried, key=lambda one: one["score"])  # the first of equal ones
-        main = f"dev {datasets.main_score(self.row.key)}"
+        main = f"dev {scoring.main_score(self.row.key)}"
         return {name: best[name] for name in candidates[0]}, [
             {name: value for name, value in one.items() if name != "score"} | {main: one["score"]} for one in tried
         ]
@@ -201,7 +202,7 @@ class Job:
         words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
         self.last = None
         run = self.train(candidate, seed, 1, ".".join(["try", *words]), split, say_settings(candidate))
-        score = run["scores"][datasets.main_score(self.row.key)]
+        score = run["scores"][scoring.main_score(self.row.key)]
         score = LOWEST if math.isnan(score) else score
         if self.last and score > self.highest:
             self.highest, self.best = score, self.last
@@ -251,7 +252,7 @@ class Job:
             "fold": fold,
             "first on": before,
             "reads": list(self.reads),
-            "scores": datasets.score_all(self.row.key, tested, predicted),
+            "scores": scoring.score_all(self.row.key, tested, predicted),
             "collapsed": find_collapse(self.row.family, predicted, log),
             "instances": {name: len(self.read(name, fold)) for name in (part[0], split)},
             "rows": {name: len(self.encode(name, fold)) for name in (part[0], split)},
@@ -330,7 +331,7 @@ def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
     path, name = job.where_searched(seed)
     record = {
         "model": job.encoder.key, "dataset": dataset, "setting": setting, "scale": scale, "seed": seed,
-        "score": f"dev {datasets.main_score(dataset)}", "chosen on dev": chosen, "trials": trials,
+        "score": f"dev {scoring.main_score(dataset)}", "chosen on dev": chosen, "trials": trials,
         "shares of variance": tuning.weigh(tuning.load(path, name)), "commit": provenance.commit(),
     }  # fmt: skip
     artefacts.write_json(path.with_suffix(".json"), record)

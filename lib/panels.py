@@ -5,7 +5,7 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from lib import datasets, metrics, params, results
+from lib import datasets, metrics, params, results, scoring
 from lib.compare import show_value
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
@@ -26,7 +26,7 @@ def build(scale: str, runs: Runs) -> pd.DataFrame:
     for model, dataset, protocol in runs:
         row = datasets.lookup(dataset)
         line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
-        line |= {"score": datasets.main_score(dataset), "n_seeds": 0}
+        line |= {"score": scoring.main_score(dataset), "n_seeds": 0}
         result = results.read(scale, model, dataset, protocol)
         why = datasets.why_missing(dataset, scale) if result is None else ""
         if result is None:
@@ -75,7 +75,7 @@ def read_published(dataset: str) -> dict[str, float]:
         table = params.load("tables", key)
         if table.kind != "scores":
             continue
-        names = {name for name, ours in table.metrics.items() if ours == datasets.main_score(dataset)}
+        names = {name for name, ours in table.metrics.items() if ours == scoring.main_score(dataset)}
         rows = {row for row, ours in table.rows.items() if ours == dataset}
         cells = results.read_published(table.paper, table.table)
         cells = cells[cells["row"].isin(rows) & cells["metric"].isin(names) & cells["value"].notna()]

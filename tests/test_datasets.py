@@ -8,7 +8,20 @@ from itertools import product
 
 import pytest
 
-from lib import chemprot, cleaning, datasets, downloads, metrics, params, paths, relations, results, smoke_data, stages
+from lib import (
+    chemprot,
+    cleaning,
+    datasets,
+    downloads,
+    metrics,
+    params,
+    paths,
+    relations,
+    results,
+    scoring,
+    smoke_data,
+    stages,
+)
 from lib.errors import StudyError
 from lib.instances import Labelled, Pair, Question, Relation, Sentence, label_of
 
@@ -114,8 +127,8 @@ def test_perfect_predictions_have_the_highest_score(data, key):
 
 
 def main_score(key: str, gold: list, predicted: list) -> float:
-    scores = datasets.score(key, gold, predicted)
-    return scores[datasets.main_score(key)] if isinstance(scores, dict) else scores
+    scores = scoring.score(key, gold, predicted)
+    return scores[scoring.main_score(key)] if isinstance(scores, dict) else scores
 
 
 @pytest.mark.parametrize(

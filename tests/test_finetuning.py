@@ -18,6 +18,7 @@ from lib import (
     params,
     paths,
     results,
+    scoring,
     smoke_data,
     texts,
     vocabularies,
@@ -213,7 +214,7 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     table = pq.read_table(path).to_pydict()
     test = datasets.load("ncbi-disease", "test", "smoke")
     assert table["gold"] == [sentence.tags for sentence in test]
-    assert datasets.score_all("ncbi-disease", test, table["predicted"]) == first["runs"][0]["scores"]
+    assert scoring.score_all("ncbi-disease", test, table["predicted"]) == first["runs"][0]["scores"]
 
 
 def test_predicted_answers_are_places_and_no_text(encoder, monkeypatch):

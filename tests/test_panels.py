@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib import artefacts, datasets, panels, params, paths
+from lib import artefacts, panels, params, paths, scoring
 
 BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
@@ -15,7 +15,7 @@ def outputs(tmp_path, monkeypatch):
 
 
 def write_result(dataset: str, scores: list[float], collapsed: str = "") -> None:
-    name = datasets.main_score(dataset)
+    name = scoring.main_score(dataset)
     runs = [
         {"seed": seed, "fold": 1, "scores": {name: score}, "collapsed": collapsed,
          "tokens": 10, "seconds": 2, "FLOPs": 5}

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from lib import datasets, models, params, relations, sequences, vocabularies
+from lib import datasets, models, params, relations, scoring, sequences, vocabularies
 from lib.errors import StudyError
 from lib.instances import Labelled, Mention, Pair, Relation
 
@@ -144,7 +144,7 @@ def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):
     maybe = [Pair("3", "a", "b", "maybe")]
     rows = form.encode(maybe)
     predicted = form.predict(maybe, rows, [[0.9, 0.1]])
-    assert datasets.score_all("pubmedqa", maybe, predicted) == {"accuracy": 0.0}
+    assert scoring.score_all("pubmedqa", maybe, predicted) == {"accuracy": 0.0}
 
 
 def test_japanese_is_cut_into_words_and_asked(tokenizer):
