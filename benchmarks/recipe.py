@@ -3,14 +3,14 @@
     python benchmarks/recipe.py bar [--seeds N]
     python benchmarks/recipe.py settings [name ...]
 
-`bar`: one model is pretrained for about twenty minutes with two threads, on a machine that should have nothing else
-to do, and fine-tuned on BC5CDR-chem; beside it the same body with random weights. Each seed does both. The learning
+`bar`: one model is pretrained by the scale's recipe with two threads, on a machine that should have nothing else to
+do, and fine-tuned on BC5CDR-chem; beside it the same body with random weights. Each seed does both. The learning
 rate of both arms is chosen from the same candidates on the development set, for each seed.
 
-`settings`: the recipe with one setting changed at a time, each on the same number of pieces, fewer than the bar's, and
-fine-tuned on a third of the sentences, with one thread and one seed; two run beside each other. Held-out text and its
-masks are the same for all; the F1 is of the development set. Where a body or an objective is changed, seconds differ
-too.
+`settings`: the recipe that the tuning started from with one setting changed at a time, and the scale's recipe, which
+came out of it; each on the same number of pieces, fewer than the bar's, and fine-tuned on a third of the sentences,
+with one thread and one seed; two run beside each other. Held-out rows and their masks are the same for all, but for
+rows of 64 pieces, which hold half the text and show less of it at once; the F1 is of the development set. Where a body or an objective is changed, seconds differ too.
 
 The model has PubMedBERT's text and vocabulary; it hides pieces, not whole words, and has no pairs, so that its loss is
 that of masked pieces alone. Needs that text and vocabulary (./run_all.sh laptop pubmed-uncased) and the folder of real
@@ -41,7 +41,7 @@ STUDY = OUTPUT / "recipe"  # a copy of the study, with a scale of its own for ea
 SCALE, MODEL, DATASET, PROTOCOL = "laptop", "pubmedbert", "bc5cdr-chem", "lee"
 SHARED = ("corpora", "vocabularies", "tokens")  # of the scale laptop, used where they lie
 SETTINGS = OUTPUT / "recipe-settings.csv"
-BAR_PIECES, SETTINGS_PIECES = 7_600_000, 1_200_000
+SETTINGS_PIECES = 1_200_000  # fewer than the scale's, which the bar has
 LOSS_BAR, F1_BAR, MINUTES_BAR = 3.9, 10.0, 20.0
 FINETUNING = {"epochs": [4], "batch_size": [16], "learning_rate": [5.0e-4, 1.0e-3]}
 SETTINGS_FINETUNING = FINETUNING | {"epochs": [3], "train_instances": 1500}  # a third of them
@@ -59,8 +59,13 @@ class Change:
     model: dict = field(default_factory=dict)
 
 
+BEFORE = {  # the recipe that the tuning started from
+    "masked_share": 0.3,
+    "phases": [{"length": 128, "batch_size": 16, "learning_rate": 1.0e-3, "warmup": 0.05, "share": 1.0}],
+}
+ADOPTED = "adopted"
 CHANGES = {
-    "recipe": Change("nothing"),
+    "before": Change("nothing"),
     "start-random": Change("random start", recipe={"start": []}),
     "start-no-waves": Change("start without position waves", recipe={"start": ["word vectors", "piece counts"]}),
     "start-no-vectors": Change("start without word vectors", recipe={"start": ["piece counts", "position waves"]}),
@@ -75,6 +80,7 @@ CHANGES = {
     "shallow": Change("2 layers, 384 wide", body={"layers": 2, "hidden": 384, "heads": 6, "intermediate": 1536}),
     "deep": Change("8 layers, 192 wide", body={"layers": 8, "hidden": 192, "heads": 3, "intermediate": 768}),
     "electra": Change("ELECTRA", model={"architecture": "electra", "objective": "replaced pieces"}),
+    ADOPTED: Change("to the scale's recipe"),
 }
 
 
@@ -92,13 +98,15 @@ def make_study() -> None:
     (built / "tokens").mkdir(exist_ok=True)
 
 
-def add_scale(name: str, change: Change, pieces: int, finetuning: dict, threads: int, seed: int) -> None:
-    """A scale, with a model `trained` and its random sibling `random`, of one run."""
+def add_scale(name: str, key: str, finetuning: dict, threads: int, seed: int, pieces: int | None = None) -> None:
+    """A scale, with a model `trained` and its random sibling `random`, of one run; `pieces`: in place of the scale's."""
     scale = yaml.safe_load((paths.PARAMS / f"scales/{SCALE}.yaml").read_text())
-    recipe = scale["pretraining"]["recipe"]
-    (phase,) = recipe["phases"]
-    phase |= change.phase
-    recipe |= {"tokens": pieces} | change.recipe
+    recipe, change = scale["pretraining"]["recipe"], CHANGES[key]
+    if key != ADOPTED:
+        recipe |= BEFORE | change.recipe
+        recipe["phases"] = [phase | change.phase for phase in recipe["phases"]]
+    if pieces:
+        recipe["tokens"] = pieces
     scale["bodies"]["base"] |= change.body
     scale |= {"threads": threads, "seeds": [seed], "models": [], "finetuning": finetuning}
     write_yaml(STUDY / f"params/scales/{name}.yaml", scale)
@@ -145,7 +153,7 @@ def measure_bar(seeds: int) -> list[dict]:
     lines = []
     for seed in range(1, seeds + 1):
         name = f"bar-{seed}"
-        add_scale(name, CHANGES["recipe"], BAR_PIECES, FINETUNING, threads=2, seed=seed)
+        add_scale(name, ADOPTED, FINETUNING, threads=2, seed=seed)
         record = pretrain(name, "trained", threads=2)
         print(f"seed {seed}: held-out loss {record['last']['held-out loss']:.3f}", flush=True)
         lines.append(describe_arm(name, "trained", seed, record))
@@ -201,7 +209,7 @@ def describe_bar(lines: list[dict]) -> str:
 def measure_change(key: str) -> dict:
     """A line of the table of settings."""
     change, name = CHANGES[key], f"settings-{key}"
-    add_scale(name, change, SETTINGS_PIECES, SETTINGS_FINETUNING, threads=1, seed=1)
+    add_scale(name, key, SETTINGS_FINETUNING, threads=1, seed=1, pieces=SETTINGS_PIECES)
     record = pretrain(name, "trained", threads=1)
     result = finetune(name, "trained", threads=1)
     line = {

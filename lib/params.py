@@ -50,6 +50,7 @@ class PhaseBudget(Settings):
     batch_size: int = Field(gt=0)
     learning_rate: float = Field(gt=0)
     warmup: float = Field(ge=0, lt=1)
+    end: float = Field(default=0.0, ge=0, lt=1)
     share: float = Field(gt=0, le=1)  # of a model's pieces
 
 
