@@ -159,6 +159,8 @@ def measure_bar(seeds: int) -> list[dict]:
         lines.append(describe_arm(name, "trained", seed, record))
     for seed in range(1, seeds + 1):  # after all that is timed
         lines.append(describe_arm(f"bar-{seed}", "random", seed, pretrain(f"bar-{seed}", "random", threads=2)))
+    for seed in range(1, seeds + 1):  # two are fine-tuned beside each other
+        add_scale(f"bar-{seed}", ADOPTED, FINETUNING, threads=1, seed=seed)
     with ThreadPoolExecutor(2) as pool:
         tuned = pool.map(lambda line: finetune(f"bar-{line['seed']}", line["arm"], threads=1), lines)
         return [line | describe_scores(result) for line, result in zip(lines, tuned, strict=True)]
