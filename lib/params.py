@@ -130,6 +130,7 @@ class Scale(Settings):
     datasets: list[str] | None = None  # None: every dataset that is present
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
     panels: list[Panel] = []  # what is fine-tuned besides what tables need
+    compared: list[str] | None = None  # the models whose cells of tables are filled; None: every model
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
 
@@ -337,15 +338,25 @@ class Table(Settings):
     not_run: dict[str, str] = {}  # a row or column of the paper that we cannot run -> why
 
 
+class Run(Settings):
+    """What a row, a column or all of a table says of the runs behind a cell; together they say everything."""
+
+    model: str = ""
+    dataset: str = ""
+    mean_of: list[list[str]] = []  # datasets in place of one: the mean over groups of the mean over a group's sets
+    protocol: str = ""
+
+
 class ScoreTable(Table):
-    """Scores of fine-tuned models: which run fills which cell."""
+    """Scores of fine-tuned models: which runs fill which cell."""
 
     kind: Literal["scores"]
-    protocol: str
-    rows: dict[str, str]  # the paper's row -> dataset
-    columns: dict[str, str]  # the paper's column -> model
-    ours_only: dict[str, str] = {}  # a column of ours without a printed counterpart -> model
-    metrics: dict[str, str]  # the paper's metric -> ours
+    all: Run  # of every cell where neither its row nor its column says otherwise
+    rows: dict[str, Run]
+    columns: dict[str, Run]
+    ours_only: dict[str, Run] = {}  # columns of ours without a printed counterpart
+    metrics: dict[str, str] = {}  # the paper's metric -> our score, where it is not the dataset's main one
+    shown: str = ""  # the metric that is drawn and read first; none where each row has its own
     vocabularies: list[str] = []  # shown beside each other on the page
 
 

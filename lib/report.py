@@ -12,7 +12,7 @@ import pandas as pd
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from lib import artefacts, compare, params, paths, provenance, results
+from lib import artefacts, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -159,7 +159,7 @@ def describe_scoreboard(scale: str) -> list[str]:
         return ["Not judged yet: notebook 90 has not run."]
     claims = results.read_table(path)
     measured = claims[claims["n"] > 0]
-    lines = [compare.describe_claims(claims), ""]
+    lines = [scoreboard.describe(claims), ""]
     if len(measured):
         shown = measured[["paper", "statement", "effect", "ci_low", "ci_high", "n", "verdict", "note"]]
         lines += [to_html(shown)]
@@ -227,7 +227,7 @@ def summarise(scale: str) -> list[str]:
     lines = [f"At scale *{params.load('scales', scale).title}*:", ""]
     if paths.table(scale, "claims").exists():
         claims = results.read_table(paths.table(scale, "claims"))
-        lines += [compare.describe_claims(claims), ""]
+        lines += [scoreboard.describe(claims), ""]
     lines += ["| table | printed cells with ours beside them | of those judged, agree |", "|---|---|---|"]
     for key in params.keys("tables"):
         if paths.table(scale, key).exists():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from lib import artefacts, corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
+from lib import artefacts, cells, corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -149,10 +149,8 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
         case "lengths" | "counts":
             return made_up(scale)
     runs = [
-        STAGES["finetune"].path(model=model, dataset=dataset, setting=table.protocol)
-        for model in [*table.ours_only.values(), *table.columns.values()]
-        for dataset in table.rows.values()
-        if not datasets.why_not(dataset, scale)
+        STAGES["finetune"].path(model=model, dataset=dataset, setting=protocol)
+        for model, dataset, protocol in cells.list_runs(keys["table"], scale)
     ]
     return runs + vocabulary_output(table.vocabularies, scale)
 
@@ -234,7 +232,8 @@ def table_settings(scale: str, keys: dict) -> list:
     table = params.load("tables", keys["table"])
     models = []
     if table.kind == "scores":
-        models = [params.load("models", m).model_dump() for m in [*table.ours_only.values(), *table.columns.values()]]
+        registered = [key for key in cells.list_models(keys["table"]) if key in params.keys("models")]
+        models = [params.load("scales", scale).compared, *(params.load("models", m).model_dump() for m in registered)]
     files = []
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import compare, params, paths, results
+from lib import cells, compare, params, paths, results, scoreboard
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def laptop_results(tmp_path, monkeypatch):
 
 
 def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
-    table = compare.build_table("lee-4", "laptop")
+    table = cells.build("lee-4", "laptop")
     assert list(table.columns) == results.COLUMNS
     printed = results.read_published("lee-biobert", "4")
     assert table["published"].notna().sum() == len(printed) == 150
@@ -78,20 +78,20 @@ def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
 
 
 def test_sentences_come_from_the_numbers(laptop_results):
-    table = compare.build_table("lee-4", "laptop")
-    text = compare.describe_table(table, "F1", "laptop")
+    table = cells.build("lee-4", "laptop")
+    text = cells.describe(table, "F1", "laptop")
     assert "2 of 50 printed F1 cells" in text
     assert "BioBERT (+PubMed) against BERT (Wiki+Books): +5.00 points on average, ahead on 1 of 1" in text
     table["ours"] = np.nan
-    assert "No cell of this table was run" in compare.describe_table(table, "F1", "laptop")
+    assert "No cell of this table was run" in cells.describe(table, "F1", "laptop")
 
 
 def test_the_scoreboard_judges_what_has_a_test_and_says_why_not(laptop_results, monkeypatch):
     for key in ("gu-1", "gu-8"):
         line = {name: [] for name in results.COLUMNS}
         compare.write_table(paths.table("laptop", key), line)
-    monkeypatch.setattr(compare.pieces, "whole_words", lambda *_: [1] * 60 + [0] * 30 + [-1] * 10)
-    claims = compare.judge_claims("laptop").set_index("claim")
+    monkeypatch.setattr(scoreboard.pieces, "whole_words", lambda *_: [1] * 60 + [0] * 30 + [-1] * 10)
+    claims = scoreboard.judge("laptop").set_index("claim")
     assert len(claims) == len(results.read_claims())
     assert claims.loc["lee-beats-bert-ner", "verdict"] == "holds"
     assert claims.loc["lee-beats-bert-ner", "effect"] == 5.0
@@ -106,4 +106,4 @@ def test_the_scoreboard_judges_what_has_a_test_and_says_why_not(laptop_results, 
 def test_damaged_results_are_named(laptop_results):
     paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
     with pytest.raises(compare.results.StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
-        compare.build_table("lee-4", "laptop")
+        cells.build("lee-4", "laptop")

@@ -1,0 +1,230 @@
+"""The cells of the published tables of scores: which runs fill each, and what these come to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lib import compare, datasets, metrics, params, results, scoring
+
+NOT_MADE = "the run failed or has not been made"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell and the runs that fill it: of one model under one protocol, on one dataset or on groups of them."""
+
+    row: str
+    column: str
+    metric: str
+    published: float
+    published_std: float
+    model: str
+    groups: list[list[str]]
+    protocol: str
+    note: str  # in a table of ours
+    why_not: str  # it has no runs
+
+    @property
+    def datasets(self) -> list[str]:
+        return [dataset for group in self.groups for dataset in group]
+
+    @property
+    def runs(self) -> list[tuple[str, str, str]]:
+        """Model, dataset and protocol of each run; none where the cell cannot be filled."""
+        return [] if self.why_not else [(self.model, dataset, self.protocol) for dataset in self.datasets]
+
+
+def list_cells(key: str, scale: str) -> list[Cell]:
+    """Every cell of a table: of the columns that only we have, then the printed ones."""
+    table = params.load("tables", key)
+    printed = results.read_published(table.paper, table.table).to_dict("records")
+    metric_of = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
+    added = [
+        {"row": row, "column": column, "metric": metric, "value": np.nan, "std": np.nan}
+        for column in table.ours_only
+        for row, metric in metric_of
+    ]
+    return [make_cell(table, scale, cell) for cell in [*added, *printed]]
+
+
+def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:
+    """A cell with its runs, or why it has none."""
+    row, column = cell["row"], cell["column"]
+    run = find_run(table, row, column)
+    groups = run.mean_of or [[run.dataset]]
+    return Cell(
+        row, column, cell["metric"], cell["value"], cell["std"], run.model, groups, run.protocol,
+        note="not in the paper" if column in table.ours_only else "",
+        why_not=table.not_run.get(column) or table.not_run.get(row) or find_obstacle(run.model, groups, scale),
+    )  # fmt: skip
+
+
+def find_run(table: params.ScoreTable, row: str, column: str) -> params.Run:
+    """What all of a table, a row and a column say together; a column's word stands before a row's."""
+    parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column)]
+    said = [part.model_dump(exclude_defaults=True) for part in parts if part]
+    return params.Run(**{name: value for part in said for name, value in part.items()})
+
+
+def find_obstacle(model: str, groups: list[list[str]], scale: str) -> str:
+    """Why runs cannot be made at a scale, or an empty string."""
+    named = [dataset for group in groups for dataset in group if dataset]
+    if not model or not named:
+        return "no run is assigned to this cell"
+    if model not in params.BASELINES and params.load("models", model).not_run:
+        return params.load("models", model).not_run
+    why = {dataset: datasets.why_not(dataset, scale) for dataset in named}
+    missing = [dataset for dataset in named if why[dataset]]
+    if missing:
+        return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
+    compared = params.load("scales", scale).compared
+    if compared is not None and model not in compared:
+        return f"outside the budget of scale '{scale}': {model} is not among the models compared"
+    return ""
+
+
+def read_scores(cell: Cell, metric_name: str, scale: str) -> dict[int, float] | None:
+    """A cell's score for each seed that all its runs have; None when a run has not been made.
+
+    `metric_name`: our name of the score, or empty for each dataset's main one.
+    """
+    found = {}
+    for model, dataset, protocol in cell.runs:
+        result = results.read(scale, model, dataset, protocol)
+        if result is None:
+            return None
+        name = metric_name or scoring.main_score(dataset)
+        found[dataset] = {seed: scores[name] for seed, scores in results.by_seed(result).items()}
+    if not found:
+        return None
+    groups = {str(number): group for number, group in enumerate(cell.groups)}
+    seeds = set.intersection(*(set(scores) for scores in found.values()))
+    return {
+        seed: metrics.benchmark_total({dataset: scores[seed] for dataset, scores in found.items()}, groups)
+        for seed in sorted(seeds)
+    }
+
+
+def build(key: str, scale: str) -> pd.DataFrame:
+    """A published table with our numbers beside it: the columns that only we have, then one line a printed cell.
+
+    `ours` is empty and `note` says why where a cell could not be run.
+    """
+    table = params.load("tables", key)
+    lines = []
+    for cell in list_cells(key, scale):
+        line = {name: getattr(cell, name) for name in ("row", "column", "metric", "published", "published_std")}
+        lines.append({"paper": table.paper, "table": table.table} | line | fill(cell, table, scale))
+    return pd.DataFrame(lines, columns=results.COLUMNS)
+
+
+def fill(cell: Cell, table: params.ScoreTable, scale: str) -> dict:
+    """Our part of one line: mean and standard deviation over seeds, verdict and note."""
+    empty = {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a"}
+    if cell.why_not:
+        return empty | {"note": cell.why_not}
+    scores = read_scores(cell, table.metrics.get(cell.metric, ""), scale)
+    if not scores:
+        return empty | {"note": NOT_MADE}
+    values, made_up = list(scores.values()), params.load("scales", scale).made_up
+    return {
+        "ours": round(float(np.mean(values)), 2),
+        "ours_std": round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else np.nan,
+        "n_seeds": len(values),
+        "verdict": "n/a" if made_up else compare.judge_cell(cell.published, values),
+        "note": results.MADE_UP if made_up else cell.note,
+    }
+
+
+def list_runs(key: str, scale: str) -> list[tuple[str, str, str]]:
+    """Model, dataset and protocol of every run that a table needs, each once."""
+    return list(dict.fromkeys(run for cell in list_cells(key, scale) for run in cell.runs))
+
+
+def list_models(key: str) -> list[str]:
+    """The models that a table names, registered ones and baselines."""
+    table = params.load("tables", key)
+    parts = [table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()]
+    return list(dict.fromkeys(part.model for part in parts if part.model))
+
+
+def paired_differences(key: str, metric: str, better: str, than: str, scale: str) -> dict[str, list[float]]:
+    """One column minus another by row, or one row minus another by column: a list over the seeds that both have.
+
+    `metric`: as printed, or empty for every one of the table. Means over several sets are left out: their sets are
+    there one by one.
+    """
+    table = params.load("tables", key)
+    cells = [cell for cell in list_cells(key, scale) if cell.runs and metric in ("", cell.metric)]
+    cells = [cell for cell in cells if len(cell.datasets) == 1]
+    across = "row" if {better, than} <= set(table.columns | table.ours_only) else "column"
+    along = {"row": "column", "column": "row"}[across]
+    by_place = {(getattr(cell, along), getattr(cell, across), cell.metric): cell for cell in cells}
+    found = {}
+    for (name, place, printed), cell in by_place.items():
+        if name == better and (than, place, printed) in by_place:
+            score = table.metrics.get(printed, "")
+            both = [read_scores(c, score, scale) for c in (cell, by_place[than, place, printed])]
+            if all(both):
+                found[place] = [both[0][seed] - both[1][seed] for seed in sorted(both[0].keys() & both[1].keys())]
+    return found
+
+
+def describe_runs(key: str) -> pd.DataFrame:
+    """Which model of ours stands for which row or column of a table, and how it differs from the paper's."""
+    table = params.load("tables", key)
+    named = {"every cell": table.all} | table.ours_only | table.columns | table.rows
+    models = {name: part.model for name, part in named.items() if part.model in params.keys("models")}
+    settings = {model: params.load("models", model) for model in models.values()}
+    return pd.DataFrame(
+        {"printed": name, "ours": model, "pretrained on": ", then ".join(params.list_texts(model)) or "nothing",
+         "vocabulary": settings[model].vocabulary, "differs from the paper": settings[model].differs}
+        for name, model in models.items()
+    )  # fmt: skip
+
+
+def name_model(table: params.ScoreTable, cell: dict) -> str:
+    """What a printed cell is named for in a table: its column, or its row where the columns are datasets."""
+    column = table.columns.get(cell["column"])
+    return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
+
+
+def list_datasets(key: str, scale: str) -> list[str]:
+    """The datasets of a table that can be run at this scale."""
+    return list(dict.fromkeys(dataset for _, dataset, _ in list_runs(key, scale)))
+
+
+def count_reasons(table: pd.DataFrame) -> pd.DataFrame:
+    """How many printed cells have no number of ours, by reason."""
+    empty = table[table["ours"].isna() & table["published"].notna()]
+    return empty.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
+
+
+def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
+    """What the table shows, in sentences made from its numbers (Markdown)."""
+    rows = table[table["metric"] == metric]
+    ran = rows[rows["ours"].notna()]
+    budget = params.load("scales", scale)
+    if ran.empty:
+        return f"No cell of this table was run at scale **{scale}**."
+    printed = rows[rows["published"].notna()]
+    covered = printed["ours"].notna().sum()
+    lines = [f"Scale **{budget.title}**: {covered} of {len(printed)} printed {metric} cells have a number of "
+             f"ours, each a mean over {ran['n_seeds'].min()} seeds."]  # fmt: skip
+    if budget.made_up:
+        lines.append("**The data are made up**, so no number on this page says anything about the paper.")
+    means = {column: ran[ran["column"] == column].set_index("row")["ours"] for column in dict.fromkeys(ran["column"])}
+    for column, ours in means.items():
+        paper = printed[(printed["column"] == column) & printed["row"].isin(ours.index)]["published"]
+        theirs = f"; the paper prints {paper.mean():.2f} on the same sets" if len(paper) else ""
+        lines.append(f"{column}: {ours.mean():.2f} on average over {len(ours)} sets{theirs}.")
+    columns = list(means)
+    for other, base in zip(columns[1:], columns, strict=False):
+        difference = (means[other] - means[base]).dropna()
+        ahead = (difference > 0).sum()
+        lines.append(
+            f"{other} against {base}: {difference.mean():+.2f} points on average, "
+            f"ahead on {ahead} of {len(difference)} sets."
+        )
+    return "\n".join(f"- {line}" for line in lines)
