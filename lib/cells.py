@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lib import compare, datasets, metrics, params, results, scoring
+from lib import compare, datasets, metrics, params, paths, results, scoring
 
 NOT_MADE = "the run failed or has not been made"
 
@@ -119,6 +119,15 @@ def build(key: str, scale: str) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=results.COLUMNS)
 
 
+def write(key: str, scale: str) -> pd.DataFrame:
+    """Build a table, and write it as CSV and, as a person reads it, as Markdown."""
+    filled = build(key, scale)
+    compare.write_table(paths.table(scale, key), filled)
+    wide = compare.spread(filled, params.load("tables", key).shown)
+    compare.write_markdown(paths.table(scale, key).with_suffix(".md"), wide)
+    return filled
+
+
 def fill(cell: Cell, table: params.ScoreTable, scale: str) -> dict:
     """Our part of one line: mean and standard deviation over seeds, verdict and note."""
     empty = {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a"}
@@ -142,11 +151,20 @@ def list_runs(key: str, scale: str) -> list[tuple[str, str, str]]:
     return list(dict.fromkeys(run for cell in list_cells(key, scale) for run in cell.runs))
 
 
+def list_protocols(key: str) -> list[str]:
+    """The protocols that a table names."""
+    return list(dict.fromkeys(part.protocol for part in list_parts(key) if part.protocol))
+
+
 def list_models(key: str) -> list[str]:
     """The models that a table names, registered ones and baselines."""
+    return list(dict.fromkeys(part.model for part in list_parts(key) if part.model))
+
+
+def list_parts(key: str) -> list[params.Run]:
+    """What a table, each row and each column say of runs."""
     table = params.load("tables", key)
-    parts = [table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()]
-    return list(dict.fromkeys(part.model for part in parts if part.model))
+    return [table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()]
 
 
 def paired_differences(key: str, metric: str, better: str, than: str, scale: str) -> dict[str, list[float]]:
@@ -203,14 +221,14 @@ def count_reasons(table: pd.DataFrame) -> pd.DataFrame:
 
 def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
     """What the table shows, in sentences made from its numbers (Markdown)."""
-    rows = table[table["metric"] == metric]
+    rows = compare.of_metric(table, metric)
     ran = rows[rows["ours"].notna()]
     budget = params.load("scales", scale)
     if ran.empty:
         return f"No cell of this table was run at scale **{scale}**."
     printed = rows[rows["published"].notna()]
-    covered = printed["ours"].notna().sum()
-    lines = [f"Scale **{budget.title}**: {covered} of {len(printed)} printed {metric} cells have a number of "
+    covered, of = printed["ours"].notna().sum(), f" of {metric}" if metric else ""
+    lines = [f"Scale **{budget.title}**: {covered} of {len(printed)} printed cells{of} have a number of "
              f"ours, each a mean over {ran['n_seeds'].min()} seeds."]  # fmt: skip
     if budget.made_up:
         lines.append("**The data are made up**, so no number on this page says anything about the paper.")

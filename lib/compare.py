@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib import artefacts, corpora, datasets, params, paths, pieces, results
-from lib.errors import unknown
+from lib import artefacts, corpora, params, results
 
 RESAMPLES = 10_000
 
@@ -50,9 +49,14 @@ def judge_interval(low: float, high: float) -> str:
     return "holds" if low > 0 else "fails" if high < 0 else "undecided"
 
 
+def of_metric(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The lines of one metric; of all where it is empty, since each row of the table has its own."""
+    return table[table["metric"] == metric] if metric else table
+
+
 def spread(table: pd.DataFrame, metric: str, decimals: int = 2) -> pd.DataFrame:
-    """A table as a person reads it: a row a dataset, the paper's value and ours side by side for each column."""
-    rows = table[table["metric"] == metric]
+    """A table as a person reads it: its rows, with the paper's value and ours side by side for each column."""
+    rows = of_metric(table, metric)
     has_ours = set(rows.loc[rows["ours"].notna(), "column"])
     cells = {}
     for line in rows.to_dict("records"):

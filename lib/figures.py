@@ -8,6 +8,8 @@ import seaborn as sns
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from lib import compare
+
 STYLE = {
     "svg.hashsalt": "study",  # the same figure is the same bytes
     "savefig.bbox": "tight",
@@ -70,8 +72,12 @@ def draw_search(trials: list[dict], shares: dict[str, float], main: str) -> Figu
 
 
 def draw_table(table: pd.DataFrame, metric: str) -> Figure:
-    """One row of markers a dataset: the paper's columns hollow, ours filled with a bar of one standard deviation."""
-    rows = table[(table["metric"] == metric) & table["ours"].notna()]
+    """A line of markers a row: the paper's columns hollow, ours filled with a bar of one standard deviation.
+
+    Of the cells that have a number of ours; of the paper's where none has.
+    """
+    rows = compare.of_metric(table, metric)
+    rows = rows[rows["ours"].notna()] if rows["ours"].notna().any() else rows
     figure, axes = new_figure(6.5, 1.2 + 0.55 * max(1, rows["row"].nunique()))
     names = list(dict.fromkeys(rows["row"]))
     colors = sns.color_palette("colorblind")
@@ -85,10 +91,12 @@ def draw_table(table: pd.DataFrame, metric: str) -> Figure:
             "linestyle": "none",
             "markersize": 5,
         }
-        axes[0, 0].errorbar(cells["ours"], y, xerr=cells["ours_std"].fillna(0), label=f"{column}, ours", **style)
+        if cells["ours"].notna().any():
+            spread = cells["ours_std"].fillna(0)
+            axes[0, 0].errorbar(cells["ours"], y, xerr=spread, label=f"{column}, ours", **style)
         if cells["published"].notna().any():
             axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
-    axes[0, 0].set(xlabel=metric, yticks=range(len(names)), yticklabels=names)
+    axes[0, 0].set(xlabel=metric or "score", yticks=range(len(names)), yticklabels=names)
     axes[0, 0].invert_yaxis()
     axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     return figure

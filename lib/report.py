@@ -12,7 +12,7 @@ import pandas as pd
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from lib import artefacts, params, paths, provenance, results, scoreboard
+from lib import artefacts, compare, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -177,8 +177,9 @@ def describe_published_table(key: str, scale: str, pages: dict[Path, str]) -> li
     if not path.exists():
         return [*lines, f"Not there: notebook {table.notebook} has not ended.", ""]
     cells = results.read_table(path)
-    metric = list(dict.fromkeys(cells["metric"]))[-1 if table.kind == "scores" else 0]
-    said = f"{metric}, mean ± standard deviation over seeds." if table.kind == "scores" else f"{metric}."
+    metric = table.shown if table.kind == "scores" else cells["metric"].iloc[0]
+    named = metric or ", ".join(dict.fromkeys(cells["metric"]))
+    said = f"{named}, mean ± standard deviation over seeds." if table.kind == "scores" else f"{named}."
     lines += [said + (f" [Its page]({page}.ipynb)." if page else ""), ""]
     decimals = 0 if table.kind == "counts" else 2
     return [*lines, to_html(compare.spread(cells, metric, decimals).reset_index(names="")), ""]

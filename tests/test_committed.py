@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from lib import (
+    cells,
     cleaning,
-    compare,
     datasets,
     documents,
     leakage,
@@ -18,6 +18,7 @@ from lib import (
     pieces,
     readers,
     results,
+    scoreboard,
     texts,
     vocabularies,
 )
@@ -49,7 +50,7 @@ def test_tables_follow_from_the_committed_results(real_data):
 
 def test_the_scoreboard_follows_from_the_committed_results(real_data, monkeypatch):
     """Except for claims on trained vocabularies, which are made again by a run and not committed."""
-    monkeypatch.setitem(compare.DECIDE, "whole", lambda test, scale: {})
+    monkeypatch.setitem(scoreboard.DECIDE, "whole", lambda test, scale: {})
     trained = [claim for claim, test in params.claim_tests().items() if test.kind == "whole"]
     committed = pd.read_csv(paths.table(SCALE, "claims"), keep_default_na=False, na_values=[""])
     rebuilt = scoreboard.judge(SCALE)

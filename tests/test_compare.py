@@ -80,7 +80,7 @@ def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
 def test_sentences_come_from_the_numbers(laptop_results):
     table = cells.build("lee-4", "laptop")
     text = cells.describe(table, "F1", "laptop")
-    assert "2 of 50 printed F1 cells" in text
+    assert "2 of 50 printed cells of F1" in text
     assert "BioBERT (+PubMed) against BERT (Wiki+Books): +5.00 points on average, ahead on 1 of 1" in text
     table["ours"] = np.nan
     assert "No cell of this table was run" in cells.describe(table, "F1", "laptop")

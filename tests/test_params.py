@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from lib import counts, datasets, params, paths, readers, results
+from lib.cells import find_run
 from lib.errors import StudyError
 
 
@@ -65,11 +66,19 @@ def test_tables_name_printed_cells_and_existing_runs(key):
             assert {*row.splits, *row.otherwise, *row.remarks} <= set(table.columns)
             assert all(other.why for other in others)
         return
-    assert set(table.metrics) == printed["metric"]
-    assert set(table.rows.values()) <= set(datasets.DATASETS)
-    for model in (table.columns | table.ours_only).values():
-        params.load("models", model)
-    params.load("protocols", table.protocol)
+    assert set(table.metrics) | ({table.shown} if table.shown else set()) <= printed["metric"]
+    several = (cells.groupby(["row", "column"]).size() > 1).any()
+    assert bool(table.shown) == several  # which of a cell's numbers is read first
+    for part in (table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()):
+        assert {part.dataset, *(dataset for group in part.mean_of for dataset in group)} - {""} <= set(
+            datasets.DATASETS
+        )
+        assert part.model in ("", *params.keys("models"), *params.BASELINES)
+        assert part.protocol in ("", *params.keys("protocols"))
+    for cell in cells.to_dict("records"):
+        if not {cell["row"], cell["column"]} & set(table.not_run):
+            run = find_run(table, cell["row"], cell["column"])
+            assert run.model and run.protocol and bool(run.dataset) != bool(run.mean_of)
 
 
 def test_claims_with_a_test_exist_and_name_columns():
@@ -84,9 +93,10 @@ def test_claims_with_a_test_exist_and_name_columns():
             continue
         table = params.load("tables", test.table)
         if test.kind != "cells":
-            assert {test.better, test.than} <= set(table.columns | getattr(table, "ours_only", {}))
+            columns = set(table.columns | getattr(table, "ours_only", {}))
+            assert {test.better, test.than} <= columns or {test.better, test.than} <= set(table.rows)
         if test.kind == "paired":
-            assert test.metric in table.metrics
+            assert test.metric in ("", *results.read_published(table.paper, table.table)["metric"])
 
 
 @pytest.mark.parametrize("key", params.keys("corpora"))
