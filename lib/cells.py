@@ -181,12 +181,42 @@ def paired_differences(key: str, metric: str, better: str, than: str, scale: str
     by_place = {(getattr(cell, along), getattr(cell, across), cell.metric): cell for cell in cells}
     found = {}
     for (name, place, printed), cell in by_place.items():
-        if name == better and (than, place, printed) in by_place:
-            score = table.metrics.get(printed, "")
-            both = [read_scores(c, score, scale) for c in (cell, by_place[than, place, printed])]
-            if all(both):
-                found[place] = [both[0][seed] - both[1][seed] for seed in sorted(both[0].keys() & both[1].keys())]
+        other = by_place.get((than, place, printed)) if name == better else None
+        if other and (values := subtract(cell, other, table.metrics.get(printed, ""), scale)):
+            found[place] = values
     return found
+
+
+def run_differences(better: params.Run, than: params.Run, on: list[str], scale: str) -> dict[str, list[float]]:
+    """One kind of run minus another by dataset: a list over the seeds that both have, of the dataset's main score."""
+    pairs = {dataset: [make_free_cell(run, dataset, scale) for run in (better, than)] for dataset in on}
+    found = {dataset: subtract(*pair, "", scale) for dataset, pair in pairs.items()}
+    return {dataset: values for dataset, values in found.items() if values}
+
+
+def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
+    """A run on a dataset that no table prints."""
+    why_not = find_obstacle(run.model, [[dataset]], scale)
+    return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, note="", why_not=why_not)
+
+
+def list_free_runs(scale: str) -> list[tuple[str, str, str]]:
+    """Model, dataset and protocol of every run that claims need and no table names."""
+    parts = [part for test in params.claim_tests().values() if test.kind == "paired" for part in test.parts]
+    free = [
+        make_free_cell(run, dataset, scale)
+        for part in parts
+        for pair in part.runs
+        for run in pair
+        for dataset in part.datasets
+    ]
+    return list(dict.fromkeys(run for cell in free for run in cell.runs))
+
+
+def subtract(better: Cell, than: Cell, score: str, scale: str) -> list[float]:
+    """The differences of two cells over the seeds that both have; none where one has not been run."""
+    both = [read_scores(cell, score, scale) for cell in (better, than)]
+    return [both[0][seed] - both[1][seed] for seed in sorted(both[0].keys() & both[1].keys())] if all(both) else []
 
 
 def describe_runs(key: str) -> pd.DataFrame:

@@ -22,11 +22,13 @@ def judge_cell(published: float, ours: list[float]) -> str:
     return "agrees" if abs(mean - published) <= half else "below" if mean < published else "above"
 
 
-def judge_difference(differences: list[list[float]], seed: int = 0) -> dict:
-    """Whether `better` beats `than`: the mean paired difference, its 95% bootstrap interval, and the verdict.
+def judge_difference(
+    differences: list[list[float]], relation: str = "beats", margin: float = 0.0, seed: int = 0
+) -> dict:
+    """The mean paired difference, its 95% bootstrap interval, and whether it is as claimed.
 
-    `differences`: for each dataset, one difference a seed. Resampled over datasets, and over seeds within each.
-    The claim `holds` when the whole interval is above zero, `fails` when it is below, else it is `undecided`.
+    `differences`: for each dataset, one difference a seed, of the better minus the other. Resampled over datasets, and
+    over seeds within each. `relation` and `margin`: as in `judge_means`.
     """
     rng = np.random.default_rng(seed)
     means = np.empty((RESAMPLES, len(differences)))
@@ -34,19 +36,36 @@ def judge_difference(differences: list[list[float]], seed: int = 0) -> dict:
     for i, of_dataset in enumerate(differences):
         drawn = rng.integers(0, len(of_dataset), (*means.shape, len(of_dataset)))
         means[picks == i] = np.asarray(of_dataset)[drawn].mean(-1)[picks == i]
-    low, high = np.percentile(means.mean(axis=1), [2.5, 97.5])
-    return {
-        "effect": float(np.mean([np.mean(d) for d in differences])),
-        "ci_low": float(low),
-        "ci_high": float(high),
-        "n": sum(map(len, differences)),
-        "verdict": judge_interval(low, high),
-    }
+    effect = float(np.mean([np.mean(d) for d in differences]))
+    return {"effect": effect, "n": sum(map(len, differences))} | judge_means(means.mean(axis=1), relation, margin)
 
 
-def judge_interval(low: float, high: float) -> str:
-    """`holds` when a whole interval is above zero, `fails` when it is below, else `undecided`."""
-    return "holds" if low > 0 else "fails" if high < 0 else "undecided"
+def judge_means(means: np.ndarray, relation: str = "beats", margin: float = 0.0) -> dict:
+    """The 95% interval of resampled means, the verdict on it, and the verdict's p.
+
+    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides. A claim `holds`
+    when the whole interval lies where it says, `fails` when all of it lies elsewhere, else it is `undecided`. `p` is
+    two-sided: twice the share of means on the wrong side of the verdict's bound, and at least one in RESAMPLES.
+    """
+    low, high = np.percentile(means, [2.5, 97.5])
+    bounds = {"beats": (0.0, np.inf), "as good as": (-margin, np.inf), "equals": (-margin, margin)}[relation]
+    outside = (np.mean(means <= bounds[0]), np.mean(means >= bounds[1]))
+    if bounds[0] < low and high < bounds[1]:
+        verdict, p = "holds", 2 * max(outside)
+    elif high < bounds[0] or low > bounds[1]:
+        verdict, p = "fails", 2 * (1 - max(outside))
+    else:
+        verdict, p = "undecided", 1.0
+    return {"ci_low": float(low), "ci_high": float(high), "p": max(p, 1 / RESAMPLES), "verdict": verdict}
+
+
+def correct(ps: list[float]) -> list[float]:
+    """The p values of several tests, corrected for their number (Holm 1979)."""
+    order, corrected, highest = np.argsort(ps), [0.0] * len(ps), 0.0
+    for done, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(ps) - done) * ps[i]))
+        corrected[i] = highest
+    return corrected
 
 
 def of_metric(table: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -433,14 +433,37 @@ class CountTable(Table):
 AnyTable = Annotated[ScoreTable | CorpusTable | TermTable | LengthTable | CountTable, Field(discriminator="kind")]
 
 
+Two = Field(min_length=2, max_length=2)
+
+
+class Part(Settings):
+    """One comparison: columns or rows of a table of scores in pairs, or runs in pairs on some datasets."""
+
+    table: str = ""
+    pairs: list[
+        Annotated[list[str], Two]
+    ] = []  # the better, and what it is better than; all pairs together are one comparison
+    metric: str = ""  # as printed; empty: every one of the table
+    only: list[str] = []  # the rows, or columns, over which the pairs are compared; empty: all
+    runs: list[Annotated[list[Run], Two]] = []  # in place of a table and its pairs, on
+    datasets: list[str] = []
+    relation: Literal["beats", "as good as", "equals"] = "beats"
+    margin: float = Field(default=0, ge=0)  # points, of "as good as" and "equals"
+
+    @model_validator(mode="after")
+    def check(self):
+        if bool(self.table) != bool(self.pairs) or bool(self.runs) != bool(self.datasets) or self.table and self.runs:
+            raise ValueError("give a table and its pairs, or runs and their datasets")
+        if (self.relation == "beats") != (self.margin == 0):
+            raise ValueError("a margin goes with 'as good as' and 'equals'")
+        return self
+
+
 class PairedTest(Settings):
-    """A paired comparison: `better` minus `than`, over the rows of a table of scores."""
+    """Paired comparisons, over datasets and seeds: the claim holds when each part does."""
 
     kind: Literal["paired"]
-    table: str
-    metric: str
-    better: str
-    than: str
+    parts: list[Part] = Field(min_length=1)
 
 
 class CellsTest(Settings):

@@ -5,15 +5,46 @@ import pandas as pd
 
 from lib import cells, compare, params, paths, pieces, results
 
+COLUMNS = ["claim", "paper", "statement", "test", "effect", "ci_low", "ci_high", "n", "p", "verdict", "note"]
+SIGNIFICANT = 0.05  # what a corrected p must be below
+
 
 def decide_paired(test: params.PairedTest, scale: str) -> dict:
-    """A claim that one model beats another."""
-    differences = cells.paired_differences(test.table, test.metric, test.better, test.than, scale)
-    if not differences:
-        return {"note": f"no dataset has been run for {test.table}"}
-    sets = ", ".join(differences)
-    note = f"{test.metric} points, one pretraining of each model, {len(differences)} sets: {sets}"
-    return compare.judge_difference(list(differences.values())) | {"note": note}
+    """A claim of paired comparisons: it holds when each part does, and fails when one does.
+
+    Effect, interval and p are those of the part that decides: the first that fails, else that with the highest p.
+    """
+    judged, notes = [], []
+    for part in test.parts:
+        differences = pair_differences(part, scale)
+        said = part.relation + (f" ({part.margin:g} points)" if part.margin else "")
+        if differences:
+            sets = ", ".join(dict.fromkeys(place for _, place in differences))
+            judged.append(compare.judge_difference(list(differences.values()), part.relation, part.margin))
+            notes.append(f"{said}, {len(differences)} pairs: {sets}")
+        else:
+            notes.append(f"{said}: no pair has been run")
+    if not judged:
+        return {"note": "no pair of runs has been made"}
+    failed = [one for one in judged if one["verdict"] == "fails"]
+    decisive = failed[0] if failed else max(judged, key=lambda one: one["p"])
+    incomplete = len(judged) < len(test.parts) and not failed
+    verdict = {"verdict": "undecided"} if incomplete else {}
+    return decisive | verdict | {"note": "; ".join(notes) + "; one pretraining of each model"}
+
+
+def pair_differences(part: params.Part, scale: str) -> dict[tuple[int, str], list[float]]:
+    """The better minus the other, a list over seeds for each pair and place where both have been run."""
+    if part.table:
+        found = [cells.paired_differences(part.table, part.metric, *pair, scale) for pair in part.pairs]
+    else:
+        found = [cells.run_differences(*pair, part.datasets, scale) for pair in part.runs]
+    return {
+        (number, place): values
+        for number, of_pair in enumerate(found)
+        for place, values in of_pair.items()
+        if not part.only or place in part.only
+    }
 
 
 def decide_cells(test: params.CellsTest, scale: str) -> dict:
@@ -36,6 +67,7 @@ def decide_shorter(test: params.ShorterTest, scale: str) -> dict:
         return {"note": f"no row of {test.table} can be tried"}
     differences = (wide[test.than] - wide[test.better]).tolist()
     judged = compare.judge_difference([[difference] for difference in differences])
+    del judged["p"]  # decided by every set, not by the mean
     shorter, rows = sum(d > 0 for d in differences), found["row"].nunique()
     judged["verdict"] = "fails" if shorter < len(differences) else "holds" if len(wide) == rows else "undecided"
     note = f"pieces saved an input; shorter on {shorter} of the {len(wide)} sets that are whole at hand, of {rows}"
@@ -48,12 +80,8 @@ def decide_whole(test: params.WholeTest, scale: str) -> dict:
     values, shares = np.array([-100, 0, 100]), np.array([found.count(v) for v in (-1, 0, 1)]) / len(found)
     # Drawing words with replacement is drawing how many fall into each of the three groups.
     means = np.random.default_rng(0).multinomial(len(found), shares, compare.RESAMPLES) @ values / len(found)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return {
-        "effect": float(shares @ values), "ci_low": float(low), "ci_high": float(high), "n": len(found),
-        "verdict": compare.judge_interval(low, high),
-        "note": f"% of the distinct words of MeSH's terms kept whole, {test.better} against {test.than}",
-    }  # fmt: skip
+    note = f"% of the distinct words of MeSH's terms kept whole, {test.better} against {test.than}"
+    return {"effect": float(shares @ values), "n": len(found), "note": note} | compare.judge_means(means)
 
 
 def decide_shares(test: params.SharesTest, scale: str) -> dict:
@@ -100,7 +128,11 @@ DECIDE = {
 
 
 def judge(scale: str) -> pd.DataFrame:
-    """The scoreboard: every claim of the papers with its test, effect, interval and verdict."""
+    """The scoreboard: every claim of the papers with its test, effect, interval and verdict.
+
+    `p` is corrected for the number of claims that are tested by resampling; a verdict that does not survive it is
+    undecided.
+    """
     tests = params.claim_tests()
     made_up = params.load("scales", scale).made_up
     lines = []
@@ -114,7 +146,12 @@ def judge(scale: str) -> pd.DataFrame:
         if made_up:
             line |= {"verdict": "n/a", "note": results.MADE_UP}
         lines.append(line)
-    return pd.DataFrame(lines).round({"effect": 2, "ci_low": 2, "ci_high": 2})
+    tried = [line for line in lines if "p" in line]
+    for line, p in zip(tried, compare.correct([line["p"] for line in tried]), strict=True):
+        line["p"] = p
+        if line["verdict"] in ("holds", "fails") and p >= SIGNIFICANT:
+            line |= {"verdict": "undecided", "note": f"not after correction for {len(tried)} claims; {line['note']}"}
+    return pd.DataFrame(lines, columns=COLUMNS).round({"effect": 2, "ci_low": 2, "ci_high": 2, "p": 4})
 
 
 def describe(claims: pd.DataFrame) -> str:

@@ -148,11 +148,12 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
         case "lengths" | "counts":
             return made_up(scale)
-    runs = [
-        STAGES["finetune"].path(model=model, dataset=dataset, setting=protocol)
-        for model, dataset, protocol in cells.list_runs(keys["table"], scale)
-    ]
-    return runs + vocabulary_output(table.vocabularies, scale)
+    return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
+
+
+def finetuned(runs: list[tuple[str, str, str]]) -> list[str]:
+    """The results of runs: model, dataset and protocol of each."""
+    return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in runs]
 
 
 def pretrained(model: str) -> list[str]:
@@ -187,18 +188,15 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
 
 def panel_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of the scale's panels that can be made."""
-    return [
-        STAGES["finetune"].path(model=model, dataset=dataset, setting=protocol)
-        for model, dataset, protocol in params.load("scales", scale).panel_runs()
-        if not datasets.why_not(dataset, scale)
-    ]
+    return finetuned([run for run in params.load("scales", scale).panel_runs() if not datasets.why_not(run[1], scale)])
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
     others = [STAGES[name].path() for name in ("simultaneous", "checks")]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
-    return [STAGES["table"].path(table=t) for t in params.keys("tables")] + others + vocabulary_output(compared, scale)
+    tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
+    return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
 
 
 def published() -> list[str]:

@@ -39,6 +39,32 @@ def test_a_difference(differences, verdict):
     assert judged == compare.judge_difference(differences)
 
 
+@pytest.mark.parametrize(
+    ("relation", "margin", "mean", "verdict"),
+    [("beats", 0, 2.0, "holds"), ("beats", 0, -2.0, "fails"), ("beats", 0, 0.3, "undecided"),
+     ("as good as", 1, -0.3, "holds"), ("as good as", 1, -1.2, "undecided"), ("as good as", 1, -2.0, "fails"),
+     ("equals", 1, 0.3, "holds"), ("equals", 1, 1.2, "undecided"), ("equals", 1, 2.0, "fails"),
+     ("equals", 1, -2.0, "fails")],
+)  # fmt: skip
+def test_relations_and_margins(relation, margin, mean, verdict):
+    means = np.linspace(mean - 0.5, mean + 0.5, 10_001)  # the interval is the mean +- 0.475
+    judged = compare.judge_means(means, relation, margin)
+    assert judged["verdict"] == verdict and (judged["p"] < 0.05) == (verdict != "undecided")
+    assert judged["ci_high"] - judged["ci_low"] == pytest.approx(0.95)
+
+
+def test_p_is_twice_the_share_on_the_wrong_side():
+    means = np.array([-1.0] * 2 + [1.0] * 198)
+    assert compare.judge_means(means)["p"] == pytest.approx(0.02)
+    assert compare.judge_means(-means)["p"] == pytest.approx(0.02)
+
+
+def test_holm_s_correction():
+    # sorted 0.01, 0.02, 0.04 times 3, 2, 1; never below the one before
+    assert compare.correct([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert compare.correct([0.6, 0.5]) == [1.0, 1.0]
+
+
 def test_the_bootstrap_draws_datasets_not_only_seeds():
     """Two datasets that disagree leave the claim open however well the seeds agree."""
     judged = compare.judge_difference([[5.0, 5.0, 5.0], [-1.0, -1.0, -1.0]])

@@ -89,14 +89,28 @@ def test_claims_with_a_test_exist_and_name_columns():
             assert {test.better, test.than} <= set(params.keys("vocabularies"))
         if test.kind == "sizes":
             assert set(test.printed) <= set(params.keys("models"))
-        if test.kind in ("whole", "shares", "sizes"):
+        if test.kind == "paired":
+            for part in test.parts:
+                check_part(part)
+        if test.kind in ("whole", "shares", "sizes", "paired"):
             continue
         table = params.load("tables", test.table)
         if test.kind != "cells":
             columns = set(table.columns | getattr(table, "ours_only", {}))
-            assert {test.better, test.than} <= columns or {test.better, test.than} <= set(table.rows)
-        if test.kind == "paired":
-            assert test.metric in ("", *results.read_published(table.paper, table.table)["metric"])
+            assert {test.better, test.than} <= columns
+
+
+def check_part(part: params.Part) -> None:
+    for run in (run for pair in part.runs for run in pair):
+        assert run.model in params.keys("models") and run.protocol in params.keys("protocols")
+    assert set(part.datasets) <= set(datasets.DATASETS)
+    if part.table:
+        table = params.load("tables", part.table)
+        columns, rows, named = {*table.columns, *table.ours_only}, set(table.rows), {n for p in part.pairs for n in p}
+        assert named <= columns or named <= rows
+        assert set(part.only) <= (rows if named <= columns else columns)
+        assert part.metric in ("", *results.read_published(table.paper, table.table)["metric"])
+        assert part.metric or not table.shown  # else a cell's numbers would count more than once
 
 
 @pytest.mark.parametrize("key", params.keys("corpora"))
