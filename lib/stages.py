@@ -199,6 +199,12 @@ def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
 
 
+def cost_settings(scale: str, keys: dict) -> list:
+    found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
+    found += [params.hardware(), params.load("scales", "paper")]
+    return [[settings.model_dump() for settings in found], published()]
+
+
 def published() -> list[str]:
     """Fingerprints of the papers' numbers: what shows them is done again when one is corrected."""
     return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
@@ -324,6 +330,13 @@ STAGES = {
             lambda s, k: params.load("scales", s).models,
         ),
         Stage(
+            "cost",
+            lambda k: "82_cost",
+            "tables/cost.csv",
+            lambda s, k: [STAGES["pretrained"].path()] if params.load("scales", s).models else [],
+            cost_settings,
+        ),
+        Stage(
             "finetune",
             lambda k: BASELINE if k["model"] in params.BASELINES else FINETUNING[datasets.lookup(k["dataset"]).family],
             "results/{model}--{dataset}--{setting}.json",
@@ -397,7 +410,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "panels",
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "cost", "panels",
          "scoreboard")  # fmt: skip
 
 
