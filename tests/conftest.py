@@ -76,15 +76,15 @@ class Study:
         for scale in set(params.keys("scales")) - {"smoke"}:
             self.edit_yaml(f"params/scales/{scale}.yaml", models=[])
         self.edit_yaml("params/tables/lee-4.yaml", vocabularies=["wiki-books-cased"])
-        self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": "bert-general"})
+        self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": {"model": "bert-general"}})
         self.edit_yaml("params/tables/gu-1.yaml", ours_only=["wiki-books-cased"])
         runs = yaml.safe_load((folder / "params/hardware.yaml").read_text())["runs"]
         for run in runs:
             run["days"] = {model: days for model, days in run["days"].items() if model in KEPT["models"]}
         self.edit_yaml("params/hardware.yaml", runs=[run for run in runs if run["days"]], ratios=[])
-        test = {"kind": "paired", "table": "lee-4", "metric": "F1"}
-        test |= {"better": "BERT (Wiki+Books)", "than": "Random initialisation"}
-        (folder / "params/claims.yaml").write_text(yaml.safe_dump({"tests": {"lee-beats-bert-ner": test}}))
+        part = {"table": "lee-4", "metric": "F1", "pairs": [["BERT (Wiki+Books)", "Random initialisation"]]}
+        test = {"lee-beats-bert-ner": {"kind": "paired", "parts": [part]}}
+        (folder / "params/claims.yaml").write_text(yaml.safe_dump({"tests": test}))
 
     @property
     def outputs(self) -> Path:
