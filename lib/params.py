@@ -5,6 +5,7 @@ Budget (how much compute) lives in params/scales/, science (what is computed) ev
 
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
@@ -187,6 +188,7 @@ class Corpus(Settings):
     samples: list[str]  # what stands in for them elsewhere; of one PMID the last is kept, of one text the first
     cleaning: str
     selection: str | None = None
+    part: float = Field(default=1.0, gt=0, le=1)  # of what would be kept; a larger one holds it
     differs: str
 
 
@@ -231,6 +233,7 @@ class Model(Settings):
     start: Literal["random", "skip-gram"] = "random"  # skip-gram: as the scale's recipe says, from its own text
     initial: str | None = None  # the model that it continues; with another vocabulary, of its body alone
     share: float = Field(default=1.0, gt=0)  # of the scale's budget of pieces
+    part: float = Field(default=1.0, gt=0, le=1)  # of the steps that its share, or what is published, comes to
     published: PublishedRecipe | None = None
     released: str = ""  # the hub name of the published weights
     parameters: float | None = None  # millions, as printed
@@ -360,6 +363,20 @@ class ScoreTable(Table):
     vocabularies: list[str] = []  # shown beside each other on the page
 
 
+class CurveTable(Table):
+    """A figure whose values are not printed: scores of runs that are those of other tables, but for the columns."""
+
+    kind: Literal["curves"]
+    of: dict[str, str] = Field(min_length=1)  # tables of scores -> the metric, as printed; empty: each row's own
+    rows: list[str] = []  # of these tables; empty: every one that is one dataset
+    columns: dict[str, Run]  # what is set besides what the tables set in their column of that name, if they have one
+    than: str = ""  # a column of the tables; what is shown is the gain over it, or nothing: the score itself
+    axis: Literal["share of the text", "steps", "training instances"] | None = None  # None: a bar for each score
+    along: Literal["columns", "rows"] = "columns"  # what the axis runs along: a curve for each row, or for each column
+    sizes: str = ""  # the table of counts that prints the training instances
+    said: str  # by the paper, of the figure
+
+
 class Measure(Settings):
     """A number of a corpus's record, in the paper's unit."""
 
@@ -430,7 +447,9 @@ class CountTable(Table):
     rows: dict[str, CountRow]
 
 
-AnyTable = Annotated[ScoreTable | CorpusTable | TermTable | LengthTable | CountTable, Field(discriminator="kind")]
+AnyTable = Annotated[
+    ScoreTable | CurveTable | CorpusTable | TermTable | LengthTable | CountTable, Field(discriminator="kind")
+]
 
 
 Two = Field(min_length=2, max_length=2)
@@ -464,6 +483,22 @@ class PairedTest(Settings):
 
     kind: Literal["paired"]
     parts: list[Part] = Field(min_length=1)
+
+
+class Trend(Settings):
+    """The curves of one figure that has an axis."""
+
+    table: str
+    only: list[str] = []  # the curves that count; empty: all
+
+
+class TrendTest(Settings):
+    """Whether curves rise along the logarithm of their axis: the claim holds when each part does."""
+
+    kind: Literal["trend"]
+    parts: list[Trend] = Field(min_length=1)
+    falls: bool = False  # the claim is that they fall
+    untested: str = ""  # what else the claim says
 
 
 class CellsTest(Settings):
@@ -504,7 +539,7 @@ class SizesTest(Settings):
 
 
 ClaimTest = Annotated[
-    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest, Field(discriminator="kind")
+    PairedTest | TrendTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest, Field(discriminator="kind")
 ]
 
 
@@ -610,6 +645,8 @@ KINDS = {
     "tables": AnyTable,
 }
 SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
+LIKE = ("models", "corpora")  # whose files may say `like`, the key of another: that one's settings stand before theirs
+OWN = ("title", "papers", "released", "differs")  # of one alone, whatever is like it
 
 
 def keys(kind: str) -> list[str]:
@@ -617,16 +654,46 @@ def keys(kind: str) -> list[str]:
     return sorted(path.stem for path in (paths.PARAMS / kind).glob("*.yaml"))
 
 
-def read_yaml(path, schema):
-    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+def locate(kind: str, key: str) -> Path:
+    """The file of one key; StudyError with the nearest names when there is none."""
+    if key not in keys(kind):
+        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
+    return paths.PARAMS / kind / f"{key}.yaml"
+
+
+def parse_yaml(path: Path):
+    """What a YAML file holds; StudyError when it is not there or not YAML."""
     where = paths.show(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{where}: no such file") from None
     except yaml.YAMLError as error:
         raise StudyError(f"{where}: not valid YAML: {error}") from None
-    return check_settings(where, content, schema)
+
+
+def read_yaml(path: Path, schema):
+    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+    return check_settings(paths.show(path), parse_yaml(path), schema)
+
+
+def list_layers(kind: str, key: str) -> list[tuple[Path, dict]]:
+    """The files that say the settings of one key, each with what it says, the last word last: two where one is `like`
+    another. StudyError when that one does not exist, or is like a third.
+    """
+    path = locate(kind, key)
+    content = parse_yaml(path)
+    if kind not in LIKE or not isinstance(content, dict) or "like" not in content:
+        return [(path, content)]
+    try:
+        other = locate(kind, str(content["like"]))
+    except StudyError as error:
+        raise StudyError(f"{paths.show(path)}: like: {error}") from None
+    before = parse_yaml(other)
+    if not isinstance(before, dict) or "like" in before:
+        raise StudyError(f"{paths.show(path)}: like: '{other.stem}' is like another itself; name one that says all")
+    shared = {name: value for name, value in before.items() if name not in OWN}
+    return [(other, shared), (path, {name: value for name, value in content.items() if name != "like"})]
 
 
 def check_settings(where: str, content, schema):
@@ -644,10 +711,10 @@ def check_settings(where: str, content, schema):
 
 @cache
 def load(kind: str, key: str):
-    """The settings of one key; StudyError with the nearest names when there is none."""
-    if key not in keys(kind):
-        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
-    return read_yaml(paths.PARAMS / kind / f"{key}.yaml", KINDS[kind])
+    """The settings of one key; StudyError with the nearest names when there is none, and for what is wrong in it."""
+    layers = list_layers(kind, key)
+    content = layers[0][1] if len(layers) == 1 else layers[0][1] | layers[1][1]
+    return check_settings(paths.show(layers[-1][0]), content, KINDS[kind])
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
@@ -664,6 +731,8 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     changes = {name: value for name, value in changes.items() if name not in apart}
     if budget.sequence_length < so_far.get("max_length", 0):
         changes["max_length"] = budget.sequence_length
+    if so_far.get("train_instances") and so_far["train_instances"] < changes.get("train_instances", 0):
+        del changes["train_instances"]  # the smaller of two caps holds both
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 
 
@@ -692,8 +761,9 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
 
     A scale with a recipe trains every model by it: the steps of a phase are the model's share of the pieces over the
     pieces in a step, at least one; the papers' caps on predictions and their duplicates are left out. A scale without
-    one takes what is published for the model, from random weights. A model that continues another with the same
-    vocabulary has that one's weights, and no start of its own. A model without text has no phases.
+    one takes what is published for the model, from random weights. Either way a model that says so takes a part of the
+    steps, with a whole rise and fall of the learning rate. A model that continues another with the same vocabulary has
+    that one's weights, and no start of its own. A model without text has no phases.
     StudyError for a model without a published recipe where one is needed, or of a size that the scale has no body for.
     """
     model, budget = load("models", key), load("scales", scale)
@@ -703,9 +773,10 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
     recipe = model.published if as_published else budget.pretraining.recipe
     if recipe is None:
         raise StudyError(f"params/models/{key}.yaml: nothing is published of it, so scale '{scale}' cannot pretrain it")
-    phases = recipe.phases
-    if not as_published:
-        phases = [give_steps(phase, recipe.tokens * model.share) for phase in phases]
+    if as_published:
+        phases = [p.model_copy(update={"steps": max(1, round(p.steps * model.part))}) for p in recipe.phases]
+    else:
+        phases = [give_steps(phase, recipe.tokens * model.share * model.part) for phase in recipe.phases]
     continued = model.initial and load("models", model.initial).vocabulary == model.vocabulary
     rises = isinstance(model.masked_share, list)
     start = [] if as_published or continued or model.start == "random" else recipe.start
@@ -758,10 +829,12 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
 
 
 def explain(kind: str, key: str) -> list[dict]:
-    """Rows `setting, value, from` for a page: each setting of a file."""
+    """Rows `setting, value, from` for a page: each setting of a key, and the file that it came from."""
+    settings, layers = load(kind, key), list_layers(kind, key)
+    origin = {name: path for path, content in layers for name in content}
     return [
-        {"setting": name, "value": str(value), "from": f"params/{kind}/{key}.yaml"}
-        for name, value in load(kind, key).model_dump().items()
+        {"setting": name, "value": str(value), "from": paths.show(origin.get(name, layers[-1][0]))}
+        for name, value in settings.model_dump().items()
     ]
 
 
