@@ -7,7 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from lib import artefacts, cells, corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
+from lib import (
+    artefacts,
+    cells,
+    corpora,
+    curves,
+    datasets,
+    documents,
+    mesh,
+    params,
+    paths,
+    provenance,
+    texts,
+    vocabularies,
+)
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -148,6 +161,8 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
         case "lengths" | "counts":
             return made_up(scale)
+        case "curves":
+            return finetuned(curves.list_runs(keys["table"], scale))
     return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
 
 
@@ -234,10 +249,14 @@ def document_outputs(scale: str) -> list[str]:
 
 def table_settings(scale: str, keys: dict) -> list:
     table = params.load("tables", keys["table"])
-    models = []
+    named, others = [], []
     if table.kind == "scores":
-        registered = [key for key in cells.list_models(keys["table"]) if key in params.keys("models")]
-        models = [params.load("scales", scale).compared, *(params.load("models", m).model_dump() for m in registered)]
+        named = cells.list_models(keys["table"])
+    if table.kind == "curves":
+        named = curves.list_models(keys["table"], scale)
+        others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
+    registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
+    models = [params.load("scales", scale).compared, *registered, *others] if named else []
     files = []
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
@@ -287,8 +306,8 @@ STAGES = {
             "kept",
             lambda k: "05_from_raw_to_kept",
             "tables/corpora.csv",
-            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in params.keys("corpora") if not corpora.why_not(c, s)],
-            lambda s, k: [params.load("corpora", c).model_dump() for c in params.keys("corpora")],
+            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in corpora.list_whole() if not corpora.why_not(c, s)],
+            lambda s, k: [params.load("corpora", c).model_dump() for c in corpora.list_whole()],
         ),
         Stage(
             "pieces",
