@@ -198,7 +198,7 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks")]
+    others = [STAGES[name].path() for name in ("simultaneous", "checks", "audit")]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     return [STAGES["table"].path(table=t) for t in params.keys("tables")] + others + vocabulary_output(compared, scale)
 
@@ -348,6 +348,13 @@ STAGES = {
             lambda s, k: [read_evaluation(s, k), published()],
         ),
         Stage(
+            "audit",
+            lambda k: "80_audit",
+            "tables/audit.csv",
+            lambda s, k: [],
+            lambda s, k: [params.load_audit().model_dump(), published()],
+        ),
+        Stage(
             "panels",
             lambda k: "89_all_benchmarks",
             "tables/panels.csv",
@@ -400,7 +407,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "panels",
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "audit", "panels",
          "scoreboard")  # fmt: skip
 
 

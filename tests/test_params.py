@@ -80,7 +80,9 @@ def test_claims_with_a_test_exist_and_name_columns():
             assert {test.better, test.than} <= set(params.keys("vocabularies"))
         if test.kind == "sizes":
             assert set(test.printed) <= set(params.keys("models"))
-        if test.kind in ("whole", "shares", "sizes"):
+        if test.kind == "audited":
+            assert test.paper in results.PAPERS
+        if test.kind in ("whole", "shares", "sizes", "audited"):
             continue
         table = params.load("tables", test.table)
         if test.kind != "cells":
