@@ -7,7 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from lib import artefacts, cells, corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
+from lib import (
+    artefacts,
+    cells,
+    corpora,
+    datasets,
+    documents,
+    facts,
+    mesh,
+    params,
+    paths,
+    provenance,
+    texts,
+    vocabularies,
+)
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -193,7 +206,7 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks")]
+    others = [STAGES[name].path() for name in ("simultaneous", "checks", "audit")]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
     return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
@@ -201,7 +214,7 @@ def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
 
 def cost_settings(scale: str, keys: dict) -> list:
     found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
-    found += [params.hardware(), params.load("scales", "paper")]
+    found += [facts.hardware(), params.load("scales", "paper")]
     return [[settings.model_dump() for settings in found], published()]
 
 
@@ -358,6 +371,13 @@ STAGES = {
             lambda s, k: [read_evaluation(s, k), published()],
         ),
         Stage(
+            "audit",
+            lambda k: "80_audit",
+            "tables/audit.csv",
+            lambda s, k: [],
+            lambda s, k: [facts.load_audit().model_dump(), published()],
+        ),
+        Stage(
             "panels",
             lambda k: "89_all_benchmarks",
             "tables/panels.csv",
@@ -410,7 +430,8 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "cost", "panels",
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "audit", "cost",
+         "panels",
          "scoreboard")  # fmt: skip
 
 
