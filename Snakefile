@@ -40,7 +40,7 @@ for stage in stages.STAGES.values():
         wildcard_constraints:
             source=stages.KEY, file=stages.WILDCARDS["file"], corpus=stages.KEY, vocabulary=stages.KEY,
             model=stages.KEY, dataset=stages.KEY, setting=stages.KEY,
-            table="(?!claims|corpora|datasets|leaks|panels|parameters|pieces|pretrain|settings|wada-figure)" + stages.KEY,
+            table="(?!audit|claims|corpora|datasets|leaks|panels|parameters|pieces|pretrain|settings|wada-figure)" + stages.KEY,
         params:
             command=lambda wildcards, stage=stage: stages.command(SCALE, job(stage, wildcards)),
             state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),

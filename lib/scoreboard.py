@@ -156,6 +156,21 @@ def decide_sizes(test: params.SizesTest, scale: str) -> dict:
             "note": f"% that round to the number printed; counted in millions: {said}"}  # fmt: skip
 
 
+def decide_audited(test: params.AuditedTest, scale: str) -> dict:
+    """A claim that printed numbers follow from printed cells: it holds when each does, rounding allowed."""
+    path = paths.table(scale, "audit")
+    if not path.exists():
+        return {"note": "the printed numbers have not been audited"}
+    lines = results.read_table(path)
+    lines = lines[(lines["paper"] == test.paper) & lines["kind"].isin(test.lines)]
+    follow = (lines["excused_by_rounding"] == "yes").sum()
+    averaging = (lines["verdict"] == "averaging").sum()
+    note = f"% of {len(lines)} printed numbers that follow, rounding allowed; {len(lines) - follow} do not"
+    note += f", which averaging over runs explains in {averaging}" if averaging else ""
+    verdict = "holds" if follow == len(lines) else "fails"
+    return {"effect": 100 * follow / len(lines), "n": len(lines), "verdict": verdict, "note": note}
+
+
 DECIDE = {
     "paired": decide_paired,
     "trend": decide_trend,
@@ -164,6 +179,7 @@ DECIDE = {
     "whole": decide_whole,
     "shares": decide_shares,
     "sizes": decide_sizes,
+    "audited": decide_audited,
 }
 
 

@@ -14,6 +14,7 @@ from lib import (
     curves,
     datasets,
     documents,
+    facts,
     mesh,
     params,
     paths,
@@ -208,7 +209,7 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks")]
+    others = [STAGES[name].path() for name in ("simultaneous", "checks", "audit")]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
     return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
@@ -216,7 +217,7 @@ def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
 
 def cost_settings(scale: str, keys: dict) -> list:
     found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
-    found += [params.hardware(), params.load("scales", "paper")]
+    found += [facts.hardware(), params.load("scales", "paper")]
     return [[settings.model_dump() for settings in found], published()]
 
 
@@ -377,6 +378,13 @@ STAGES = {
             lambda s, k: [read_evaluation(s, k), published()],
         ),
         Stage(
+            "audit",
+            lambda k: "80_audit",
+            "tables/audit.csv",
+            lambda s, k: [],
+            lambda s, k: [facts.load_audit().model_dump(), published()],
+        ),
+        Stage(
             "panels",
             lambda k: "89_all_benchmarks",
             "tables/panels.csv",
@@ -429,7 +437,8 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "cost", "panels",
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "audit", "cost",
+         "panels",
          "scoreboard")  # fmt: skip
 
 

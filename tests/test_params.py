@@ -115,12 +115,14 @@ def test_claims_with_a_test_exist_and_name_columns():
         if test.kind == "paired":
             for part in test.parts:
                 check_part(part)
+        if test.kind == "audited":
+            assert test.paper in results.PAPERS
         for part in test.parts if test.kind == "trend" else []:
             table = params.load("tables", part.table)
             assert table.kind == "curves" and table.axis
             assert set(part.only) <= set(table.columns if table.along == "rows" else table.rows)
             assert table.along == "columns" or len(part.only) == 1  # whose points are one cloud
-        if test.kind in ("whole", "shares", "sizes", "paired", "trend"):
+        if test.kind in ("whole", "shares", "sizes", "paired", "trend", "audited"):
             continue
         table = params.load("tables", test.table)
         if test.kind != "cells":
