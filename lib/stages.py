@@ -275,7 +275,7 @@ STAGES = {
             lambda k: "",
             "test-sentences/meta.json",
             lambda s, k: made_up(s),
-            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts")],
+            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts", "datasets")],
         ),
         Stage(
             "documents",
