@@ -430,7 +430,25 @@ class CountTable(Table):
     rows: dict[str, CountRow]
 
 
-AnyTable = Annotated[ScoreTable | CorpusTable | TermTable | LengthTable | CountTable, Field(discriminator="kind")]
+class TimeTable(Table):
+    """Days of pretraining, beside the seconds that a step of the same architectures takes on one machine."""
+
+    kind: Literal["times"]
+    rows: dict[str, str]  # the paper's row -> model
+    beside: str  # the row that the others are compared with
+    batch_size: int = Field(gt=0)  # rows in a timed step, the same for all
+    repetitions: int = Field(gt=1)
+
+    @model_validator(mode="after")
+    def check(self):
+        if self.beside not in self.rows:
+            raise ValueError("beside names one of the rows")
+        return self
+
+
+AnyTable = Annotated[
+    ScoreTable | CorpusTable | TermTable | LengthTable | CountTable | TimeTable, Field(discriminator="kind")
+]
 
 
 Two = Field(min_length=2, max_length=2)
@@ -503,8 +521,28 @@ class SizesTest(Settings):
     printed: dict[str, int]  # model -> millions
 
 
+class ShatteredTest(Settings):
+    """Whether one vocabulary cuts fewer of the printed words of attention's examples than another, in each example."""
+
+    kind: Literal["shattered"]
+    better: str
+    than: str
+
+
+class TimesTest(Settings):
+    """How many times as fast one model is as another, by repetitions that were timed in pairs: at least, or about."""
+
+    kind: Literal["times"]
+    table: str  # of repetitions
+    better: str  # models
+    than: str
+    ratio: float = Field(default=1.0, gt=0)  # what has to be exceeded; with a margin, met
+    margin: float = Field(default=0.0, ge=0)
+
+
 ClaimTest = Annotated[
-    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest, Field(discriminator="kind")
+    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest | ShatteredTest | TimesTest,
+    Field(discriminator="kind"),
 ]
 
 
@@ -596,6 +634,60 @@ class Hardware(Settings):
             if used.device and used.precision not in getattr(self.devices.get(used.device), "rates", {}):
                 raise ValueError(f"devices has no rate of '{used.device}' in {used.precision}")
         return self
+
+
+class AttentionExample(Settings):
+    """A sentence of ours around the words that a paper prints of a figure's sentence."""
+
+    dataset: str  # that the paper's sentence is from
+    sentence: str  # words and signs, with spaces between them
+    asked: str  # whose attention is shown: of a word its first piece, or [CLS]
+    printed: list[str] = Field(min_length=1)  # the words of it that the paper prints
+
+    @model_validator(mode="after")
+    def check(self):
+        words = self.sentence.split()
+        if not set(self.printed) <= set(words) or self.asked not in (*words, "[CLS]"):
+            raise ValueError("printed and asked name words of the sentence")
+        return self
+
+
+class Attention(Settings):
+    where: str
+    vocabularies: dict[str, str]  # what is said of a published one -> which it is
+    models: list[Annotated[list[str], Two]]  # the first two that a scale has are shown
+    examples: dict[str, AttentionExample]
+
+
+class PrintedSample(Settings):
+    """A sample of predictions as a paper prints it, and which of its words the biomedical model found better."""
+
+    dataset: str  # as printed
+    ours: list[str]  # the datasets here that may hold it
+    sample: str = ""
+    better: list[str] = []
+    withheld: str = ""  # why the sample is not repeated here
+
+    @model_validator(mode="after")
+    def check(self):
+        if bool(self.sample) == bool(self.withheld) or bool(self.sample) != bool(self.better):
+            raise ValueError("give a sample and its words, or say why it is withheld")
+        return self
+
+
+class Comparison(Settings):
+    """Two models whose predictions on some datasets are put beside each other."""
+
+    general: str
+    biomedical: str
+    protocol: str
+    datasets: list[str] = Field(min_length=1)
+
+
+class Samples(Settings):
+    where: str
+    printed: list[PrintedSample]
+    comparisons: list[Comparison]  # the first one that a scale has is shown
 
 
 KINDS = {
@@ -739,6 +831,18 @@ def claim_tests() -> dict[str, ClaimTest]:
 def hardware() -> Hardware:
     """What is printed of the papers' hardware and times, and what vendors say of it."""
     return read_yaml(paths.PARAMS / "hardware.yaml", Hardware)
+
+
+@cache
+def attention() -> Attention:
+    """The examples whose attention is shown."""
+    return read_yaml(paths.PARAMS / "attention.yaml", Attention)
+
+
+@cache
+def samples() -> Samples:
+    """The printed samples of predictions, and the models that are compared in their place."""
+    return read_yaml(paths.PARAMS / "samples.yaml", Samples)
 
 
 PARAMETER_TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}

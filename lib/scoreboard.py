@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lib import cells, compare, params, paths, pieces, results
+from lib import attention, cells, compare, params, paths, pieces, results
 
 COLUMNS = ["claim", "paper", "statement", "test", "effect", "ci_low", "ci_high", "n", "p", "verdict", "note"]
 SIGNIFICANT = 0.05  # what a corrected p must be below
@@ -117,6 +117,44 @@ def decide_sizes(test: params.SizesTest, scale: str) -> dict:
             "note": f"% that round to the number printed; counted in millions: {said}"}  # fmt: skip
 
 
+def decide_shattered(test: params.ShatteredTest, scale: str) -> dict:
+    """A claim that one vocabulary cuts fewer of the printed words than another: it holds when each example shows it."""
+    path = paths.table(scale, "gu-figure-3")
+    found = attention.count_shattered(results.read_table(path)) if path.exists() else pd.DataFrame()
+    named = found[found["vocabulary"].isin([test.better, test.than])] if len(found) else found
+    if not len(named) or named["vocabulary"].nunique() < 2:
+        return {"note": "the two vocabularies have not been compared"}
+    cut = named.pivot(index="example", columns="vocabulary", values="cut")
+    words = named.drop_duplicates("example")["printed words"].sum()
+    fewer = cut[test.than] - cut[test.better]
+    note = (
+        f"% of the printed words, cut by {test.than} ({cut[test.than].sum()} of {words}) and not by {test.better} "
+        f"({cut[test.better].sum()}); fewer in {(fewer > 0).sum()} of {len(cut)} examples"
+    )
+    verdict = "holds" if (fewer > 0).all() else "fails"
+    return {"effect": 100 * fewer.sum() / words, "n": int(words), "verdict": verdict, "note": note}
+
+
+def decide_times(test: params.TimesTest, scale: str) -> dict:
+    """A claim of speed: the median over repetitions of how many times as fast, resampled over the repetitions.
+
+    It holds when the interval lies above the ratio of the test or, where it has a margin, within that of the ratio.
+    """
+    path = paths.table(scale, test.table)
+    times = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["model"])
+    if not {test.better, test.than} <= set(times["model"]):
+        return {"note": "the two have not been timed"}
+    wide = times.pivot(index="repetition", columns="model", values="seconds")
+    ratios = (wide[test.than] / wide[test.better]).to_numpy()
+    drawn = np.random.default_rng(0).choice(ratios, (compare.RESAMPLES, len(ratios)))
+    relation = "equals" if test.margin else "beats"
+    judged = compare.judge_means(np.median(drawn, axis=1) - test.ratio, relation, test.margin)
+    judged |= {bound: judged[bound] + test.ratio for bound in ("ci_low", "ci_high")}
+    asked = f"within {test.margin:g} of {test.ratio:g}" if test.margin else f"above {test.ratio:g}"
+    note = f"times as fast, median of {len(ratios)} paired repetitions, asked to be {asked}; {times['device'].iloc[0]}"
+    return {"effect": float(np.median(ratios)), "n": len(ratios), "note": note} | judged
+
+
 DECIDE = {
     "paired": decide_paired,
     "cells": decide_cells,
@@ -124,6 +162,8 @@ DECIDE = {
     "whole": decide_whole,
     "shares": decide_shares,
     "sizes": decide_sizes,
+    "shattered": decide_shattered,
+    "times": decide_times,
 }
 
 

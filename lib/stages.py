@@ -7,7 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from lib import artefacts, cells, corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
+from lib import (
+    artefacts,
+    attention,
+    cells,
+    corpora,
+    datasets,
+    documents,
+    mesh,
+    params,
+    paths,
+    provenance,
+    samples,
+    texts,
+    vocabularies,
+)
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -148,6 +162,8 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
         case "lengths" | "counts":
             return made_up(scale)
+        case "times":
+            return []
     return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
 
 
@@ -193,7 +209,7 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks")]
+    others = [STAGES[name].path() for name in ("simultaneous", "checks", "attention", "inference")]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
     return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
@@ -203,6 +219,26 @@ def cost_settings(scale: str, keys: dict) -> list:
     found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
     found += [params.hardware(), params.load("scales", "paper")]
     return [[settings.model_dump() for settings in found], published()]
+
+
+def attention_inputs(scale: str, keys: dict) -> list[str]:
+    """The models whose attention is shown, and the vocabularies whose pieces are."""
+    shown = vocabulary_output(list(params.attention().vocabularies.values()), scale)
+    return [*shown, *(STAGES["pretrain"].path(model=model) for model in attention.choose_models(scale))]
+
+
+def attention_settings(scale: str, keys: dict) -> list:
+    shown = params.attention()
+    found = [params.load("vocabularies", key).model_dump() for key in shown.vocabularies.values()]
+    return [shown.model_dump(), found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt")))]
+
+
+def inference_settings(scale: str, keys: dict) -> list:
+    return [params.load("scales", "paper").model_dump(), params.load("scales", scale).model_dump()]
+
+
+def sample_settings(scale: str, keys: dict) -> list:
+    return [params.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)]
 
 
 def published() -> list[str]:
@@ -238,6 +274,9 @@ def table_settings(scale: str, keys: dict) -> list:
     if table.kind == "scores":
         registered = [key for key in cells.list_models(keys["table"]) if key in params.keys("models")]
         models = [params.load("scales", scale).compared, *(params.load("models", m).model_dump() for m in registered)]
+    if table.kind == "times":
+        models = [params.load("scales", scale).model_dump(), params.hardware().model_dump()]
+        models += [params.load("models", model).model_dump() for model in table.rows.values()]
     files = []
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
@@ -364,6 +403,21 @@ STAGES = {
             panel_inputs,
             lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
         ),
+        Stage("attention", lambda k: "49_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
+        Stage(
+            "samples",
+            lambda k: "62_bioalbert_samples",
+            "tables/naseem-9.csv",
+            lambda s, k: [*made_up(s), *finetuned(samples.list_runs(s))],
+            sample_settings,
+        ),
+        Stage(
+            "inference",
+            lambda k: "77_bioelectra_inference",
+            "tables/inference-times.csv",
+            lambda s, k: [],
+            inference_settings,
+        ),
         Stage(
             "table",
             lambda k: params.load("tables", k["table"]).notebook,
@@ -410,8 +464,8 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "cost", "panels",
-         "scoreboard")  # fmt: skip
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
+         "inference", "cost", "panels", "scoreboard")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:
