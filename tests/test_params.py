@@ -50,6 +50,9 @@ def test_tables_name_printed_cells_and_existing_runs(key):
             params.load("vocabularies", column.vocabulary)
         return
     assert set(table.rows) <= printed["row"] <= set(table.rows) | set(table.not_run)
+    if table.kind == "times":
+        assert set(table.rows.values()) <= set(params.keys("models")) and printed["metric"] == {"days"}
+        return
     assert set(table.columns) <= printed["column"] <= set(table.columns) | set(table.not_run)
     if table.kind == "corpora":
         for row in table.rows.values():
@@ -85,14 +88,18 @@ def test_claims_with_a_test_exist_and_name_columns():
     claims = set(results.read_claims()["claim"])
     for claim, test in params.claim_tests().items():
         assert claim in claims
-        if test.kind == "whole":
+        if test.kind in ("whole", "shattered"):
             assert {test.better, test.than} <= set(params.keys("vocabularies"))
+        if test.kind == "shattered":
+            assert {test.better, test.than} == set(params.attention().vocabularies.values())
+        if test.kind == "times":
+            assert {test.better, test.than} <= set(params.keys("models"))
         if test.kind == "sizes":
             assert set(test.printed) <= set(params.keys("models"))
         if test.kind == "paired":
             for part in test.parts:
                 check_part(part)
-        if test.kind in ("whole", "shares", "sizes", "paired"):
+        if test.kind in ("whole", "shares", "sizes", "paired", "shattered", "times"):
             continue
         table = params.load("tables", test.table)
         if test.kind != "cells":
@@ -111,6 +118,20 @@ def check_part(part: params.Part) -> None:
         assert set(part.only) <= (rows if named <= columns else columns)
         assert part.metric in ("", *results.read_published(table.paper, table.table)["metric"])
         assert part.metric or not table.shown  # else a cell's numbers would count more than once
+
+
+def test_examples_and_samples_name_what_is_registered():
+    shown, samples = params.attention(), params.samples()
+    assert set(shown.vocabularies.values()) <= set(params.keys("vocabularies"))
+    assert {model for pair in shown.models for model in pair} <= set(params.keys("models"))
+    assert {example.dataset for example in shown.examples.values()} <= set(datasets.DATASETS)
+    for comparison in samples.comparisons:
+        assert {comparison.general, comparison.biomedical} <= set(params.keys("models"))
+        assert comparison.protocol in params.keys("protocols")
+        assert {datasets.lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
+    for printed in samples.printed:  # no text of a restricted set, although its paper prints some
+        public = {datasets.lookup(key).access for key in printed.ours} == {"public"}
+        assert public or printed.withheld
 
 
 @pytest.mark.parametrize("key", params.keys("corpora"))
