@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from lib import params, results, vocabularies
+from lib import facts, params, results, vocabularies
 from lib.errors import StudyError
 
 COLUMNS = ["example", "place", "word", "printed", "asked", "vocabulary", "pieces", "count", "model", "attention",
@@ -27,7 +27,7 @@ def why_not(model: str, scale: str) -> str:
 
 def choose_models(scale: str) -> list[str]:
     """The first two models of params/attention.yaml that a scale has, or none."""
-    for pair in params.attention().models:
+    for pair in facts.attention().models:
         if not any(why_not(model, scale) for model in pair):
             return pair
     return []
@@ -74,16 +74,16 @@ def build(scale: str) -> pd.DataFrame:
     """Every word of every example: its pieces under the published vocabularies, then, for two models of a scale, its
     pieces under the vocabulary of each and the attention that it gets. One line with a `note` for what is not there."""
     lines = []
-    for example, settings in params.attention().examples.items():
+    for example, settings in facts.attention().examples.items():
         words = [CLS, *settings.sentence.split(), SEP]
-        for vocabulary in params.attention().vocabularies.values():
+        for vocabulary in facts.attention().vocabularies.values():
             lines += describe_words(example, words, vocabulary, scale)
         for model in choose_models(scale):
             found = measure(model, words, settings.asked, scale)
             for line in describe_words(example, words, params.load("models", model).vocabulary, scale):
                 lines.append(line | {"model": model, "attention": round(found[line["place"]], 4)})
     if not choose_models(scale):
-        named = dict.fromkeys(model for pair in params.attention().models for model in pair)
+        named = dict.fromkeys(model for pair in facts.attention().models for model in pair)
         lines += [{"model": model, "note": why} for model in named if (why := why_not(model, scale))]
     return pd.DataFrame(lines, columns=COLUMNS).astype({"place": "Int64", "count": "Int64"})
 
@@ -92,7 +92,7 @@ def describe_words(example: str, words: Sequence[str], vocabulary: str, scale: s
     """A line for each word with its pieces, the special ones too; one with a note where there is no vocabulary."""
     if why := vocabularies.why_not(vocabulary, scale):
         return [{"example": example, "vocabulary": vocabulary, "note": why}]
-    settings, tokenizer = params.attention().examples[example], vocabularies.load(vocabulary, scale)
+    settings, tokenizer = facts.attention().examples[example], vocabularies.load(vocabulary, scale)
     row, owners = lay_out(words, tokenizer)
     pieces: list[list[str]] = [[] for _ in words]
     for piece, owner in zip(tokenizer.convert_ids_to_tokens(row), owners, strict=True):
@@ -139,7 +139,7 @@ def describe(table: pd.DataFrame, scale: str) -> str:
     for (example, model), words in table[table["attention"].notna()].groupby(["example", "model"], sort=False):
         on = words.groupby("printed")["attention"].sum()
         special = words.loc[words["word"].isin([CLS, SEP]), "attention"].sum()
-        asked = params.attention().examples[example].asked
+        asked = facts.attention().examples[example].asked
         lines.append(
             f"{example}, attention of {model} from {asked}: {on.get(True, 0):.0%} on the printed words, "
             f"{special:.0%} on [CLS] and [SEP]."

@@ -60,9 +60,9 @@ def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:
     )  # fmt: skip
 
 
-def find_run(table: params.ScoreTable, row: str, column: str) -> params.Run:
-    """What all of a table, a row and a column say together; a column's word stands before a row's."""
-    parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column)]
+def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run | None = None) -> params.Run:
+    """What all of a table, a row and a column say together; a column's word stands before a row's, `more` first."""
+    parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
     said = [part.model_dump(exclude_defaults=True) for part in parts if part]
     return params.Run(**{name: value for part in said for name, value in part.items()})
 
@@ -129,14 +129,16 @@ def write(key: str, scale: str) -> pd.DataFrame:
 
 
 def fill(cell: Cell, table: params.ScoreTable, scale: str) -> dict:
-    """Our part of one line: mean and standard deviation over seeds, verdict and note."""
-    empty = {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a"}
-    if cell.why_not:
-        return empty | {"note": cell.why_not}
+    """Our part of one line."""
     scores = read_scores(cell, table.metrics.get(cell.metric, ""), scale)
-    if not scores:
-        return empty | {"note": NOT_MADE}
-    values, made_up = list(scores.values()), params.load("scales", scale).made_up
+    return summarise(cell, list((scores or {}).values()), scale)
+
+
+def summarise(cell: Cell, values: list[float], scale: str) -> dict:
+    """Our part of a line of which the values of all seeds are known: mean, standard deviation, verdict and note."""
+    if not values:
+        return {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a", "note": cell.why_not or NOT_MADE}
+    made_up = params.load("scales", scale).made_up
     return {
         "ours": round(float(np.mean(values)), 2),
         "ours_std": round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else np.nan,
@@ -244,8 +246,9 @@ def list_datasets(key: str, scale: str) -> list[str]:
 
 
 def count_reasons(table: pd.DataFrame) -> pd.DataFrame:
-    """How many printed cells have no number of ours, by reason."""
-    empty = table[table["ours"].isna() & table["published"].notna()]
+    """How many cells have no number of ours, by reason: of the printed ones, or of all where none is printed."""
+    printed = table["published"].notna()
+    empty = table[table["ours"].isna() & (printed | ~printed.any())]
     return empty.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
 
 
@@ -262,6 +265,12 @@ def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
              f"ours, each a mean over {ran['n_seeds'].min()} seeds."]  # fmt: skip
     if budget.made_up:
         lines.append("**The data are made up**, so no number on this page says anything about the paper.")
+    return "\n".join(f"- {line}" for line in [*lines, *describe_columns(ran, printed)])
+
+
+def describe_columns(ran: pd.DataFrame, printed: pd.DataFrame) -> list[str]:
+    """The mean of each column, and what it is ahead of the one before: sentences, of the cells that were run."""
+    lines = []
     means = {column: ran[ran["column"] == column].set_index("row")["ours"] for column in dict.fromkeys(ran["column"])}
     for column, ours in means.items():
         paper = printed[(printed["column"] == column) & printed["row"].isin(ours.index)]["published"]
@@ -275,4 +284,4 @@ def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
             f"{other} against {base}: {difference.mean():+.2f} points on average, "
             f"ahead on {ahead} of {len(difference)} sets."
         )
-    return "\n".join(f"- {line}" for line in lines)
+    return lines

@@ -30,14 +30,65 @@ def judge_difference(
     `differences`: for each dataset, one difference a seed, of the better minus the other. Resampled over datasets, and
     over seeds within each. `relation` and `margin`: as in `judge_means`.
     """
-    rng = np.random.default_rng(seed)
-    means = np.empty((RESAMPLES, len(differences)))
-    picks = rng.integers(0, len(differences), means.shape)
-    for i, of_dataset in enumerate(differences):
-        drawn = rng.integers(0, len(of_dataset), (*means.shape, len(of_dataset)))
-        means[picks == i] = np.asarray(of_dataset)[drawn].mean(-1)[picks == i]
+    _, means = draw_means(differences, np.random.default_rng(seed))
     effect = float(np.mean([np.mean(d) for d in differences]))
     return {"effect": effect, "n": sum(map(len, differences))} | judge_means(means.mean(axis=1), relation, margin)
+
+
+def draw_means(samples: list[list[float]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A bootstrap over samples and the values within each: which were drawn, and the means; (RESAMPLES, samples)."""
+    means = np.empty((RESAMPLES, len(samples)))
+    picks = rng.integers(0, len(samples), means.shape)
+    for i, values in enumerate(samples):
+        means[picks == i] = draw_mean(values, means.shape, rng)[picks == i]
+    return picks, means
+
+
+def draw_mean(values: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """So many means of as many values, drawn with replacement."""
+    return np.asarray(values)[rng.integers(0, len(values), (*shape, len(values)))].mean(-1)
+
+
+Curve = list[tuple[float, list[float]]]  # its points: a place above zero, and our scores there, one a seed
+
+
+def judge_trend(curves: list[Curve], seed: int = 0) -> dict:
+    """The mean slope of one curve a dataset, in points for each tenfold x, its 95% bootstrap interval, and whether it
+    is above zero. Resampled over datasets and, within each, over the seeds at every point.
+    """
+    rng = np.random.default_rng(seed)
+    slopes = np.empty((RESAMPLES, len(curves)))
+    picks = rng.integers(0, len(curves), slopes.shape)
+    for i, points in enumerate(curves):
+        y = np.stack([draw_mean(values, slopes.shape, rng) for _, values in points], axis=-1)
+        slopes[picks == i] = find_slopes(np.array([x for x, _ in points]), y)[picks == i]
+    effect = float(np.mean([find_slope(points) for points in curves]))
+    scores = sum(len(values) for points in curves for _, values in points)
+    return {"effect": effect, "n": scores} | judge_means(slopes.mean(axis=1))
+
+
+def judge_cloud(points: Curve, seed: int = 0) -> dict:
+    """The slope over points that are a dataset each; else as in `judge_trend`.
+
+    Draws whose points all have one x have no slope, and are left out.
+    """
+    picks, y = draw_means([values for _, values in points], np.random.default_rng(seed))
+    slopes = find_slopes(np.array([x for x, _ in points])[picks], y)
+    scores = sum(len(values) for _, values in points)
+    return {"effect": find_slope(points), "n": scores} | judge_means(slopes[~np.isnan(slopes)])
+
+
+def find_slope(points: Curve) -> float:
+    """The slope of the line of least squares through the means of some points, for each tenfold x."""
+    return float(find_slopes(np.array([x for x, _ in points]), np.array([np.mean(values) for _, values in points])))
+
+
+def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The slopes of lines of least squares over the last axis, for each tenfold x; nan where all x are one."""
+    places = np.log10(x) - np.log10(x).mean(axis=-1, keepdims=True)
+    squares = (places**2).sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(squares > 1e-12, (places * y).sum(axis=-1) / squares, np.nan)
 
 
 def judge_means(means: np.ndarray, relation: str = "beats", margin: float = 0.0) -> dict:
@@ -74,9 +125,13 @@ def of_metric(table: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def spread(table: pd.DataFrame, metric: str, decimals: int = 2) -> pd.DataFrame:
-    """A table as a person reads it: its rows, with the paper's value and ours side by side for each column."""
+    """A table as a person reads it: its rows, with the paper's value and ours side by side for each column.
+
+    Ours are shown in columns that have some, and everywhere when there is nothing else.
+    """
     rows = of_metric(table, metric)
-    has_ours = set(rows.loc[rows["ours"].notna(), "column"])
+    nothing = rows[["ours", "published"]].isna().all(axis=None)
+    has_ours = set(rows.loc[rows["ours"].notna() | nothing, "column"])
     cells = {}
     for line in rows.to_dict("records"):
         row = cells.setdefault(line["row"], {})
@@ -121,9 +176,9 @@ def build_sizes(key: str, scale: str) -> pd.DataFrame:
 
 
 def raw_to_kept(scale: str) -> pd.DataFrame:
-    """Every corpus that is at hand: how many records were read, left out for each reason, and kept."""
+    """Every corpus at hand that is no part of another: how many records were read, left out for each reason, kept."""
     rows = []
-    for key in params.keys("corpora"):
+    for key in corpora.list_whole():
         if not corpora.why_not(key, scale):
             record = corpora.built(key, scale)
             rows.append(

@@ -8,7 +8,7 @@ import seaborn as sns
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from lib import compare
+from lib import compare, params
 
 STYLE = {
     "svg.hashsalt": "study",  # the same figure is the same bytes
@@ -98,7 +98,43 @@ def draw_table(table: pd.DataFrame, metric: str) -> Figure:
             axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
     axes[0, 0].set(xlabel=metric or "score", yticks=range(len(names)), yticklabels=names)
     axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    show_legend(axes[0, 0])
+    return figure
+
+
+def show_legend(axes) -> None:
+    """The legend beside the axes, or that there is nothing to show."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    else:
+        axes.text(0.5, 0.5, "nothing was run", transform=axes.transAxes, ha="center")
+
+
+def draw_curves(lines: pd.DataFrame, table: params.CurveTable) -> Figure:
+    """Scores, or gains, along an axis, ours filled with a bar of one standard deviation, the paper's hollow.
+
+    `lines`: from curves.build. A joined curve a row, or loose points for each column; without an axis, markers for each
+    row as in `draw_table`.
+    """
+    if table.axis is None:
+        return draw_table(lines, "")
+    figure, axes = new_figure(6, 3.5)
+    joined = table.along == "columns"
+    value = "gain" if table.than else "score"
+    for i, (name, found) in enumerate(lines.groupby("row" if joined else "column", sort=False)):
+        style = {"color": sns.color_palette("colorblind")[i], "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
+        ours, printed = found.dropna(subset=["x", "ours"]).sort_values("x"), found.dropna(subset=["published"])
+        if len(ours):
+            axes[0, 0].errorbar(ours["x"], ours["ours"], yerr=ours["ours_std"].fillna(0), label=f"{name}, ours",
+                                linestyle="-" if joined else "none", **style)  # fmt: skip
+        if len(printed):
+            axes[0, 0].plot(printed["published_x"], printed["published"], linestyle="none", markerfacecolor="none",
+                            label=f"{name}, paper", **style)  # fmt: skip
+    metric = ", ".join(dict.fromkeys(lines["metric"]))
+    axes[0, 0].set(xlabel=table.axis, ylabel=f"{value}, {metric}", xscale="log")
+    if table.than:
+        axes[0, 0].axhline(0, color="grey", linewidth=1)
+    show_legend(axes[0, 0])
     return figure
 
 

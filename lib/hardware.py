@@ -6,7 +6,7 @@ from functools import cache
 import pandas as pd
 import torch
 
-from lib import costs, models, objectives, params, paths, pretraining, results
+from lib import costs, facts, models, objectives, params, paths, pretraining, results
 from lib.errors import StudyError
 
 COLUMNS = ["paper", "model", "whose", "reading", "steps", "tokens", "flops", "device", "devices", "precision", "hours",
@@ -52,13 +52,13 @@ def build_table(scale: str) -> pd.DataFrame:
     Numbers are rounded to four digits; an efficiency is a share of the rate that the machine has at best. Energy is
     that of the devices alone, at the highest power of each.
     """
-    printed = [describe_run(key, run) for run in params.hardware().runs for key in run.days]
+    printed = [describe_run(key, run) for run in facts.hardware().runs for key in run.days]
     table = pd.DataFrame(printed + list_ours(scale), columns=COLUMNS)
     table[NUMBERS] = table[NUMBERS].astype(float).map(lambda value: float(f"{value:.4g}"))
     return table.astype({"steps": "Int64", "tokens": "Int64", "devices": "Int64"})
 
 
-def describe_run(key: str, run: params.PrintedRun) -> dict:
+def describe_run(key: str, run: facts.PrintedRun) -> dict:
     """The line of a model whose hardware or time is printed, or of one of which it is said why not."""
     line = {"paper": run.paper, "model": key, "whose": "paper", "reading": run.reading, "where": run.where}
     if "steps" not in run.missing:
@@ -68,7 +68,7 @@ def describe_run(key: str, run: params.PrintedRun) -> dict:
     if run.said:
         notes = [f"Printed: {run.said} {days:g} days.", *notes]
     if run.device:
-        device = params.hardware().devices[run.device]
+        device = facts.hardware().devices[run.device]
         line |= {"device": device.title, "devices": run.devices, "precision": run.precision}
         if days is not None:
             line |= cost_hours(24 * days, run.devices, device, run.precision, line.get("flops"))
@@ -78,7 +78,7 @@ def describe_run(key: str, run: params.PrintedRun) -> dict:
     return line | {"note": " ".join(notes)}
 
 
-def read_days(key: str, run: params.PrintedRun) -> float | None:
+def read_days(key: str, run: facts.PrintedRun) -> float | None:
     """The printed days of a model; StudyError when the table that holds them has no such row."""
     days = run.days[key]
     if not isinstance(days, str):
@@ -91,7 +91,7 @@ def read_days(key: str, run: params.PrintedRun) -> float | None:
     return float(found.iloc[0])
 
 
-def cost_hours(hours: float, devices: int, device: params.Device, precision: str, flops: float | None) -> dict:
+def cost_hours(hours: float, devices: int, device: facts.Device, precision: str, flops: float | None) -> dict:
     """Device-hours, energy and implied efficiency of so many hours on so many devices."""
     line = {"hours": hours, "device_hours": hours * devices}
     if device.watts is not None:
@@ -105,14 +105,14 @@ def cost_today(flops: float) -> dict[str, float]:
     """Hours and energy of so many FLOPs on one GPU of today."""
     rate, _ = rate_today()
     hours = flops / (3600 * rate)
-    device = params.hardware().devices[params.hardware().today.device]
+    device = facts.hardware().devices[facts.hardware().today.device]
     return {"hours_today": hours, "kwh_today": hours * device.watts / 1000}
 
 
 def rate_today() -> tuple[float, str]:
     """FLOP/s that one GPU of today is assumed to reach, and what it is called."""
-    today = params.hardware().today
-    device = params.hardware().devices[today.device]
+    today = facts.hardware().today
+    device = facts.hardware().devices[today.device]
     name = f"one {device.title} at {today.share:.0%} of its {today.precision} rate"
     return today.share * device.rates[today.precision], name
 
@@ -135,7 +135,7 @@ def describe_ours(row: dict, notes: list[str]) -> dict:
     if not found:
         raise StudyError(f"tables/pretrained.csv, {row['model']}: unknown form of device '{row['device']}'")
     devices, name, precision = int(found[1] or 1), found[2], found[3]
-    rates = {device.title: device.rates for device in params.hardware().devices.values()}.get(name, {})
+    rates = {device.title: device.rates for device in facts.hardware().devices.values()}.get(name, {})
     hours = row["seconds"] / 3600
     line = {"paper": OURS, "model": row["model"], "whose": "ours", "reading": "", "tokens": row["pieces"],
             "flops": row["FLOPs"], "device": name, "devices": devices, "precision": precision, "hours": hours,
@@ -153,8 +153,8 @@ def describe_ours(row: dict, notes: list[str]) -> dict:
 def list_facts() -> pd.DataFrame:
     """What is printed of each model, as a person reads it, and what is assumed where nothing is."""
     rows = []
-    for run in params.hardware().runs:
-        device = params.hardware().devices.get(run.device)
+    for run in facts.hardware().runs:
+        device = facts.hardware().devices.get(run.device)
         for key in run.days:
             days = read_days(key, run)
             recipe = params.load("models", key).published
@@ -175,14 +175,14 @@ def list_devices() -> pd.DataFrame:
     return pd.DataFrame(
         {"device": device.title} | {f"{name}, TFLOP/s": rate / 1e12 for name, rate in device.rates.items()}
         | {"watts": device.watts, "source": device.source}
-        for device in params.hardware().devices.values()
+        for device in facts.hardware().devices.values()
     )  # fmt: skip
 
 
 def compare_ratios() -> pd.DataFrame:
     """Printed ratios of pretraining beside ours: of tokens, of FLOPs, and of the one of them that is meant."""
     rows = []
-    for ratio in params.hardware().ratios:
+    for ratio in facts.hardware().ratios:
         of, to = ([count_work(key) for key in keys] for keys in (ratio.of, ratio.to))
         tokens, flops = (sum(w[name] for w in of) / sum(w[name] for w in to) for name in ("tokens", "flops"))
         rows.append(
@@ -234,13 +234,13 @@ def describe_printed(table: pd.DataFrame) -> list[str]:
 
 def hours_at_best(line: dict) -> float:
     """The hours that a line's FLOPs take at the full rate of its devices."""
-    rates = {device.title: device.rates for device in params.hardware().devices.values()}[line["device"]]
+    rates = {device.title: device.rates for device in facts.hardware().devices.values()}[line["device"]]
     return line["flops"] / (3600 * line["devices"] * rates[line["precision"]])
 
 
 def describe_efficiency(table: pd.DataFrame) -> list[str]:
     """The implied efficiencies that cannot be, that are hard to believe, and that are low."""
-    bounds = params.hardware().believable
+    bounds = facts.hardware().believable
     known = table[(table["whose"] == "paper") & table["efficiency"].notna()]
     share = known["efficiency"]
     kinds = {

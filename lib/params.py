@@ -5,6 +5,7 @@ Budget (how much compute) lives in params/scales/, science (what is computed) ev
 
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
@@ -187,6 +188,7 @@ class Corpus(Settings):
     samples: list[str]  # what stands in for them elsewhere; of one PMID the last is kept, of one text the first
     cleaning: str
     selection: str | None = None
+    part: float = Field(default=1.0, gt=0, le=1)  # of what would be kept; a larger one holds it
     differs: str
 
 
@@ -231,6 +233,7 @@ class Model(Settings):
     start: Literal["random", "skip-gram"] = "random"  # skip-gram: as the scale's recipe says, from its own text
     initial: str | None = None  # the model that it continues; with another vocabulary, of its body alone
     share: float = Field(default=1.0, gt=0)  # of the scale's budget of pieces
+    part: float = Field(default=1.0, gt=0, le=1)  # of the steps that its share, or what is published, comes to
     published: PublishedRecipe | None = None
     released: str = ""  # the hub name of the published weights
     parameters: float | None = None  # millions, as printed
@@ -360,6 +363,20 @@ class ScoreTable(Table):
     vocabularies: list[str] = []  # shown beside each other on the page
 
 
+class CurveTable(Table):
+    """A figure whose values are not printed: scores of runs that are those of other tables, but for the columns."""
+
+    kind: Literal["curves"]
+    of: dict[str, str] = Field(min_length=1)  # tables of scores -> the metric, as printed; empty: each row's own
+    rows: list[str] = []  # of these tables; empty: every one that is one dataset
+    columns: dict[str, Run]  # what is set besides what the tables set in their column of that name, if they have one
+    than: str = ""  # a column of the tables; what is shown is the gain over it, or nothing: the score itself
+    axis: Literal["share of the text", "steps", "training instances"] | None = None  # None: a bar for each score
+    along: Literal["columns", "rows"] = "columns"  # what the axis runs along: a curve for each row, or for each column
+    sizes: str = ""  # the table of counts that prints the training instances
+    said: str  # by the paper, of the figure
+
+
 class Measure(Settings):
     """A number of a corpus's record, in the paper's unit."""
 
@@ -447,7 +464,8 @@ class TimeTable(Table):
 
 
 AnyTable = Annotated[
-    ScoreTable | CorpusTable | TermTable | LengthTable | CountTable | TimeTable, Field(discriminator="kind")
+    ScoreTable | CurveTable | CorpusTable | TermTable | LengthTable | CountTable | TimeTable,
+    Field(discriminator="kind"),
 ]
 
 
@@ -482,6 +500,22 @@ class PairedTest(Settings):
 
     kind: Literal["paired"]
     parts: list[Part] = Field(min_length=1)
+
+
+class Trend(Settings):
+    """The curves of one figure that has an axis."""
+
+    table: str
+    only: list[str] = []  # the curves that count; empty: all
+
+
+class TrendTest(Settings):
+    """Whether curves rise along the logarithm of their axis: the claim holds when each part does."""
+
+    kind: Literal["trend"]
+    parts: list[Trend] = Field(min_length=1)
+    falls: bool = False  # the claim is that they fall
+    untested: str = ""  # what else the claim says
 
 
 class CellsTest(Settings):
@@ -540,154 +574,36 @@ class TimesTest(Settings):
     margin: float = Field(default=0.0, ge=0)
 
 
+# What a line of the audit follows from: precision and recall; the numbers averaged; two numbers; the cells that a text
+# speaks of; the same thing in another table of the paper, or in another paper.
+LineKind = Literal["F1", "average", "difference", "text", "two tables", "two papers"]
+
+
+class AuditedTest(Settings):
+    """Whether every printed number of these kinds follows from printed cells, rounding allowed."""
+
+    kind: Literal["audited"]
+    paper: str
+    lines: list[LineKind]
+
+
 ClaimTest = Annotated[
-    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest | ShatteredTest | TimesTest,
+    PairedTest
+    | TrendTest
+    | CellsTest
+    | ShorterTest
+    | WholeTest
+    | SharesTest
+    | SizesTest
+    | AuditedTest
+    | ShatteredTest
+    | TimesTest,
     Field(discriminator="kind"),
 ]
 
 
 class Claims(Settings):
     tests: dict[str, ClaimTest]
-
-
-Precision = Literal["float32", "float16", "bfloat16"]
-
-
-class Device(Settings):
-    """An accelerator as its vendor describes it."""
-
-    title: str  # as its driver names it, where ours ran on one
-    rates: dict[Precision, float]  # FLOP/s of dense matrix products, at best
-    watts: float | None  # at most; None: not found
-    source: str
-
-
-class Today(Settings):
-    """The GPU that everything is put on for comparison."""
-
-    device: str
-    precision: Precision
-    share: float = Field(gt=0, le=1)  # of its rate
-    why: str
-
-
-class Believable(Settings):
-    """The shares of a machine's rate that the page does not speak of."""
-
-    low: float = Field(gt=0)
-    high: float = Field(lt=1)
-    why: str
-
-
-class PrintedRun(Settings):
-    """On what, and how long, models were pretrained, as a paper prints it of each of them."""
-
-    paper: str
-    where: str
-    days: dict[str, float | str | None]  # model -> days; the row of `table` that holds them; None: not printed
-    table: str = ""  # of the paper, in published/scores.csv
-    said: str = ""  # before the days: about, nearly, more than
-    device: str | None = None
-    devices: int | None = Field(default=None, gt=0)
-    precision: Precision | None = None
-    missing: dict[Literal["steps", "time"], str] = {}  # what is not printed -> why nothing stands for it
-    assumed: str = ""  # what is not printed, and what stands for it
-    reading: str = ""  # another way to read the same models; empty: the one that counts
-    changes: dict[Literal["steps", "batch_size", "length", "max_predictions"], int] = {}  # of every phase
-
-    @model_validator(mode="after")
-    def check(self):
-        if len({self.device is None, self.devices is None, self.precision is None}) > 1:
-            raise ValueError("device, devices and precision go together")
-        if any((days is None) != ("time" in self.missing) for days in self.days.values()):
-            raise ValueError("a model has days, or `missing` says why there is no time")
-        if self.device is None and set(self.days.values()) != {None}:
-            raise ValueError("days need the device that they were spent on")
-        if any(isinstance(days, str) != bool(self.table) for days in self.days.values()):
-            raise ValueError("rows of days need the table that they are in, and a table needs its rows")
-        if self.changes and not self.reading:
-            raise ValueError("changes of a recipe are another reading")
-        return self
-
-
-class PrintedRatio(Settings):
-    """How much more pretraining some models had than others, as printed."""
-
-    said: str
-    where: str
-    of: list[str] = Field(min_length=1)
-    to: list[str] = Field(min_length=1)
-    printed: float
-    each_token: bool = False  # it is the cost of a token, and not of the whole pretraining
-
-
-class Hardware(Settings):
-    devices: dict[str, Device]
-    today: Today
-    believable: Believable
-    runs: list[PrintedRun]
-    ratios: list[PrintedRatio]
-
-    @model_validator(mode="after")
-    def check(self):
-        for used in (self.today, *self.runs):
-            if used.device and used.precision not in getattr(self.devices.get(used.device), "rates", {}):
-                raise ValueError(f"devices has no rate of '{used.device}' in {used.precision}")
-        return self
-
-
-class AttentionExample(Settings):
-    """A sentence of ours around the words that a paper prints of a figure's sentence."""
-
-    dataset: str  # that the paper's sentence is from
-    sentence: str  # words and signs, with spaces between them
-    asked: str  # whose attention is shown: of a word its first piece, or [CLS]
-    printed: list[str] = Field(min_length=1)  # the words of it that the paper prints
-
-    @model_validator(mode="after")
-    def check(self):
-        words = self.sentence.split()
-        if not set(self.printed) <= set(words) or self.asked not in (*words, "[CLS]"):
-            raise ValueError("printed and asked name words of the sentence")
-        return self
-
-
-class Attention(Settings):
-    where: str
-    vocabularies: dict[str, str]  # what is said of a published one -> which it is
-    models: list[Annotated[list[str], Two]]  # the first two that a scale has are shown
-    examples: dict[str, AttentionExample]
-
-
-class PrintedSample(Settings):
-    """A sample of predictions as a paper prints it, and which of its words the biomedical model found better."""
-
-    dataset: str  # as printed
-    ours: list[str]  # the datasets here that may hold it
-    sample: str = ""
-    better: list[str] = []
-    withheld: str = ""  # why the sample is not repeated here
-
-    @model_validator(mode="after")
-    def check(self):
-        if bool(self.sample) == bool(self.withheld) or bool(self.sample) != bool(self.better):
-            raise ValueError("give a sample and its words, or say why it is withheld")
-        return self
-
-
-class Comparison(Settings):
-    """Two models whose predictions on some datasets are put beside each other."""
-
-    general: str
-    biomedical: str
-    protocol: str
-    datasets: list[str] = Field(min_length=1)
-
-
-class Samples(Settings):
-    where: str
-    printed: list[PrintedSample]
-    comparisons: list[Comparison]  # the first one that a scale has is shown
 
 
 KINDS = {
@@ -702,6 +618,8 @@ KINDS = {
     "tables": AnyTable,
 }
 SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
+LIKE = ("models", "corpora")  # whose files may say `like`, the key of another: that one's settings stand before theirs
+OWN = ("title", "papers", "released", "differs")  # of one alone, whatever is like it
 
 
 def keys(kind: str) -> list[str]:
@@ -709,16 +627,46 @@ def keys(kind: str) -> list[str]:
     return sorted(path.stem for path in (paths.PARAMS / kind).glob("*.yaml"))
 
 
-def read_yaml(path, schema):
-    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+def locate(kind: str, key: str) -> Path:
+    """The file of one key; StudyError with the nearest names when there is none."""
+    if key not in keys(kind):
+        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
+    return paths.PARAMS / kind / f"{key}.yaml"
+
+
+def parse_yaml(path: Path):
+    """What a YAML file holds; StudyError when it is not there or not YAML."""
     where = paths.show(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{where}: no such file") from None
     except yaml.YAMLError as error:
         raise StudyError(f"{where}: not valid YAML: {error}") from None
-    return check_settings(where, content, schema)
+
+
+def read_yaml(path: Path, schema):
+    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+    return check_settings(paths.show(path), parse_yaml(path), schema)
+
+
+def list_layers(kind: str, key: str) -> list[tuple[Path, dict]]:
+    """The files that say the settings of one key, each with what it says, the last word last: two where one is `like`
+    another. StudyError when that one does not exist, or is like a third.
+    """
+    path = locate(kind, key)
+    content = parse_yaml(path)
+    if kind not in LIKE or not isinstance(content, dict) or "like" not in content:
+        return [(path, content)]
+    try:
+        other = locate(kind, str(content["like"]))
+    except StudyError as error:
+        raise StudyError(f"{paths.show(path)}: like: {error}") from None
+    before = parse_yaml(other)
+    if not isinstance(before, dict) or "like" in before:
+        raise StudyError(f"{paths.show(path)}: like: '{other.stem}' is like another itself; name one that says all")
+    shared = {name: value for name, value in before.items() if name not in OWN}
+    return [(other, shared), (path, {name: value for name, value in content.items() if name != "like"})]
 
 
 def check_settings(where: str, content, schema):
@@ -736,10 +684,10 @@ def check_settings(where: str, content, schema):
 
 @cache
 def load(kind: str, key: str):
-    """The settings of one key; StudyError with the nearest names when there is none."""
-    if key not in keys(kind):
-        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
-    return read_yaml(paths.PARAMS / kind / f"{key}.yaml", KINDS[kind])
+    """The settings of one key; StudyError with the nearest names when there is none, and for what is wrong in it."""
+    layers = list_layers(kind, key)
+    content = layers[0][1] if len(layers) == 1 else layers[0][1] | layers[1][1]
+    return check_settings(paths.show(layers[-1][0]), content, KINDS[kind])
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
@@ -756,6 +704,8 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     changes = {name: value for name, value in changes.items() if name not in apart}
     if budget.sequence_length < so_far.get("max_length", 0):
         changes["max_length"] = budget.sequence_length
+    if so_far.get("train_instances") and so_far["train_instances"] < changes.get("train_instances", 0):
+        del changes["train_instances"]  # the smaller of two caps holds both
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 
 
@@ -784,8 +734,9 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
 
     A scale with a recipe trains every model by it: the steps of a phase are the model's share of the pieces over the
     pieces in a step, at least one; the papers' caps on predictions and their duplicates are left out. A scale without
-    one takes what is published for the model, from random weights. A model that continues another with the same
-    vocabulary has that one's weights, and no start of its own. A model without text has no phases.
+    one takes what is published for the model, from random weights. Either way a model that says so takes a part of the
+    steps, with a whole rise and fall of the learning rate. A model that continues another with the same vocabulary has
+    that one's weights, and no start of its own. A model without text has no phases.
     StudyError for a model without a published recipe where one is needed, or of a size that the scale has no body for.
     """
     model, budget = load("models", key), load("scales", scale)
@@ -795,9 +746,10 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
     recipe = model.published if as_published else budget.pretraining.recipe
     if recipe is None:
         raise StudyError(f"params/models/{key}.yaml: nothing is published of it, so scale '{scale}' cannot pretrain it")
-    phases = recipe.phases
-    if not as_published:
-        phases = [give_steps(phase, recipe.tokens * model.share) for phase in phases]
+    if as_published:
+        phases = [p.model_copy(update={"steps": max(1, round(p.steps * model.part))}) for p in recipe.phases]
+    else:
+        phases = [give_steps(phase, recipe.tokens * model.share * model.part) for phase in recipe.phases]
     continued = model.initial and load("models", model.initial).vocabulary == model.vocabulary
     rises = isinstance(model.masked_share, list)
     start = [] if as_published or continued or model.start == "random" else recipe.start
@@ -827,24 +779,6 @@ def claim_tests() -> dict[str, ClaimTest]:
     return read_yaml(paths.PARAMS / "claims.yaml", Claims).tests
 
 
-@cache
-def hardware() -> Hardware:
-    """What is printed of the papers' hardware and times, and what vendors say of it."""
-    return read_yaml(paths.PARAMS / "hardware.yaml", Hardware)
-
-
-@cache
-def attention() -> Attention:
-    """The examples whose attention is shown."""
-    return read_yaml(paths.PARAMS / "attention.yaml", Attention)
-
-
-@cache
-def samples() -> Samples:
-    """The printed samples of predictions, and the models that are compared in their place."""
-    return read_yaml(paths.PARAMS / "samples.yaml", Samples)
-
-
 PARAMETER_TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
 
 
@@ -862,10 +796,12 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
 
 
 def explain(kind: str, key: str) -> list[dict]:
-    """Rows `setting, value, from` for a page: each setting of a file."""
+    """Rows `setting, value, from` for a page: each setting of a key, and the file that it came from."""
+    settings, layers = load(kind, key), list_layers(kind, key)
+    origin = {name: path for path, content in layers for name in content}
     return [
-        {"setting": name, "value": str(value), "from": f"params/{kind}/{key}.yaml"}
-        for name, value in load(kind, key).model_dump().items()
+        {"setting": name, "value": str(value), "from": paths.show(origin.get(name, layers[-1][0]))}
+        for name, value in settings.model_dump().items()
     ]
 
 

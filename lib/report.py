@@ -177,9 +177,10 @@ def describe_published_table(key: str, scale: str, pages: dict[Path, str]) -> li
     if not path.exists():
         return [*lines, f"Not there: notebook {table.notebook} has not ended.", ""]
     cells = results.read_table(path)
-    metric = table.shown if table.kind == "scores" else cells["metric"].iloc[0]
+    runs = table.kind in ("scores", "curves")
+    metric = getattr(table, "shown", "") if runs else cells["metric"].iloc[0]
     named = metric or ", ".join(dict.fromkeys(cells["metric"]))
-    said = f"{named}, mean ± standard deviation over seeds." if table.kind == "scores" else f"{named}."
+    said = f"{named}, mean ± standard deviation over seeds." if runs else f"{named}."
     lines += [said + (f" [Its page]({page}.ipynb)." if page else ""), ""]
     decimals = 0 if table.kind == "counts" else 2
     return [*lines, to_html(compare.spread(cells, metric, decimals).reset_index(names="")), ""]
@@ -231,7 +232,8 @@ def summarise(scale: str) -> list[str]:
         lines += [scoreboard.describe(claims), ""]
     lines += ["| table | printed cells with ours beside them | of those judged, agree |", "|---|---|---|"]
     for key in params.keys("tables"):
-        if paths.table(scale, key).exists():
+        curves = params.load("tables", key).kind == "curves"  # what follows from printed cells is in their tables
+        if paths.table(scale, key).exists() and not curves:
             cells = results.read_table(paths.table(scale, key))
             printed = cells[cells["published"].notna()]
             ran = printed[printed["ours"].notna()]

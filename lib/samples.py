@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from scipy.stats import binomtest
 
-from lib import cells, compare, datasets, leakage, metrics, params, paths, results
+from lib import cells, compare, datasets, facts, leakage, metrics, params, paths, results
 from lib.errors import StudyError
 from lib.instances import Instance, Sentence
 
@@ -24,9 +24,9 @@ def why_not(model: str, dataset: str, protocol: str, scale: str) -> str:
     return cells.find_obstacle(model, [[dataset]], scale)
 
 
-def choose(scale: str) -> params.Comparison | None:
+def choose(scale: str) -> facts.Comparison | None:
     """The first comparison of params/samples.yaml that can be made, with the datasets on which it can; or None."""
-    for one in params.samples().comparisons:
+    for one in facts.samples().comparisons:
         possible = [
             dataset
             for dataset in one.datasets
@@ -56,7 +56,7 @@ def read_run(scale: str, model: str, dataset: str, protocol: str, seed: int, fol
     return table["gold"].to_pylist(), table["predicted"].to_pylist()
 
 
-def list_folds(scale: str, one: params.Comparison, dataset: str) -> dict[int, list[int]]:
+def list_folds(scale: str, one: facts.Comparison, dataset: str) -> dict[int, list[int]]:
     """The folds that both models were tested on, by seed; empty where one has not been run."""
     found = [results.read(scale, model, dataset, one.protocol) for model in (one.general, one.biomedical)]
     if not all(found):
@@ -79,7 +79,7 @@ def judge(dataset: str, gold: Sequence, predicted: Sequence) -> list[bool]:
 
 
 def read_both(
-    scale: str, one: params.Comparison, dataset: str, seed: int, fold: int
+    scale: str, one: facts.Comparison, dataset: str, seed: int, fold: int
 ) -> tuple[list, tuple[list, list], list[tuple[bool, bool]]]:
     """Gold, the predictions of both models, and whether each is right; StudyError when their gold differs."""
     runs = [read_run(scale, model, dataset, one.protocol, seed, fold) for model in (one.general, one.biomedical)]
@@ -148,7 +148,7 @@ def look_up(scale: str) -> pd.DataFrame:
     """The printed samples: where each stands in the datasets at hand, and which of its words in bold are in a gold
     entity there. Made-up data have none of them, and restricted sets are not looked into."""
     rows = []
-    for printed in params.samples().printed:
+    for printed in facts.samples().printed:
         for dataset in printed.ours:
             line = {"printed as": printed.dataset, "dataset": dataset, "sample": printed.sample or "withheld"}
             line["better found by BioALBERT"] = ", ".join(printed.better)
@@ -156,7 +156,7 @@ def look_up(scale: str) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna("")
 
 
-def find_sample(printed: params.PrintedSample, dataset: str, scale: str) -> dict[str, str]:
+def find_sample(printed: facts.PrintedSample, dataset: str, scale: str) -> dict[str, str]:
     """Where a printed sample stands in a dataset, and what is gold in it."""
     if printed.withheld or params.load("scales", scale).made_up:
         return {"note": printed.withheld or results.MADE_UP}

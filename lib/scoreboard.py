@@ -3,17 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from lib import attention, cells, compare, params, paths, pieces, results
+from lib import attention, cells, compare, curves, params, paths, pieces, results
 
 COLUMNS = ["claim", "paper", "statement", "test", "effect", "ci_low", "ci_high", "n", "p", "verdict", "note"]
 SIGNIFICANT = 0.05  # what a corrected p must be below
+FEWEST = 3  # points of a curve that make a trend
+ONE_MODEL = "one pretraining of each model"  # which no interval holds
 
 
 def decide_paired(test: params.PairedTest, scale: str) -> dict:
-    """A claim of paired comparisons: it holds when each part does, and fails when one does.
-
-    Effect, interval and p are those of the part that decides: the first that fails, else that with the highest p.
-    """
+    """A claim of paired comparisons, as many as it has parts."""
     judged, notes = [], []
     for part in test.parts:
         differences = pair_differences(part, scale)
@@ -26,11 +25,51 @@ def decide_paired(test: params.PairedTest, scale: str) -> dict:
             notes.append(f"{said}: no pair has been run")
     if not judged:
         return {"note": "no pair of runs has been made"}
+    return decide_parts(judged, len(test.parts)) | {"note": "; ".join([*notes, ONE_MODEL])}
+
+
+def decide_parts(judged: list[dict], parts: int) -> dict:
+    """A claim of several parts, those that could be judged: it holds when every part does, and fails when one does.
+
+    Effect, interval and p are those of the part that decides: the first that fails, else that with the highest p.
+    """
     failed = [one for one in judged if one["verdict"] == "fails"]
     decisive = failed[0] if failed else max(judged, key=lambda one: one["p"])
-    incomplete = len(judged) < len(test.parts) and not failed
-    verdict = {"verdict": "undecided"} if incomplete else {}
-    return decisive | verdict | {"note": "; ".join(notes) + "; one pretraining of each model"}
+    incomplete = len(judged) < parts and not failed
+    return decisive | ({"verdict": "undecided"} if incomplete else {})
+
+
+def decide_trend(test: params.TrendTest, scale: str) -> dict:
+    """A claim that scores rise with pretraining, or that gains fall with the size of the fine-tuning set.
+
+    Tested is the slope on the logarithm of the axis, of curves through three points or more: the claim holds when the
+    whole interval is above zero, or below for a fall. Where the axis is along rows each point is a dataset, and points
+    are what is resampled. That a curve also *levels off* (lee-corpus-size, lee-steps) is not tested: it would take
+    more points near the end than the figures have. Nor is that gains are *large*: only that smaller sets gain more.
+    """
+    judged, notes, sign = [], [], -1 if test.falls else 1
+    for part in test.parts:
+        table, found = params.load("tables", part.table), curves.read_curves(part.table, scale)
+        turned = {
+            name: [(x, [sign * value for value in values]) for x, values in points]
+            for name, points in found.items()
+            if name in (part.only or found) and len({x for x, _ in points}) >= FEWEST
+        }
+        if not turned:
+            notes.append(f"{part.table}: no curve of {FEWEST} points or more has been run")
+            continue
+        if table.along == "rows":
+            (points,) = turned.values()
+            judged.append(compare.judge_cloud(points))
+        else:
+            judged.append(compare.judge_trend(list(turned.values())))
+        count = sum(map(len, turned.values()))
+        way = "fewer" if test.falls else "more"
+        notes.append(f"{part.table}: points for ten times {way} {table.axis}; {', '.join(turned)}, {count} points")
+    if not judged:
+        return {"note": "; ".join(notes)}
+    untested = [f"not tested: {test.untested}"] if test.untested else []
+    return decide_parts(judged, len(test.parts)) | {"note": "; ".join([*notes, *untested, ONE_MODEL])}
 
 
 def pair_differences(part: params.Part, scale: str) -> dict[tuple[int, str], list[float]]:
@@ -155,8 +194,24 @@ def decide_times(test: params.TimesTest, scale: str) -> dict:
     return {"effect": float(np.median(ratios)), "n": len(ratios), "note": note} | judged
 
 
+def decide_audited(test: params.AuditedTest, scale: str) -> dict:
+    """A claim that printed numbers follow from printed cells: it holds when each does, rounding allowed."""
+    path = paths.table(scale, "audit")
+    if not path.exists():
+        return {"note": "the printed numbers have not been audited"}
+    lines = results.read_table(path)
+    lines = lines[(lines["paper"] == test.paper) & lines["kind"].isin(test.lines)]
+    follow = (lines["excused_by_rounding"] == "yes").sum()
+    averaging = (lines["verdict"] == "averaging").sum()
+    note = f"% of {len(lines)} printed numbers that follow, rounding allowed; {len(lines) - follow} do not"
+    note += f", which averaging over runs explains in {averaging}" if averaging else ""
+    verdict = "holds" if follow == len(lines) else "fails"
+    return {"effect": 100 * follow / len(lines), "n": len(lines), "verdict": verdict, "note": note}
+
+
 DECIDE = {
     "paired": decide_paired,
+    "trend": decide_trend,
     "cells": decide_cells,
     "shorter": decide_shorter,
     "whole": decide_whole,
@@ -164,6 +219,7 @@ DECIDE = {
     "sizes": decide_sizes,
     "shattered": decide_shattered,
     "times": decide_times,
+    "audited": decide_audited,
 }
 
 

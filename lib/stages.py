@@ -12,8 +12,10 @@ from lib import (
     attention,
     cells,
     corpora,
+    curves,
     datasets,
     documents,
+    facts,
     mesh,
     params,
     paths,
@@ -164,6 +166,8 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return made_up(scale)
         case "times":
             return []
+        case "curves":
+            return finetuned(curves.list_runs(keys["table"], scale))
     return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
 
 
@@ -209,7 +213,7 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks", "attention", "inference")]
+    others = [STAGES[name].path() for name in ("simultaneous", "checks", "audit", "attention", "inference")]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
     return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
@@ -217,18 +221,18 @@ def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
 
 def cost_settings(scale: str, keys: dict) -> list:
     found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
-    found += [params.hardware(), params.load("scales", "paper")]
+    found += [facts.hardware(), params.load("scales", "paper")]
     return [[settings.model_dump() for settings in found], published()]
 
 
 def attention_inputs(scale: str, keys: dict) -> list[str]:
     """The models whose attention is shown, and the vocabularies whose pieces are."""
-    shown = vocabulary_output(list(params.attention().vocabularies.values()), scale)
+    shown = vocabulary_output(list(facts.attention().vocabularies.values()), scale)
     return [*shown, *(STAGES["pretrain"].path(model=model) for model in attention.choose_models(scale))]
 
 
 def attention_settings(scale: str, keys: dict) -> list:
-    shown = params.attention()
+    shown = facts.attention()
     found = [params.load("vocabularies", key).model_dump() for key in shown.vocabularies.values()]
     return [shown.model_dump(), found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt")))]
 
@@ -238,7 +242,7 @@ def inference_settings(scale: str, keys: dict) -> list:
 
 
 def sample_settings(scale: str, keys: dict) -> list:
-    return [params.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)]
+    return [facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)]
 
 
 def published() -> list[str]:
@@ -270,13 +274,17 @@ def document_outputs(scale: str) -> list[str]:
 
 def table_settings(scale: str, keys: dict) -> list:
     table = params.load("tables", keys["table"])
-    models = []
+    named, others = [], []
     if table.kind == "scores":
-        registered = [key for key in cells.list_models(keys["table"]) if key in params.keys("models")]
-        models = [params.load("scales", scale).compared, *(params.load("models", m).model_dump() for m in registered)]
+        named = cells.list_models(keys["table"])
+    if table.kind == "curves":
+        named = curves.list_models(keys["table"], scale)
+        others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
     if table.kind == "times":
-        models = [params.load("scales", scale).model_dump(), params.hardware().model_dump()]
-        models += [params.load("models", model).model_dump() for model in table.rows.values()]
+        named, others = list(table.rows.values()), [params.load("scales", scale).model_dump()]
+        others.append(facts.hardware().model_dump())
+    registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
+    models = [params.load("scales", scale).compared, *registered, *others] if named else []
     files = []
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
@@ -294,7 +302,7 @@ STAGES = {
             lambda k: "",
             "test-sentences/meta.json",
             lambda s, k: made_up(s),
-            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts")],
+            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts", "datasets")],
         ),
         Stage(
             "documents",
@@ -326,8 +334,8 @@ STAGES = {
             "kept",
             lambda k: "05_from_raw_to_kept",
             "tables/corpora.csv",
-            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in params.keys("corpora") if not corpora.why_not(c, s)],
-            lambda s, k: [params.load("corpora", c).model_dump() for c in params.keys("corpora")],
+            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in corpora.list_whole() if not corpora.why_not(c, s)],
+            lambda s, k: [params.load("corpora", c).model_dump() for c in corpora.list_whole()],
         ),
         Stage(
             "pieces",
@@ -395,6 +403,13 @@ STAGES = {
             "evaluations/{model}--{setting}.csv",
             evaluation_inputs,
             lambda s, k: [read_evaluation(s, k), published()],
+        ),
+        Stage(
+            "audit",
+            lambda k: "80_audit",
+            "tables/audit.csv",
+            lambda s, k: [],
+            lambda s, k: [facts.load_audit().model_dump(), published()],
         ),
         Stage(
             "panels",
@@ -465,7 +480,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 # The last stages of the study: all others are on the way to them.
 WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
-         "inference", "cost", "panels", "scoreboard")  # fmt: skip
+         "inference", "audit", "cost", "panels", "scoreboard")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:

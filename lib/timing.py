@@ -12,6 +12,7 @@ from lib import (
     bodies,
     corpora,
     costs,
+    facts,
     hardware,
     models,
     objectives,
@@ -235,7 +236,7 @@ def list_days(key: str) -> dict[str, float]:
     """Every number of days that a table's paper prints of the row that it is beside, with where that stands."""
     table = params.load("tables", key)
     base = table.rows[table.beside]
-    places = [run for run in params.hardware().runs if run.paper == table.paper and base in run.days]
+    places = [run for run in facts.hardware().runs if run.paper == table.paper and base in run.days]
     found = [(hardware.read_days(base, run), run.where) for run in places]
     return {f"{days:g} days ({where})": days for days, where in found}
 

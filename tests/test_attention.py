@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from lib import attention, figures, models, params, paths, scoreboard, vocabularies
+from lib import attention, facts, figures, models, params, paths, scoreboard, vocabularies
 from lib.errors import StudyError
 
 TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
@@ -129,7 +129,7 @@ def test_the_figure_has_a_panel_for_each_example_and_model(published):
 
 
 def test_an_example_names_words_of_its_sentence():
-    good = params.attention().examples["AGONIST relation"].model_dump()
+    good = facts.attention().examples["AGONIST relation"].model_dump()
     for change in ({"printed": ["antagonist"]}, {"asked": "[SEP]"}):
         with pytest.raises(StudyError, match="words of the sentence"):
-            params.check_settings("x", good | change, params.AttentionExample)
+            params.check_settings("x", good | change, facts.AttentionExample)

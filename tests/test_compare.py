@@ -72,6 +72,47 @@ def test_the_bootstrap_draws_datasets_not_only_seeds():
     assert (judged["ci_low"], judged["ci_high"]) == (-1.0, 5.0)
 
 
+def rising(*slopes, spread=0.0):
+    """Curves through 1, 10 and 100 with these slopes, and two seeds at every point that lie so far off."""
+    places = list(enumerate((1.0, 10.0, 100.0)))
+    return [[(x, [70 + slope * i - spread, 70 + slope * i + spread]) for i, x in places] for slope in slopes]
+
+
+def test_a_slope_is_that_for_each_tenfold():
+    assert compare.find_slope([(1.0, [60.0]), (10.0, [61.0, 65.0]), (100.0, [66.0])]) == pytest.approx(3.0)
+    # least squares by hand: places -1.5, -0.5, 0.5, 1.5; sum of products 4.5 + 0 + 0.5 + 3 = 8; of squares 5
+    points = [(1.0, [-3.0]), (10.0, [0.0]), (100.0, [1.0]), (1000.0, [2.0])]
+    assert compare.find_slope(points) == pytest.approx(1.6)
+    assert np.isnan(compare.find_slope([(5.0, [1.0]), (5.0, [2.0])]))
+
+
+@pytest.mark.parametrize(
+    ("curves", "effect", "verdict"),
+    [(rising(1.0, 2.0), 1.5, "holds"), (rising(-1.0, -2.0), -1.5, "fails"), (rising(1.0, -2.0), -0.5, "undecided"),
+     (rising(0.1, 0.2, spread=5.0), 0.15, "undecided"), (rising(3.0), 3.0, "holds")],
+)  # fmt: skip
+def test_trends(curves, effect, verdict):
+    judged = compare.judge_trend(curves)
+    assert judged["effect"] == pytest.approx(effect) and judged["verdict"] == verdict
+    assert judged["n"] == sum(2 * 3 for _ in curves) and judged["ci_low"] <= judged["effect"] <= judged["ci_high"]
+    assert judged == compare.judge_trend(curves)
+
+
+def test_the_spread_of_seeds_widens_a_trend():
+    """One curve of slope 1: a draw's is 1 + (a - b) / 2, where a and b are -5, 0 or 5 with chances 1/4, 1/2, 1/4."""
+    judged = compare.judge_trend(rising(1.0, spread=5.0))
+    assert (judged["ci_low"], judged["ci_high"]) == (-4.0, 6.0)
+
+
+def test_a_cloud_is_resampled_over_its_points():
+    falling = [(10.0 * 2**i, [10.0 - 2 * i, 10.2 - 2 * i]) for i in range(8)]
+    judged = compare.judge_cloud(falling)
+    assert judged["effect"] == pytest.approx(-2 / np.log10(2)) and judged["verdict"] == "fails" and judged["n"] == 16
+    outlier = [*[(x, [5.0]) for x, _ in falling], (10_000.0, [50.0])]  # one set makes the slope
+    assert compare.judge_cloud(outlier)["verdict"] == "undecided"
+    assert compare.judge_cloud([(1.0, [1.0]), (10.0, [2.0])])["ci_low"] == 1.0  # draws of one point twice have no slope
+
+
 @pytest.fixture
 def laptop_results(tmp_path, monkeypatch):
     """Results at laptop scale on one dataset, where only that dataset is at hand."""
@@ -82,7 +123,8 @@ def laptop_results(tmp_path, monkeypatch):
     for split in ("train", "dev", "test"):
         (folder / f"{split}.tsv").write_text("a\tO\n")
     for model, f1 in (("bert-random", 60.0), ("bert-general", 70.0), ("bert-general-pubmed", 75.0)):
-        runs = [{"seed": s, "scores": {"precision": f1, "recall": f1, "f1": f1 + s}} for s in (1, 2, 3)]
+        scores = [{"precision": f1, "recall": f1, "f1": f1 + s} for s in (1, 2, 3)]
+        runs = [{"seed": s, "scores": found, "instances": {"train": 2000}} for s, found in enumerate(scores, 1)]
         path = paths.results("laptop", model, "ncbi-disease", "lee")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"runs": runs}))

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lib import compare, figures, hardware, params, paths, results
+from lib import compare, facts, figures, hardware, params, paths, results
 from lib.errors import StudyError
 
 
@@ -19,11 +19,11 @@ def find(table: pd.DataFrame, model: str, reading: str = "") -> pd.Series:
 
 
 def test_every_model_of_a_paper_stands_there_once_besides_other_readings():
-    named = [key for run in params.hardware().runs if not run.reading for key in run.days]
+    named = [key for run in facts.hardware().runs if not run.reading for key in run.days]
     wanted = [key for key in params.keys("models") if params.load("models", key).papers]
     assert sorted(named) == sorted(wanted)
-    assert {run.device for run in params.hardware().runs} - {None} <= set(params.hardware().devices)
-    for run in params.hardware().runs:
+    assert {run.device for run in facts.hardware().runs} - {None} <= set(facts.hardware().devices)
+    for run in facts.hardware().runs:
         phases = [params.load("models", key).published.phases for key in run.days]
         assert "steps" not in run.changes or all(len(found) == 1 for found in phases)
 
@@ -92,7 +92,7 @@ def test_text_and_table_of_bioalbert_give_the_days_of_biobert_to_each_other(prin
 
 
 def test_a_row_that_the_table_of_times_lacks_is_an_error():
-    (run, *_) = [run for run in params.hardware().runs if run.table]
+    (run, *_) = [run for run in facts.hardware().runs if run.table]
     wrong = run.model_copy(update={"days": {"biobert-1m": "BioBERT Base9"}})
     with pytest.raises(StudyError, match="biobert-1m: table 8 of naseem-bioalbert has 0 rows 'BioBERT Base9'"):
         hardware.read_days("biobert-1m", wrong)
@@ -126,9 +126,9 @@ def test_ours_have_an_efficiency_where_the_rate_is_known_and_never_an_energy():
 @pytest.fixture
 def small_page(tmp_path, monkeypatch) -> pd.DataFrame:
     """The table of a study that knows one printed model, made up one of its own, and has no ratios."""
-    whole = params.hardware()
+    whole = facts.hardware()
     runs = [run for run in whole.runs if run.paper == "devlin-bert"]
-    monkeypatch.setattr(params, "hardware", lambda: whole.model_copy(update={"runs": runs, "ratios": []}))
+    monkeypatch.setattr(facts, "hardware", lambda: whole.model_copy(update={"runs": runs, "ratios": []}))
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
     compare.write_table(paths.table("smoke", "pretrained"), [OURS | {"device": "1 CPU thread(s), float32"}])
     return hardware.build_table("smoke")
@@ -182,4 +182,4 @@ def test_faults_in_the_file_are_named(tmp_path, run, message):
     path = tmp_path / "hardware.yaml"
     path.write_text(HEAD + "runs: [{paper: p, where: w, " + run + "}]")
     with pytest.raises(StudyError, match=message):
-        params.read_yaml(path, params.Hardware)
+        params.read_yaml(path, facts.Hardware)

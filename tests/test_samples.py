@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lib import artefacts, datasets, pages, params, paths, samples
+from lib import artefacts, datasets, facts, pages, paths, samples
 from lib.errors import StudyError
 from lib.instances import Labelled, Sentence
 
-ONE = params.Comparison(general="g", biomedical="b", protocol="gu", datasets=["ncbi-disease", "hoc"])
+ONE = facts.Comparison(general="g", biomedical="b", protocol="gu", datasets=["ncbi-disease", "hoc"])
 TAGS = [["O", "B-Disease", "I-Disease"], ["O", "O", "O"], ["B-Disease", "O", "O"], ["O", "B-Disease", "O"]]
 SAID = {
     "g": [["O", "B-Disease", "O"], ["O", "O", "O"], ["B-Disease", "O", "O"], ["O", "O", "O"]],
@@ -89,7 +89,7 @@ def test_predictions_that_are_gone_or_of_other_instances_are_named(outputs):
 
 
 def test_the_first_comparison_that_a_scale_can_make(monkeypatch):
-    first, second = params.samples().comparisons
+    first, second = facts.samples().comparisons
     chosen = samples.choose("smoke")
     assert (chosen.general, chosen.biomedical) == (second.general, second.biomedical)
     assert set(chosen.datasets) == {"hoc", "bc5cdr-chem", "ncbi-disease"}
@@ -131,7 +131,7 @@ def test_no_text_of_a_restricted_set_is_shown(differing, monkeypatch):
 
 
 def test_a_printed_sample_is_looked_up(monkeypatch):
-    printed = params.PrintedSample(dataset="X", ours=["bc2gm"], sample="high Fever2, the", better=["fever2", "the"])
+    printed = facts.PrintedSample(dataset="X", ours=["bc2gm"], sample="high Fever2, the", better=["fever2", "the"])
     found = {
         "train": [Sentence(["a", "high", "fever2", ",", "the", "end"], ["O", "O", "B", "O", "O", "O"])],
         "dev": [Sentence(["high", "fever"], ["O", "B"])],
