@@ -516,8 +516,21 @@ class AuditedTest(Settings):
     lines: list[LineKind]
 
 
+class DefinitionsTest(Settings):
+    """Whether entity F1 is as high as printed, and what counting words in place of entities adds."""
+
+    kind: Literal["definitions"]
+    table: str  # whose rows are sets
+    column: str  # the model as printed
+    over: str  # the column that it is said to gain on
+    model: str  # ours
+    protocol: str
+    margin: float = Field(gt=0)  # points
+
+
 ClaimTest = Annotated[
-    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest | AuditedTest, Field(discriminator="kind")
+    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest | AuditedTest | DefinitionsTest,
+    Field(discriminator="kind"),
 ]
 
 
