@@ -587,6 +587,18 @@ class AuditedTest(Settings):
     lines: list[LineKind]
 
 
+class DefinitionsTest(Settings):
+    """Whether entity F1 is as high as printed, and what counting words in place of entities adds."""
+
+    kind: Literal["definitions"]
+    table: str  # whose rows are sets
+    column: str  # the model as printed
+    over: str  # the column that it is said to gain on
+    model: str  # ours
+    protocol: str
+    margin: float = Field(gt=0)  # points
+
+
 ClaimTest = Annotated[
     PairedTest
     | TrendTest
@@ -597,7 +609,8 @@ ClaimTest = Annotated[
     | SizesTest
     | AuditedTest
     | ShatteredTest
-    | TimesTest,
+    | TimesTest
+    | DefinitionsTest,
     Field(discriminator="kind"),
 ]
 

@@ -19,6 +19,7 @@ from lib import (
     mesh,
     params,
     paths,
+    protocols,
     provenance,
     samples,
     texts,
@@ -213,7 +214,8 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks", "audit", "attention", "inference")]
+    named = ("simultaneous", "checks", "audit", "attention", "inference", "protocols")
+    others = [STAGES[name].path() for name in named]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
     return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
@@ -412,6 +414,18 @@ STAGES = {
             lambda s, k: [facts.load_audit().model_dump(), published()],
         ),
         Stage(
+            "protocols",
+            lambda k: "81_protocols",
+            "tables/protocols.csv",
+            lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s))],
+            lambda s, k: [
+                facts.comparisons().model_dump(),
+                facts.load_audit().repeated.model_dump(),
+                dataset_files(s),
+                published(),
+            ],
+        ),
+        Stage(
             "panels",
             lambda k: "89_all_benchmarks",
             "tables/panels.csv",
@@ -480,7 +494,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 # The last stages of the study: all others are on the way to them.
 WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
-         "inference", "audit", "cost", "panels", "scoreboard")  # fmt: skip
+         "inference", "audit", "protocols", "cost", "panels", "scoreboard")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:

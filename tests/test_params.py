@@ -132,7 +132,10 @@ def test_claims_with_a_test_exist_and_name_columns():
         if test.kind in ("whole", "shares", "sizes", "paired", "trend", "audited", "shattered", "times"):
             continue
         table = params.load("tables", test.table)
-        if test.kind != "cells":
+        if test.kind == "definitions":
+            assert test.column in table.columns and test.over in table.not_run
+            assert test.model in params.keys("models") and test.protocol in params.keys("protocols")
+        elif test.kind != "cells":
             columns = set(table.columns | getattr(table, "ours_only", {}))
             assert {test.better, test.than} <= columns
 
