@@ -1,4 +1,4 @@
-"""What the papers print besides their tables, and vendors of their machines: params/audit.yaml and hardware.yaml."""
+"""What the papers print besides their tables, and vendors of their machines: files of params/ beside its folders."""
 
 from functools import cache
 from typing import Annotated, Literal
@@ -209,6 +209,108 @@ class Audit(Settings):
     repeated: Repeated
 
 
+class AttentionExample(Settings):
+    """A sentence of ours around the words that a paper prints of a figure's sentence."""
+
+    dataset: str  # that the paper's sentence is from
+    sentence: str  # words and signs, with spaces between them
+    asked: str  # whose attention is shown: of a word its first piece, or [CLS]
+    printed: list[str] = Field(min_length=1)  # the words of it that the paper prints
+
+    @model_validator(mode="after")
+    def check(self):
+        words = self.sentence.split()
+        if not set(self.printed) <= set(words) or self.asked not in (*words, "[CLS]"):
+            raise ValueError("printed and asked name words of the sentence")
+        return self
+
+
+class Attention(Settings):
+    where: str
+    vocabularies: dict[str, str]  # what is said of a published one -> which it is
+    models: list[Annotated[list[str], Field(min_length=2, max_length=2)]]  # the first two that a scale has are shown
+    examples: dict[str, AttentionExample]
+
+
+class PrintedSample(Settings):
+    """A sample of predictions as a paper prints it, and which of its words the biomedical model found better."""
+
+    dataset: str  # as printed
+    ours: list[str]  # the datasets here that may hold it
+    sample: str = ""
+    better: list[str] = []
+    withheld: str = ""  # why the sample is not repeated here
+
+    @model_validator(mode="after")
+    def check(self):
+        if bool(self.sample) == bool(self.withheld) or bool(self.sample) != bool(self.better):
+            raise ValueError("give a sample and its words, or say why it is withheld")
+        return self
+
+
+class Comparison(Settings):
+    """Two models whose predictions on some datasets are put beside each other."""
+
+    general: str
+    biomedical: str
+    protocol: str
+    datasets: list[str] = Field(min_length=1)
+
+
+class Samples(Settings):
+    where: str
+    printed: list[PrintedSample]
+    comparisons: list[Comparison]  # the first one that a scale has is shown
+
+
+class MetricPair(Settings):
+    """Two ways to score the same predictions."""
+
+    of: str  # the metric, in metrics.CARDS, of the datasets
+    datasets: list[str] = []  # some of them only; empty: all
+    first: str
+    second: str
+    papers: str  # which of them print which
+
+
+class VersionPair(Settings):
+    """Two versions of one set."""
+
+    first: str
+    second: str
+    by: Literal["text", "ids"] = "text"  # how an instance of one is found in the other
+    split: Literal["test", "dev"] = "test"
+    note: str = ""
+
+
+class Beside(Settings):
+    """Printed scores that stand beside the definitions which they may follow."""
+
+    table: str  # whose rows are sets
+    columns: list[str]  # what is gained on first
+
+
+class Comparisons(Settings):
+    """What is compared between the papers' protocols."""
+
+    protocols: list[str]
+    sets: dict[str, list[str]]
+    metrics: list[MetricPair]
+    versions: list[VersionPair]
+    scores: list[str]
+    beside: Beside
+
+    @model_validator(mode="after")
+    def check(self):
+        named = [dataset for versions in self.sets.values() for dataset in versions]
+        if len(set(named)) < len(named):
+            raise ValueError("sets: a dataset is a version of one set only")
+        for pair in self.versions:
+            if not any({pair.first, pair.second} <= set(versions) for versions in self.sets.values()):
+                raise ValueError(f"versions: {pair.first} and {pair.second} are not of one set")
+        return self
+
+
 @cache
 def hardware() -> Hardware:
     """What is printed of the papers' hardware and times, and what vendors say of it."""
@@ -219,3 +321,21 @@ def hardware() -> Hardware:
 def load_audit() -> Audit:
     """What is recomputed from the papers' printed numbers."""
     return read_yaml(paths.PARAMS / "audit.yaml", Audit)
+
+
+@cache
+def attention() -> Attention:
+    """The examples whose attention is shown."""
+    return read_yaml(paths.PARAMS / "attention.yaml", Attention)
+
+
+@cache
+def samples() -> Samples:
+    """The printed samples of predictions, and the models that are compared in their place."""
+    return read_yaml(paths.PARAMS / "samples.yaml", Samples)
+
+
+@cache
+def comparisons() -> Comparisons:
+    """What is compared between the papers' protocols."""
+    return read_yaml(paths.PARAMS / "comparisons.yaml", Comparisons)

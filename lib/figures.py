@@ -251,3 +251,62 @@ def draw_costs(table: pd.DataFrame, rate: float, label: str) -> Figure:
     axes[0, 0].set(xlabel="device-hours", ylabel="FLOPs", xscale="log", yscale="log")
     axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
+
+
+def draw_times(times: pd.DataFrame, what: str) -> Figure:
+    """Seconds of each repetition, a row a model; the median as a bar."""
+    names = list(dict.fromkeys(times["model"]))
+    figure, axes = new_figure(6.5, 1 + 0.45 * len(names))
+    color, grey = sns.color_palette("colorblind")[0], "0.8"
+    medians = times.groupby("model")["seconds"].median()
+    axes[0, 0].barh(range(len(names)), [medians[name] for name in names], color=grey, height=0.6, label="median")
+    axes[0, 0].plot(times["seconds"], [names.index(name) for name in times["model"]], "o", color=color, markersize=4,
+                    markerfacecolor="none", label="a repetition")  # fmt: skip
+    axes[0, 0].set(xlabel=what, yticks=range(len(names)), yticklabels=names, xlim=(0, None))
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_attention(table: pd.DataFrame) -> Figure:
+    """A panel an example and model: the attention on each word, written in its pieces; printed words hatched.
+
+    `table`: from attention.build, of which the lines with attention are drawn; the word asked from is marked by an
+    arrow.
+    """
+    shown = table[table["attention"].notna()]
+    examples, models = (list(dict.fromkeys(shown[name])) for name in ("example", "model"))
+    heights = [shown[shown["example"] == example]["place"].nunique() for example in examples]
+    figure, axes = new_figure(8, 1 + 0.2 * sum(heights), len(models), len(examples))
+    axes[0, 0].get_gridspec().set_height_ratios(heights)
+    colors = sns.color_palette("colorblind")
+    for panels, example in zip(axes, examples, strict=True):
+        most = shown.loc[shown["example"] == example, "attention"].max()
+        for panel, model in zip(panels, models, strict=True):
+            words = shown[(shown["example"] == example) & (shown["model"] == model)]
+            marks = ["//" if printed else "" for printed in words["printed"]]
+            labels = [("→ " if word["asked"] else "") + word["pieces"] for word in words.to_dict("records")]
+            panel.barh(range(len(words)), words["attention"], hatch=marks, color=colors[models.index(model)])
+            panel.set(yticks=range(len(words)), yticklabels=labels, xlabel="attention", xlim=(0, 1.05 * most))
+            panel.set_title(f"{example}: {model}", fontsize=8)
+            panel.tick_params(axis="y", labelsize=7)
+            panel.invert_yaxis()
+    return figure
+
+
+def draw_differences(table: pd.DataFrame) -> Figure:
+    """Points of difference, a row a comparison with a marker for each model or set, sorted; a panel a `kind`."""
+    kinds = list(dict.fromkeys(table["kind"]))
+    rows = [table.loc[table["kind"] == kind, "label"].nunique() for kind in kinds]
+    figure, axes = new_figure(8, 1 + 0.6 * len(kinds) + 0.17 * sum(rows), rows=len(kinds))
+    axes[0, 0].get_gridspec().set_height_ratios([number + 2 for number in rows])
+    for axis, kind, color in zip(axes[:, 0], kinds, sns.color_palette("colorblind"), strict=False):
+        found = table[table["kind"] == kind]
+        order = found.groupby("label")["difference"].median().sort_values().index.tolist()
+        axis.axvline(0, color="grey", linewidth=1)
+        axis.plot(found["difference"], found["label"].map(order.index), "o", color=color, markerfacecolor="none",
+                  markersize=4)  # fmt: skip
+        axis.set(xlabel="points", yticks=range(len(order)), yticklabels=order, ylim=(-1, len(order)))
+        axis.set_title(kind, fontsize=9)
+        axis.tick_params(axis="y", labelsize=6)
+    return figure

@@ -447,8 +447,25 @@ class CountTable(Table):
     rows: dict[str, CountRow]
 
 
+class TimeTable(Table):
+    """Days of pretraining, beside the seconds that a step of the same architectures takes on one machine."""
+
+    kind: Literal["times"]
+    rows: dict[str, str]  # the paper's row -> model
+    beside: str  # the row that the others are compared with
+    batch_size: int = Field(gt=0)  # rows in a timed step, the same for all
+    repetitions: int = Field(gt=1)
+
+    @model_validator(mode="after")
+    def check(self):
+        if self.beside not in self.rows:
+            raise ValueError("beside names one of the rows")
+        return self
+
+
 AnyTable = Annotated[
-    ScoreTable | CurveTable | CorpusTable | TermTable | LengthTable | CountTable, Field(discriminator="kind")
+    ScoreTable | CurveTable | CorpusTable | TermTable | LengthTable | CountTable | TimeTable,
+    Field(discriminator="kind"),
 ]
 
 
@@ -538,6 +555,25 @@ class SizesTest(Settings):
     printed: dict[str, int]  # model -> millions
 
 
+class ShatteredTest(Settings):
+    """Whether one vocabulary cuts fewer of the printed words of attention's examples than another, in each example."""
+
+    kind: Literal["shattered"]
+    better: str
+    than: str
+
+
+class TimesTest(Settings):
+    """How many times as fast one model is as another, by repetitions that were timed in pairs: at least, or about."""
+
+    kind: Literal["times"]
+    table: str  # of repetitions
+    better: str  # models
+    than: str
+    ratio: float = Field(default=1.0, gt=0)  # what has to be exceeded; with a margin, met
+    margin: float = Field(default=0.0, ge=0)
+
+
 # What a line of the audit follows from: precision and recall; the numbers averaged; two numbers; the cells that a text
 # speaks of; the same thing in another table of the paper, or in another paper.
 LineKind = Literal["F1", "average", "difference", "text", "two tables", "two papers"]
@@ -551,8 +587,30 @@ class AuditedTest(Settings):
     lines: list[LineKind]
 
 
+class DefinitionsTest(Settings):
+    """Whether entity F1 is as high as printed, and what counting words in place of entities adds."""
+
+    kind: Literal["definitions"]
+    table: str  # whose rows are sets
+    column: str  # the model as printed
+    over: str  # the column that it is said to gain on
+    model: str  # ours
+    protocol: str
+    margin: float = Field(gt=0)  # points
+
+
 ClaimTest = Annotated[
-    PairedTest | TrendTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest | AuditedTest,
+    PairedTest
+    | TrendTest
+    | CellsTest
+    | ShorterTest
+    | WholeTest
+    | SharesTest
+    | SizesTest
+    | AuditedTest
+    | ShatteredTest
+    | TimesTest
+    | DefinitionsTest,
     Field(discriminator="kind"),
 ]
 

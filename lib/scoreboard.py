@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lib import cells, compare, curves, params, paths, pieces, results
+from lib import attention, cells, compare, curves, definitions, params, paths, pieces, results
 
 COLUMNS = ["claim", "paper", "statement", "test", "effect", "ci_low", "ci_high", "n", "p", "verdict", "note"]
 SIGNIFICANT = 0.05  # what a corrected p must be below
@@ -156,6 +156,44 @@ def decide_sizes(test: params.SizesTest, scale: str) -> dict:
             "note": f"% that round to the number printed; counted in millions: {said}"}  # fmt: skip
 
 
+def decide_shattered(test: params.ShatteredTest, scale: str) -> dict:
+    """A claim that one vocabulary cuts fewer of the printed words than another: it holds when each example shows it."""
+    path = paths.table(scale, "gu-figure-3")
+    found = attention.count_shattered(results.read_table(path)) if path.exists() else pd.DataFrame()
+    named = found[found["vocabulary"].isin([test.better, test.than])] if len(found) else found
+    if not len(named) or named["vocabulary"].nunique() < 2:
+        return {"note": "the two vocabularies have not been compared"}
+    cut = named.pivot(index="example", columns="vocabulary", values="cut")
+    words = named.drop_duplicates("example")["printed words"].sum()
+    fewer = cut[test.than] - cut[test.better]
+    note = (
+        f"% of the printed words, cut by {test.than} ({cut[test.than].sum()} of {words}) and not by {test.better} "
+        f"({cut[test.better].sum()}); fewer in {(fewer > 0).sum()} of {len(cut)} examples"
+    )
+    verdict = "holds" if (fewer > 0).all() else "fails"
+    return {"effect": 100 * fewer.sum() / words, "n": int(words), "verdict": verdict, "note": note}
+
+
+def decide_times(test: params.TimesTest, scale: str) -> dict:
+    """A claim of speed: the median over repetitions of how many times as fast, resampled over the repetitions.
+
+    It holds when the interval lies above the ratio of the test or, where it has a margin, within that of the ratio.
+    """
+    path = paths.table(scale, test.table)
+    times = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["model"])
+    if not {test.better, test.than} <= set(times["model"]):
+        return {"note": "the two have not been timed"}
+    wide = times.pivot(index="repetition", columns="model", values="seconds")
+    ratios = (wide[test.than] / wide[test.better]).to_numpy()
+    drawn = np.random.default_rng(0).choice(ratios, (compare.RESAMPLES, len(ratios)))
+    relation = "equals" if test.margin else "beats"
+    judged = compare.judge_means(np.median(drawn, axis=1) - test.ratio, relation, test.margin)
+    judged |= {bound: judged[bound] + test.ratio for bound in ("ci_low", "ci_high")}
+    asked = f"within {test.margin:g} of {test.ratio:g}" if test.margin else f"above {test.ratio:g}"
+    note = f"times as fast, median of {len(ratios)} paired repetitions, asked to be {asked}; {times['device'].iloc[0]}"
+    return {"effect": float(np.median(ratios)), "n": len(ratios), "note": note} | judged
+
+
 def decide_audited(test: params.AuditedTest, scale: str) -> dict:
     """A claim that printed numbers follow from printed cells: it holds when each does, rounding allowed."""
     path = paths.table(scale, "audit")
@@ -171,6 +209,56 @@ def decide_audited(test: params.AuditedTest, scale: str) -> dict:
     return {"effect": 100 * follow / len(lines), "n": len(lines), "verdict": verdict, "note": note}
 
 
+def decide_definitions(test: params.DefinitionsTest, scale: str) -> dict:
+    """A claim that NER gains so much over the state of the art, whose paper does not say what its scores count.
+
+    The rule, set before any result. At a scale that trains models as published: ours minus what is printed of the
+    model, by set and seed, both as entity F1. The claim `holds` when it is as good as printed, the whole interval above
+    minus the margin, and `fails` when it lies below; `undecided` otherwise. At other scales models are too small to be
+    held against a printed score, and the claim is `undecided`; the effect is then what another definition gives to the
+    same predictions: F1 of words with O as a class minus F1 of entities, in points, resampled over sets and seeds. Of
+    the predictions of the model under the protocol; where there are none, of the model and protocol with the most sets,
+    and of several the one with the highest entity F1.
+    """
+    table, path = params.load("tables", test.table), paths.table(scale, "protocols")
+    lines = definitions.read_entities(path) if path.exists() else pd.DataFrame(columns=["dataset"])
+    lines = lines[lines["dataset"].isin(run.dataset for run in table.rows.values())]
+    if lines.empty:
+        return {"note": "no predictions of its named entities have been scored"}
+    runs = dict(list(lines.groupby(["model", "protocol"], sort=False)))
+    ranks = {name: (part["dataset"].nunique(), part["first_value"].mean()) for name, part in runs.items()}
+    asked = (test.model, test.protocol)
+    chosen = asked if asked in runs else max(ranks, key=ranks.get)
+    found = dict(list(runs[chosen].groupby("second")))
+    gaps = {name: compare.judge_difference(definitions.list_differences(part)) for name, part in found.items()}
+    without, counted, entities = gaps[definitions.WORDS], gaps[definitions.WORDS_AND_O], found[definitions.WORDS_AND_O]
+    where = f"{' under '.join(chosen)} on {', '.join(entities['dataset'])}"
+    note = (
+        f"{where}: {entities['first_value'].mean():.2f} by entity, "
+        f"by word {without['effect']:+.2f} without O ({without['ci_low']:+.2f} to {without['ci_high']:+.2f}), "
+        f"{counted['effect']:+.2f} with O"
+    )
+    if params.load("scales", scale).pretraining.recipe is None and chosen == asked:
+        return hold_against_print(test, entities, note)
+    del counted["p"]  # of another verdict
+    return counted | {"verdict": "undecided", "note": f"{note}, which is the effect; not the paper's size of model"}
+
+
+def hold_against_print(test: params.DefinitionsTest, entities: pd.DataFrame, note: str) -> dict:
+    """Entity F1 of ours less what is printed of the model; its gain on the state of the art in the note."""
+    table = params.load("tables", test.table)
+    cells = results.read_published(table.paper, table.table).set_index(["row", "column"])["value"]
+    rows = {run.dataset: name for name, run in table.rows.items() if run.dataset}
+    printed, over = ([cells[rows[key], column] for key in entities["dataset"]] for column in (test.column, test.over))
+    scores = [definitions.read_seeds(line["first_by_seed"]) for line in entities.to_dict("records")]
+    gains = [[score - value for score in found] for found, value in zip(scores, printed, strict=True)]
+    note += (
+        f"; the effect is entity F1 less the {test.column} printed; over {test.over} "
+        f"{entities['first_value'].mean() - np.mean(over):+.2f} points, printed {np.mean(printed) - np.mean(over):+.2f}"
+    )
+    return compare.judge_difference(gains, "as good as", test.margin) | {"note": note}
+
+
 DECIDE = {
     "paired": decide_paired,
     "trend": decide_trend,
@@ -179,7 +267,10 @@ DECIDE = {
     "whole": decide_whole,
     "shares": decide_shares,
     "sizes": decide_sizes,
+    "shattered": decide_shattered,
+    "times": decide_times,
     "audited": decide_audited,
+    "definitions": decide_definitions,
 }
 
 

@@ -9,6 +9,7 @@ from functools import cache
 
 from lib import (
     artefacts,
+    attention,
     cells,
     corpora,
     curves,
@@ -18,7 +19,9 @@ from lib import (
     mesh,
     params,
     paths,
+    protocols,
     provenance,
+    samples,
     texts,
     vocabularies,
 )
@@ -162,6 +165,8 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
         case "lengths" | "counts":
             return made_up(scale)
+        case "times":
+            return []
         case "curves":
             return finetuned(curves.list_runs(keys["table"], scale))
     return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
@@ -209,7 +214,8 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks", "audit")]
+    named = ("simultaneous", "checks", "audit", "attention", "inference", "protocols")
+    others = [STAGES[name].path() for name in named]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
     return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
@@ -219,6 +225,26 @@ def cost_settings(scale: str, keys: dict) -> list:
     found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
     found += [facts.hardware(), params.load("scales", "paper")]
     return [[settings.model_dump() for settings in found], published()]
+
+
+def attention_inputs(scale: str, keys: dict) -> list[str]:
+    """The models whose attention is shown, and the vocabularies whose pieces are."""
+    shown = vocabulary_output(list(facts.attention().vocabularies.values()), scale)
+    return [*shown, *(STAGES["pretrain"].path(model=model) for model in attention.choose_models(scale))]
+
+
+def attention_settings(scale: str, keys: dict) -> list:
+    shown = facts.attention()
+    found = [params.load("vocabularies", key).model_dump() for key in shown.vocabularies.values()]
+    return [shown.model_dump(), found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt")))]
+
+
+def inference_settings(scale: str, keys: dict) -> list:
+    return [params.load("scales", "paper").model_dump(), params.load("scales", scale).model_dump()]
+
+
+def sample_settings(scale: str, keys: dict) -> list:
+    return [facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)]
 
 
 def published() -> list[str]:
@@ -256,6 +282,9 @@ def table_settings(scale: str, keys: dict) -> list:
     if table.kind == "curves":
         named = curves.list_models(keys["table"], scale)
         others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
+    if table.kind == "times":
+        named, others = list(table.rows.values()), [params.load("scales", scale).model_dump()]
+        others.append(facts.hardware().model_dump())
     registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
     models = [params.load("scales", scale).compared, *registered, *others] if named else []
     files = []
@@ -385,11 +414,38 @@ STAGES = {
             lambda s, k: [facts.load_audit().model_dump(), published()],
         ),
         Stage(
+            "protocols",
+            lambda k: "81_protocols",
+            "tables/protocols.csv",
+            lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s))],
+            lambda s, k: [
+                facts.comparisons().model_dump(),
+                facts.load_audit().repeated.model_dump(),
+                dataset_files(s),
+                published(),
+            ],
+        ),
+        Stage(
             "panels",
             lambda k: "89_all_benchmarks",
             "tables/panels.csv",
             panel_inputs,
             lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
+        ),
+        Stage("attention", lambda k: "49_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
+        Stage(
+            "samples",
+            lambda k: "62_bioalbert_samples",
+            "tables/naseem-9.csv",
+            lambda s, k: [*made_up(s), *finetuned(samples.list_runs(s))],
+            sample_settings,
+        ),
+        Stage(
+            "inference",
+            lambda k: "77_bioelectra_inference",
+            "tables/inference-times.csv",
+            lambda s, k: [],
+            inference_settings,
         ),
         Stage(
             "table",
@@ -437,9 +493,8 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "audit", "cost",
-         "panels",
-         "scoreboard")  # fmt: skip
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
+         "inference", "audit", "protocols", "cost", "panels", "scoreboard")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from lib import counts, datasets, params, paths, readers, results
+from lib import counts, datasets, facts, params, paths, readers, results
 from lib.cells import find_run
 from lib.errors import StudyError
 
@@ -53,6 +53,9 @@ def test_tables_name_printed_cells_and_existing_runs(key):
             params.load("vocabularies", column.vocabulary)
         return
     assert set(table.rows) <= printed["row"] <= set(table.rows) | set(table.not_run)
+    if table.kind == "times":
+        assert set(table.rows.values()) <= set(params.keys("models")) and printed["metric"] == {"days"}
+        return
     assert set(table.columns) <= printed["column"] <= set(table.columns) | set(table.not_run)
     if table.kind == "corpora":
         for row in table.rows.values():
@@ -108,8 +111,12 @@ def test_claims_with_a_test_exist_and_name_columns():
     claims = set(results.read_claims()["claim"])
     for claim, test in params.claim_tests().items():
         assert claim in claims
-        if test.kind == "whole":
+        if test.kind in ("whole", "shattered"):
             assert {test.better, test.than} <= set(params.keys("vocabularies"))
+        if test.kind == "shattered":
+            assert {test.better, test.than} == set(facts.attention().vocabularies.values())
+        if test.kind == "times":
+            assert {test.better, test.than} <= set(params.keys("models"))
         if test.kind == "sizes":
             assert set(test.printed) <= set(params.keys("models"))
         if test.kind == "paired":
@@ -122,10 +129,13 @@ def test_claims_with_a_test_exist_and_name_columns():
             assert table.kind == "curves" and table.axis
             assert set(part.only) <= set(table.columns if table.along == "rows" else table.rows)
             assert table.along == "columns" or len(part.only) == 1  # whose points are one cloud
-        if test.kind in ("whole", "shares", "sizes", "paired", "trend", "audited"):
+        if test.kind in ("whole", "shares", "sizes", "paired", "trend", "audited", "shattered", "times"):
             continue
         table = params.load("tables", test.table)
-        if test.kind != "cells":
+        if test.kind == "definitions":
+            assert test.column in table.columns and test.over in table.not_run
+            assert test.model in params.keys("models") and test.protocol in params.keys("protocols")
+        elif test.kind != "cells":
             columns = set(table.columns | getattr(table, "ours_only", {}))
             assert {test.better, test.than} <= columns
 
@@ -141,6 +151,20 @@ def check_part(part: params.Part) -> None:
         assert set(part.only) <= (rows if named <= columns else columns)
         assert part.metric in ("", *results.read_published(table.paper, table.table)["metric"])
         assert part.metric or not table.shown  # else a cell's numbers would count more than once
+
+
+def test_examples_and_samples_name_what_is_registered():
+    shown, samples = facts.attention(), facts.samples()
+    assert set(shown.vocabularies.values()) <= set(params.keys("vocabularies"))
+    assert {model for pair in shown.models for model in pair} <= set(params.keys("models"))
+    assert {example.dataset for example in shown.examples.values()} <= set(datasets.DATASETS)
+    for comparison in samples.comparisons:
+        assert {comparison.general, comparison.biomedical} <= set(params.keys("models"))
+        assert comparison.protocol in params.keys("protocols")
+        assert {datasets.lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
+    for printed in samples.printed:  # no text of a restricted set, although its paper prints some
+        public = {datasets.lookup(key).access for key in printed.ours} == {"public"}
+        assert public or printed.withheld
 
 
 @pytest.mark.parametrize("key", params.keys("corpora"))
