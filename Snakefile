@@ -1,5 +1,7 @@
 # The study as a graph: one rule per stage (lib/stages.py), each one notebook run by papermill (lib/runner.py).
 # Started by ./run_all.sh, which gives the scale and the targets.
+from pathlib import Path
+
 from lib import params, provenance, stages
 
 SCALE = config["scale"]
@@ -7,6 +9,8 @@ BUDGET = params.load("scales", SCALE)
 PROCESSES = {"pretrain": BUDGET.processes or 1}  # of a job; of other stages one
 # What a job asks a cluster for; on one machine such jobs take turns. A profile may ask for more (set-resources).
 GPUS = {"pretrain": PROCESSES["pretrain"], "finetune": 1} if SCALE in ("gpu", "paper") else {}
+# Tables that a stage of their own writes are not those of the stage `table`.
+NO_OTHER = "(?!(" + "|".join(Path(s.output).stem for s in stages.STAGES.values() if "{" not in s.output) + ")[.]csv)"
 
 
 def job(stage, wildcards):
@@ -40,7 +44,7 @@ for stage in stages.STAGES.values():
         wildcard_constraints:
             source=stages.KEY, file=stages.WILDCARDS["file"], corpus=stages.KEY, vocabulary=stages.KEY,
             model=stages.KEY, dataset=stages.KEY, setting=stages.KEY,
-            table="(?!claims|corpora|datasets|leaks|panels|parameters|pieces|pretrain|settings|wada-figure)" + stages.KEY,
+            table=NO_OTHER + stages.KEY,
         params:
             command=lambda wildcards, stage=stage: stages.command(SCALE, job(stage, wildcards)),
             state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),

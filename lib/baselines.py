@@ -124,7 +124,7 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
 
     path = paths.tuning(scale, key, dataset, setting)
     text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("fingerprint", "")
-    code = provenance.code_fingerprint("baselines", without="datasets")
+    code = provenance.code_fingerprint("baselines", without="corpora")
     name = provenance.fingerprint(datasets.fingerprints(dataset, scale), text, code, seed)
     tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
     chosen = {name: tried[0][name] for name in SPACES[key]}

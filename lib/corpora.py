@@ -15,7 +15,7 @@ PART_WORDS = 1000  # a longer text is cut into parts of about this length, so th
 PHRASE = 5  # a test sentence in more documents is a phrase, such as a notice of competing interests, and no leak
 # Why a record is left out, in the order in which the reasons are looked at.
 REASONS = ("too long", "file left out", "withdrawn", "newer version", "without text", "near duplicate", "test text",
-           "not selected", "PMID", "too few words", "nothing left")  # fmt: skip
+           "not selected", "PMID", "too few words", "nothing left", "not in the part")  # fmt: skip
 COLUMNS = ("id", "version", "deleted", "characters", "test texts")  # what the choice between records needs
 
 
@@ -49,7 +49,8 @@ def build(key: str, scale: str) -> dict:
 
     Of the records of one PMID the newest version is kept, and of equal ones the last read (an update file comes
     after the baseline). Of near-duplicate texts the first is kept. Then go: documents that hold a sentence of a
-    benchmark's test set, those that are not selected, and what the cleaning rules drop. All is counted by file.
+    benchmark's test set, those that are not selected, what the cleaning rules drop, and of a corpus that is a part of
+    another, what is not in it. All is counted by file.
     """
     corpus = params.load("corpora", key)
     files = source_files(key, scale)
@@ -63,6 +64,7 @@ def build(key: str, scale: str) -> dict:
             "cleaning": rules.model_dump(exclude={"title", "where", "differs"}),
             "selection": selection and selection.model_dump(exclude={"title", "where", "differs"}),
             "left out": {s: params.load("sources", s).leave_out for s, _ in files},
+            "part": corpus.part,
         },
         {f"{source}/{file}": provenance.file_fingerprint(rows_path(scale, source, file)) for source, file in files}
         | {"code": provenance.code_fingerprint("corpora")},
@@ -74,7 +76,9 @@ def build(key: str, scale: str) -> dict:
     with artefacts.whole_folder(folder) as temporary:
         with pq.ParquetWriter(temporary / "documents.parquet", SCHEMA) as out:
             for number, (source, file) in enumerate(files):
-                record["files"].append(copy_file(source, file, scale, verdicts[number], selection, rules, out))
+                record["files"].append(
+                    copy_file(source, file, scale, verdicts[number], selection, rules, corpus.part, out)
+                )
         totals = pd.DataFrame(record["files"])
         record |= {
             name: int(totals[name].sum()) for name in ("read", "kept", "words", "bytes", "unknown headings", *REASONS)
@@ -128,7 +132,7 @@ def judge_records(files: list[tuple[str, str]], scale: str) -> list[pd.Series]:
     return [of_file.get(number, reason[:0]).reset_index(drop=True) for number in range(len(files))]
 
 
-def copy_file(source, file, scale, reasons, selection, rules, out) -> dict:
+def copy_file(source, file, scale, reasons, selection, rules, part, out) -> dict:
     """Copy what is kept of one file; returns the counts of what was read, left out (by reason) and kept."""
     record = artefacts.read_record(paths.documents(scale, source, file))
     counts = {"source": source, "file": file, "read": record["read"], **dict.fromkeys(REASONS, 0)}
@@ -146,16 +150,23 @@ def copy_file(source, file, scale, reasons, selection, rules, out) -> dict:
                 document = Document(row["id"], row["title"], row["text"], language=row["language"])
                 text, reason, dropped = cleaning.clean(document, rules)
                 counts["lines dropped"] += dropped
+                if not reason and not is_in(part, text):
+                    reason = "not in the part"
             if reason:
                 counts[reason] += 1
                 continue
             counts["kept"] += 1
             counts["words"] += len(text.split())
             counts["bytes"] += len(text.encode()) + 1
-            kept += [{"id": row["id"], "source": source, "text": part} for part in cut(text)]
+            kept += [{"id": row["id"], "source": source, "text": piece} for piece in cut(text)]
         if kept:
             out.write_table(pa.Table.from_pylist(kept, SCHEMA))
     return counts | {"why left out": params.load("sources", source).leave_out.get(file, "")}
+
+
+def is_in(part: float, text: str) -> bool:
+    """Whether a text belongs to a part of its corpus: by its hash, so that every part holds all smaller ones."""
+    return part == 1 or int(provenance.fingerprint(text), 16) < part * 2**64
 
 
 def cut(text: str) -> Iterator[str]:
@@ -169,6 +180,11 @@ def cut(text: str) -> Iterator[str]:
             part, words = [], 0
     if part:
         yield "\n".join(part)
+
+
+def list_whole() -> list[str]:
+    """The registered corpora that are not a part of another."""
+    return [key for key in params.keys("corpora") if params.load("corpora", key).part == 1]
 
 
 def built(key: str, scale: str) -> dict:

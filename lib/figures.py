@@ -8,6 +8,8 @@ import seaborn as sns
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from lib import compare, params
+
 STYLE = {
     "svg.hashsalt": "study",  # the same figure is the same bytes
     "savefig.bbox": "tight",
@@ -70,8 +72,12 @@ def draw_search(trials: list[dict], shares: dict[str, float], main: str) -> Figu
 
 
 def draw_table(table: pd.DataFrame, metric: str) -> Figure:
-    """One row of markers a dataset: the paper's columns hollow, ours filled with a bar of one standard deviation."""
-    rows = table[(table["metric"] == metric) & table["ours"].notna()]
+    """A line of markers a row: the paper's columns hollow, ours filled with a bar of one standard deviation.
+
+    Of the cells that have a number of ours; of the paper's where none has.
+    """
+    rows = compare.of_metric(table, metric)
+    rows = rows[rows["ours"].notna()] if rows["ours"].notna().any() else rows
     figure, axes = new_figure(6.5, 1.2 + 0.55 * max(1, rows["row"].nunique()))
     names = list(dict.fromkeys(rows["row"]))
     colors = sns.color_palette("colorblind")
@@ -85,12 +91,50 @@ def draw_table(table: pd.DataFrame, metric: str) -> Figure:
             "linestyle": "none",
             "markersize": 5,
         }
-        axes[0, 0].errorbar(cells["ours"], y, xerr=cells["ours_std"].fillna(0), label=f"{column}, ours", **style)
+        if cells["ours"].notna().any():
+            spread = cells["ours_std"].fillna(0)
+            axes[0, 0].errorbar(cells["ours"], y, xerr=spread, label=f"{column}, ours", **style)
         if cells["published"].notna().any():
             axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
-    axes[0, 0].set(xlabel=metric, yticks=range(len(names)), yticklabels=names)
+    axes[0, 0].set(xlabel=metric or "score", yticks=range(len(names)), yticklabels=names)
     axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    show_legend(axes[0, 0])
+    return figure
+
+
+def show_legend(axes) -> None:
+    """The legend beside the axes, or that there is nothing to show."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    else:
+        axes.text(0.5, 0.5, "nothing was run", transform=axes.transAxes, ha="center")
+
+
+def draw_curves(lines: pd.DataFrame, table: params.CurveTable) -> Figure:
+    """Scores, or gains, along an axis, ours filled with a bar of one standard deviation, the paper's hollow.
+
+    `lines`: from curves.build. A joined curve a row, or loose points for each column; without an axis, markers for each
+    row as in `draw_table`.
+    """
+    if table.axis is None:
+        return draw_table(lines, "")
+    figure, axes = new_figure(6, 3.5)
+    joined = table.along == "columns"
+    value = "gain" if table.than else "score"
+    for i, (name, found) in enumerate(lines.groupby("row" if joined else "column", sort=False)):
+        style = {"color": sns.color_palette("colorblind")[i], "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
+        ours, printed = found.dropna(subset=["x", "ours"]).sort_values("x"), found.dropna(subset=["published"])
+        if len(ours):
+            axes[0, 0].errorbar(ours["x"], ours["ours"], yerr=ours["ours_std"].fillna(0), label=f"{name}, ours",
+                                linestyle="-" if joined else "none", **style)  # fmt: skip
+        if len(printed):
+            axes[0, 0].plot(printed["published_x"], printed["published"], linestyle="none", markerfacecolor="none",
+                            label=f"{name}, paper", **style)  # fmt: skip
+    metric = ", ".join(dict.fromkeys(lines["metric"]))
+    axes[0, 0].set(xlabel=table.axis, ylabel=f"{value}, {metric}", xscale="log")
+    if table.than:
+        axes[0, 0].axhline(0, color="grey", linewidth=1)
+    show_legend(axes[0, 0])
     return figure
 
 
@@ -187,4 +231,82 @@ def draw_mixing(table: pd.DataFrame) -> Figure:
         axis.invert_yaxis()
         axis.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     axes[0, 1].set(yticklabels=[])
+    return figure
+
+
+def draw_costs(table: pd.DataFrame, rate: float, label: str) -> Figure:
+    """FLOPs of pretraining against device-hours: the papers' models hollow, ours filled, a marker a paper.
+
+    `rate`: FLOP/s that a dashed line is drawn for, named `label`.
+    """
+    rows = table[table["device_hours"].notna() & table["flops"].notna()]
+    figure, axes = new_figure(8, 4)
+    colors = sns.color_palette("colorblind")
+    for i, (paper, found) in enumerate(rows.groupby("paper", sort=False)):
+        filled = {} if (found["whose"] == "ours").all() else {"markerfacecolor": "none"}
+        axes[0, 0].plot(found["device_hours"], found["flops"], MARKERS[i % len(MARKERS)], label=paper, markersize=6,
+                        color=colors[i % len(colors)], **filled)  # fmt: skip
+    ends = rows["device_hours"].agg(["min", "max"])
+    axes[0, 0].plot(ends, 3600 * rate * ends, "--", color="grey", linewidth=1, label=label)
+    axes[0, 0].set(xlabel="device-hours", ylabel="FLOPs", xscale="log", yscale="log")
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_times(times: pd.DataFrame, what: str) -> Figure:
+    """Seconds of each repetition, a row a model; the median as a bar."""
+    names = list(dict.fromkeys(times["model"]))
+    figure, axes = new_figure(6.5, 1 + 0.45 * len(names))
+    color, grey = sns.color_palette("colorblind")[0], "0.8"
+    medians = times.groupby("model")["seconds"].median()
+    axes[0, 0].barh(range(len(names)), [medians[name] for name in names], color=grey, height=0.6, label="median")
+    axes[0, 0].plot(times["seconds"], [names.index(name) for name in times["model"]], "o", color=color, markersize=4,
+                    markerfacecolor="none", label="a repetition")  # fmt: skip
+    axes[0, 0].set(xlabel=what, yticks=range(len(names)), yticklabels=names, xlim=(0, None))
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_attention(table: pd.DataFrame) -> Figure:
+    """A panel an example and model: the attention on each word, written in its pieces; printed words hatched.
+
+    `table`: from attention.build, of which the lines with attention are drawn; the word asked from is marked by an
+    arrow.
+    """
+    shown = table[table["attention"].notna()]
+    examples, models = (list(dict.fromkeys(shown[name])) for name in ("example", "model"))
+    heights = [shown[shown["example"] == example]["place"].nunique() for example in examples]
+    figure, axes = new_figure(8, 1 + 0.2 * sum(heights), len(models), len(examples))
+    axes[0, 0].get_gridspec().set_height_ratios(heights)
+    colors = sns.color_palette("colorblind")
+    for panels, example in zip(axes, examples, strict=True):
+        most = shown.loc[shown["example"] == example, "attention"].max()
+        for panel, model in zip(panels, models, strict=True):
+            words = shown[(shown["example"] == example) & (shown["model"] == model)]
+            marks = ["//" if printed else "" for printed in words["printed"]]
+            labels = [("→ " if word["asked"] else "") + word["pieces"] for word in words.to_dict("records")]
+            panel.barh(range(len(words)), words["attention"], hatch=marks, color=colors[models.index(model)])
+            panel.set(yticks=range(len(words)), yticklabels=labels, xlabel="attention", xlim=(0, 1.05 * most))
+            panel.set_title(f"{example}: {model}", fontsize=8)
+            panel.tick_params(axis="y", labelsize=7)
+            panel.invert_yaxis()
+    return figure
+
+
+def draw_differences(table: pd.DataFrame) -> Figure:
+    """Points of difference, a row a comparison with a marker for each model or set, sorted; a panel a `kind`."""
+    kinds = list(dict.fromkeys(table["kind"]))
+    rows = [table.loc[table["kind"] == kind, "label"].nunique() for kind in kinds]
+    figure, axes = new_figure(8, 1 + 0.6 * len(kinds) + 0.17 * sum(rows), rows=len(kinds))
+    axes[0, 0].get_gridspec().set_height_ratios([number + 2 for number in rows])
+    for axis, kind, color in zip(axes[:, 0], kinds, sns.color_palette("colorblind"), strict=False):
+        found = table[table["kind"] == kind]
+        order = found.groupby("label")["difference"].median().sort_values().index.tolist()
+        axis.axvline(0, color="grey", linewidth=1)
+        axis.plot(found["difference"], found["label"].map(order.index), "o", color=color, markerfacecolor="none",
+                  markersize=4)  # fmt: skip
+        axis.set(xlabel="points", yticks=range(len(order)), yticklabels=order, ylim=(-1, len(order)))
+        axis.set_title(kind, fontsize=9)
+        axis.tick_params(axis="y", labelsize=6)
     return figure

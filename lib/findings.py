@@ -208,16 +208,19 @@ def find_balance(scale: str) -> Iterator[dict]:
 
 
 def look_up(dataset: datasets.Dataset, train: list[Sentence], test: list[Sentence]) -> float:
-    """The score of giving each word the tag that it has most often in training, O where it is new."""
+    """The score of giving each word the tag that it has most often in training."""
+    scores = metrics.pico_scores if dataset.family == "pico" else metrics.entity_scores
+    return scores([sentence.tags for sentence in test], tag_words(train, test))["f1"]
+
+
+def tag_words(train: list[Sentence], test: list[Sentence]) -> list[list[str]]:
+    """The tag that each word has most often in training, O where it is new."""
     seen = defaultdict(Counter)
     for sentence in train:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             seen[word][tag] += 1
     best = {word: tags.most_common(1)[0][0] for word, tags in seen.items()}
-    predicted = [[best.get(word, "O") for word in sentence.words] for sentence in test]
-    gold = [sentence.tags for sentence in test]
-    scores = metrics.pico_scores if dataset.family == "pico" else metrics.entity_scores
-    return scores(gold, predicted)["f1"]
+    return [[best.get(word, "O") for word in sentence.words] for sentence in test]
 
 
 def constant_score(key: str, train: list, test: list) -> tuple[object, float]:

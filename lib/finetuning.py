@@ -134,7 +134,7 @@ class Job:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
         return datasets.fingerprints(self.row.key, self.scale) | {
             "model": self.encoder.fingerprint,
-            "code": provenance.code_fingerprint("finetuning", without="datasets"),
+            "code": provenance.code_fingerprint("finetuning", without="corpora"),
         }
 
     def read(self, split: str, fold: int) -> list[Instance]:

@@ -3,6 +3,7 @@
 import ast
 import itertools
 import sys
+from dataclasses import replace
 
 import pandas as pd
 from IPython import get_ipython
@@ -128,6 +129,29 @@ def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
     return " / ".join(texts.render(instance))[:letters], str(label_of(instance))
 
 
+def look_at_differences(differences: list[dict], show_text: bool, letters: int = 600) -> Styler | Markdown:
+    """Instances with what models say of each, from samples.find_differences; a sentence in place of text that is not to
+    be shown."""
+    rows = [row for row in differences if datasets.lookup(row["dataset"]).access == "public"]
+    if not show_text:
+        return Markdown("No text is shown here: only where a person runs this page, with `show_text`.")
+    if not rows:
+        return Markdown("No instance of a public dataset that one of the two models alone has right.")
+    shown = []
+    for row in rows:
+        text, label = show_instance(row["instance"], letters)
+        said = {model: show_said(row["instance"], predicted) for model, predicted in row["said"].items()}
+        shown.append({"dataset": row["dataset"], "gold": text, "label": label} | said)
+    return show(shown)
+
+
+def show_said(instance: Instance, predicted: list[str]) -> str:
+    """What a model says of an instance: its text with brackets around the entities that were found, or labels."""
+    if isinstance(instance, Sentence):
+        return mark_entities(replace(instance, tags=predicted))
+    return ", ".join(predicted) or "none"
+
+
 def show_made_up(what: str) -> Styler:
     """Made-up text, labelled as such, in place of text that is not to be shown."""
     return show(
@@ -136,13 +160,13 @@ def show_made_up(what: str) -> Styler:
 
 
 def mark_entities(sentence: Sentence) -> str:
-    """A sentence as text, its entities in brackets."""
+    """A sentence as text, its entities in brackets; an I without a B before it begins one, as in predictions."""
     out, inside = [], False
     for word, tag in zip(sentence.words, sentence.tags, strict=True):
         if inside and tag[0] != "I":
             out[-1] += "]"
+        out.append(f"[{word}" if tag[0] == "B" or tag[0] == "I" and not inside else word)
         inside = tag != "O"
-        out.append(f"[{word}" if tag[0] == "B" else word)
     return " ".join(out) + ("]" if inside else "")
 
 

@@ -5,7 +5,7 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from lib import datasets, metrics, params, results, scoring
+from lib import cells, datasets, metrics, params, results, scoring
 from lib.compare import show_value
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
@@ -68,18 +68,17 @@ def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:
     return {"name": name, "value": value, "sets": len(wanted) - len(missing), "missing": missing}
 
 
-def read_published(dataset: str) -> dict[str, float]:
-    """What the papers print of a dataset, of the score that ranks models on it: column of a table -> value."""
+def read_published(dataset: str, protocol: str) -> dict[str, float]:
+    """What a protocol's paper prints of a dataset, of the score that ranks models on it: name in a table -> value."""
     found = {}
-    for key in params.keys("tables"):
-        table = params.load("tables", key)
-        if table.kind != "scores":
+    for key in datasets.lookup(dataset).results:
+        table = params.load("tables", key) if key in params.keys("tables") else None
+        if table is None or table.paper != params.load("protocols", protocol).paper:
             continue
-        names = {name for name, ours in table.metrics.items() if ours == scoring.main_score(dataset)}
-        rows = {row for row, ours in table.rows.items() if ours == dataset}
-        cells = results.read_published(table.paper, table.table)
-        cells = cells[cells["row"].isin(rows) & cells["metric"].isin(names) & cells["value"].notna()]
-        found |= {f"{column} ({key})": value for column, value in zip(cells["column"], cells["value"], strict=True)}
+        for cell in results.read_published(table.paper, table.table).dropna(subset="value").to_dict("records"):
+            run, main = cells.find_run(table, cell["row"], cell["column"]), scoring.main_score(dataset)
+            if run.dataset == dataset and table.metrics.get(cell["metric"], main) == main:
+                found[f"{cells.name_model(table, cell)} ({key})"] = cell["value"]
     return found
 
 
@@ -91,7 +90,7 @@ def spread(lines: pd.DataFrame) -> pd.DataFrame:
         for line in found.to_dict("records"):
             sd = "" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}"
             row[line["model"]] = "n/a" if pd.isna(line["ours"]) else show_value(line["ours"]) + sd
-        printed = read_published(dataset).items()
+        printed = read_published(dataset, protocol).items()
         rows.append(row | {"printed": ", ".join(f"{name} {show_value(value)}" for name, value in printed)})
     wide = pd.DataFrame(rows).fillna("")
     return wide[[name for name in wide if name != "printed"] + ["printed"]]

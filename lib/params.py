@@ -5,6 +5,7 @@ Budget (how much compute) lives in params/scales/, science (what is computed) ev
 
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
@@ -131,6 +132,7 @@ class Scale(Settings):
     datasets: list[str] | None = None  # None: every dataset that is present
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
     panels: list[Panel] = []  # what is fine-tuned besides what tables need
+    compared: list[str] | None = None  # the models whose cells of tables are filled; None: every model
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
 
@@ -187,6 +189,7 @@ class Corpus(Settings):
     samples: list[str]  # what stands in for them elsewhere; of one PMID the last is kept, of one text the first
     cleaning: str
     selection: str | None = None
+    part: float = Field(default=1.0, gt=0, le=1)  # of what would be kept; a larger one holds it
     differs: str
 
 
@@ -231,6 +234,7 @@ class Model(Settings):
     start: Literal["random", "skip-gram"] = "random"  # skip-gram: as the scale's recipe says, from its own text
     initial: str | None = None  # the model that it continues; with another vocabulary, of its body alone
     share: float = Field(default=1.0, gt=0)  # of the scale's budget of pieces
+    part: float = Field(default=1.0, gt=0, le=1)  # of the steps that its share, or what is published, comes to
     published: PublishedRecipe | None = None
     released: str = ""  # the hub name of the published weights
     parameters: float | None = None  # millions, as printed
@@ -338,16 +342,40 @@ class Table(Settings):
     not_run: dict[str, str] = {}  # a row or column of the paper that we cannot run -> why
 
 
+class Run(Settings):
+    """What a row, a column or all of a table says of the runs behind a cell; together they say everything."""
+
+    model: str = ""
+    dataset: str = ""
+    mean_of: list[list[str]] = []  # datasets in place of one: the mean over groups of the mean over a group's sets
+    protocol: str = ""
+
+
 class ScoreTable(Table):
-    """Scores of fine-tuned models: which run fills which cell."""
+    """Scores of fine-tuned models: which runs fill which cell."""
 
     kind: Literal["scores"]
-    protocol: str
-    rows: dict[str, str]  # the paper's row -> dataset
-    columns: dict[str, str]  # the paper's column -> model
-    ours_only: dict[str, str] = {}  # a column of ours without a printed counterpart -> model
-    metrics: dict[str, str]  # the paper's metric -> ours
+    all: Run  # of every cell where neither its row nor its column says otherwise
+    rows: dict[str, Run]
+    columns: dict[str, Run]
+    ours_only: dict[str, Run] = {}  # columns of ours without a printed counterpart
+    metrics: dict[str, str] = {}  # the paper's metric -> our score, where it is not the dataset's main one
+    shown: str = ""  # the metric that is drawn and read first; none where each row has its own
     vocabularies: list[str] = []  # shown beside each other on the page
+
+
+class CurveTable(Table):
+    """A figure whose values are not printed: scores of runs that are those of other tables, but for the columns."""
+
+    kind: Literal["curves"]
+    of: dict[str, str] = Field(min_length=1)  # tables of scores -> the metric, as printed; empty: each row's own
+    rows: list[str] = []  # of these tables; empty: every one that is one dataset
+    columns: dict[str, Run]  # what is set besides what the tables set in their column of that name, if they have one
+    than: str = ""  # a column of the tables; what is shown is the gain over it, or nothing: the score itself
+    axis: Literal["share of the text", "steps", "training instances"] | None = None  # None: a bar for each score
+    along: Literal["columns", "rows"] = "columns"  # what the axis runs along: a curve for each row, or for each column
+    sizes: str = ""  # the table of counts that prints the training instances
+    said: str  # by the paper, of the figure
 
 
 class Measure(Settings):
@@ -420,17 +448,75 @@ class CountTable(Table):
     rows: dict[str, CountRow]
 
 
-AnyTable = Annotated[ScoreTable | CorpusTable | TermTable | LengthTable | CountTable, Field(discriminator="kind")]
+class TimeTable(Table):
+    """Days of pretraining, beside the seconds that a step of the same architectures takes on one machine."""
+
+    kind: Literal["times"]
+    rows: dict[str, str]  # the paper's row -> model
+    beside: str  # the row that the others are compared with
+    batch_size: int = Field(gt=0)  # rows in a timed step, the same for all
+    repetitions: int = Field(gt=1)
+
+    @model_validator(mode="after")
+    def check(self):
+        if self.beside not in self.rows:
+            raise ValueError("beside names one of the rows")
+        return self
+
+
+AnyTable = Annotated[
+    ScoreTable | CurveTable | CorpusTable | TermTable | LengthTable | CountTable | TimeTable,
+    Field(discriminator="kind"),
+]
+
+
+Two = Field(min_length=2, max_length=2)
+
+
+class Part(Settings):
+    """One comparison: columns or rows of a table of scores in pairs, or runs in pairs on some datasets."""
+
+    table: str = ""
+    pairs: list[
+        Annotated[list[str], Two]
+    ] = []  # the better, and what it is better than; all pairs together are one comparison
+    metric: str = ""  # as printed; empty: every one of the table
+    only: list[str] = []  # the rows, or columns, over which the pairs are compared; empty: all
+    runs: list[Annotated[list[Run], Two]] = []  # in place of a table and its pairs, on
+    datasets: list[str] = []
+    relation: Literal["beats", "as good as", "equals"] = "beats"
+    margin: float = Field(default=0, ge=0)  # points, of "as good as" and "equals"
+
+    @model_validator(mode="after")
+    def check(self):
+        if bool(self.table) != bool(self.pairs) or bool(self.runs) != bool(self.datasets) or self.table and self.runs:
+            raise ValueError("give a table and its pairs, or runs and their datasets")
+        if (self.relation == "beats") != (self.margin == 0):
+            raise ValueError("a margin goes with 'as good as' and 'equals'")
+        return self
 
 
 class PairedTest(Settings):
-    """A paired comparison: `better` minus `than`, over the rows of a table of scores."""
+    """Paired comparisons, over datasets and seeds: the claim holds when each part does."""
 
     kind: Literal["paired"]
+    parts: list[Part] = Field(min_length=1)
+
+
+class Trend(Settings):
+    """The curves of one figure that has an axis."""
+
     table: str
-    metric: str
-    better: str
-    than: str
+    only: list[str] = []  # the curves that count; empty: all
+
+
+class TrendTest(Settings):
+    """Whether curves rise along the logarithm of their axis: the claim holds when each part does."""
+
+    kind: Literal["trend"]
+    parts: list[Trend] = Field(min_length=1)
+    falls: bool = False  # the claim is that they fall
+    untested: str = ""  # what else the claim says
 
 
 class CellsTest(Settings):
@@ -470,8 +556,63 @@ class SizesTest(Settings):
     printed: dict[str, int]  # model -> millions
 
 
+class ShatteredTest(Settings):
+    """Whether one vocabulary cuts fewer of the printed words of attention's examples than another, in each example."""
+
+    kind: Literal["shattered"]
+    better: str
+    than: str
+
+
+class TimesTest(Settings):
+    """How many times as fast one model is as another, by repetitions that were timed in pairs: at least, or about."""
+
+    kind: Literal["times"]
+    table: str  # of repetitions
+    better: str  # models
+    than: str
+    ratio: float = Field(default=1.0, gt=0)  # what has to be exceeded; with a margin, met
+    margin: float = Field(default=0.0, ge=0)
+
+
+# What a line of the audit follows from: precision and recall; the numbers averaged; two numbers; the cells that a text
+# speaks of; the same thing in another table of the paper, or in another paper.
+LineKind = Literal["F1", "average", "difference", "text", "two tables", "two papers"]
+
+
+class AuditedTest(Settings):
+    """Whether every printed number of these kinds follows from printed cells, rounding allowed."""
+
+    kind: Literal["audited"]
+    paper: str
+    lines: list[LineKind]
+
+
+class DefinitionsTest(Settings):
+    """Whether entity F1 is as high as printed, and what counting words in place of entities adds."""
+
+    kind: Literal["definitions"]
+    table: str  # whose rows are sets
+    column: str  # the model as printed
+    over: str  # the column that it is said to gain on
+    model: str  # ours
+    protocol: str
+    margin: float = Field(gt=0)  # points
+
+
 ClaimTest = Annotated[
-    PairedTest | CellsTest | ShorterTest | WholeTest | SharesTest | SizesTest, Field(discriminator="kind")
+    PairedTest
+    | TrendTest
+    | CellsTest
+    | ShorterTest
+    | WholeTest
+    | SharesTest
+    | SizesTest
+    | AuditedTest
+    | ShatteredTest
+    | TimesTest
+    | DefinitionsTest,
+    Field(discriminator="kind"),
 ]
 
 
@@ -491,6 +632,8 @@ KINDS = {
     "tables": AnyTable,
 }
 SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
+LIKE = ("models", "corpora")  # whose files may say `like`, the key of another: that one's settings stand before theirs
+OWN = ("title", "papers", "released", "differs")  # of one alone, whatever is like it
 
 
 def keys(kind: str) -> list[str]:
@@ -498,16 +641,46 @@ def keys(kind: str) -> list[str]:
     return sorted(path.stem for path in (paths.PARAMS / kind).glob("*.yaml"))
 
 
-def read_yaml(path, schema):
-    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+def locate(kind: str, key: str) -> Path:
+    """The file of one key; StudyError with the nearest names when there is none."""
+    if key not in keys(kind):
+        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
+    return paths.PARAMS / kind / f"{key}.yaml"
+
+
+def parse_yaml(path: Path):
+    """What a YAML file holds; StudyError when it is not there or not YAML."""
     where = paths.show(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{where}: no such file") from None
     except yaml.YAMLError as error:
         raise StudyError(f"{where}: not valid YAML: {error}") from None
-    return check_settings(where, content, schema)
+
+
+def read_yaml(path: Path, schema):
+    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+    return check_settings(paths.show(path), parse_yaml(path), schema)
+
+
+def list_layers(kind: str, key: str) -> list[tuple[Path, dict]]:
+    """The files that say the settings of one key, each with what it says, the last word last: two where one is `like`
+    another. StudyError when that one does not exist, or is like a third.
+    """
+    path = locate(kind, key)
+    content = parse_yaml(path)
+    if kind not in LIKE or not isinstance(content, dict) or "like" not in content:
+        return [(path, content)]
+    try:
+        other = locate(kind, str(content["like"]))
+    except StudyError as error:
+        raise StudyError(f"{paths.show(path)}: like: {error}") from None
+    before = parse_yaml(other)
+    if not isinstance(before, dict) or "like" in before:
+        raise StudyError(f"{paths.show(path)}: like: '{other.stem}' is like another itself; name one that says all")
+    shared = {name: value for name, value in before.items() if name not in OWN}
+    return [(other, shared), (path, {name: value for name, value in content.items() if name != "like"})]
 
 
 def check_settings(where: str, content, schema):
@@ -525,10 +698,10 @@ def check_settings(where: str, content, schema):
 
 @cache
 def load(kind: str, key: str):
-    """The settings of one key; StudyError with the nearest names when there is none."""
-    if key not in keys(kind):
-        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
-    return read_yaml(paths.PARAMS / kind / f"{key}.yaml", KINDS[kind])
+    """The settings of one key; StudyError with the nearest names when there is none, and for what is wrong in it."""
+    layers = list_layers(kind, key)
+    content = layers[0][1] if len(layers) == 1 else layers[0][1] | layers[1][1]
+    return check_settings(paths.show(layers[-1][0]), content, KINDS[kind])
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
@@ -545,6 +718,8 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     changes = {name: value for name, value in changes.items() if name not in apart}
     if budget.sequence_length < so_far.get("max_length", 0):
         changes["max_length"] = budget.sequence_length
+    if so_far.get("train_instances") and so_far["train_instances"] < changes.get("train_instances", 0):
+        del changes["train_instances"]  # the smaller of two caps holds both
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 
 
@@ -573,8 +748,9 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
 
     A scale with a recipe trains every model by it: the steps of a phase are the model's share of the pieces over the
     pieces in a step, at least one; the papers' caps on predictions and their duplicates are left out. A scale without
-    one takes what is published for the model, from random weights. A model that continues another with the same
-    vocabulary has that one's weights, and no start of its own. A model without text has no phases.
+    one takes what is published for the model, from random weights. Either way a model that says so takes a part of the
+    steps, with a whole rise and fall of the learning rate. A model that continues another with the same vocabulary has
+    that one's weights, and no start of its own. A model without text has no phases.
     StudyError for a model without a published recipe where one is needed, or of a size that the scale has no body for.
     """
     model, budget = load("models", key), load("scales", scale)
@@ -584,9 +760,10 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
     recipe = model.published if as_published else budget.pretraining.recipe
     if recipe is None:
         raise StudyError(f"params/models/{key}.yaml: nothing is published of it, so scale '{scale}' cannot pretrain it")
-    phases = recipe.phases
-    if not as_published:
-        phases = [give_steps(phase, recipe.tokens * model.share) for phase in phases]
+    if as_published:
+        phases = [p.model_copy(update={"steps": max(1, round(p.steps * model.part))}) for p in recipe.phases]
+    else:
+        phases = [give_steps(phase, recipe.tokens * model.share * model.part) for phase in recipe.phases]
     continued = model.initial and load("models", model.initial).vocabulary == model.vocabulary
     rises = isinstance(model.masked_share, list)
     start = [] if as_published or continued or model.start == "random" else recipe.start
@@ -633,10 +810,12 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
 
 
 def explain(kind: str, key: str) -> list[dict]:
-    """Rows `setting, value, from` for a page: each setting of a file."""
+    """Rows `setting, value, from` for a page: each setting of a key, and the file that it came from."""
+    settings, layers = load(kind, key), list_layers(kind, key)
+    origin = {name: path for path, content in layers for name in content}
     return [
-        {"setting": name, "value": str(value), "from": f"params/{kind}/{key}.yaml"}
-        for name, value in load(kind, key).model_dump().items()
+        {"setting": name, "value": str(value), "from": paths.show(origin.get(name, layers[-1][0]))}
+        for name, value in settings.model_dump().items()
     ]
 
 

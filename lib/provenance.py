@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import platform
 import subprocess
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -36,14 +37,14 @@ def file_fingerprint(path: Path) -> str:
 
 
 def code_fingerprint(*modules: str, without: str = "") -> str:
-    """A hash of what the named lib modules, and those they import, compute (NEUTRAL ones apart, unless named).
+    """A hash of what the named lib modules, and those they import, compute.
 
-    `without`: a module whose products are fingerprinted by content, left out with all that only it imports.
+    NEUTRAL modules are left out unless named, and `without`, a module whose products are fingerprinted by content;
+    each with all that only it imports.
     Taken from the syntax tree without docstrings: a comment or a docstring can change, and nothing is redone.
     """
-    return fingerprint(
-        [[name, module_code(name)] for name in sorted(reachable_modules(modules, without) - (NEUTRAL - set(modules)))]
-    )
+    left_out = NEUTRAL - set(modules) | {without}
+    return fingerprint([[name, module_code(name)] for name in sorted(reachable_modules(modules, left_out))])
 
 
 def notebook_fingerprint(notebook: Path) -> str:
@@ -70,12 +71,12 @@ def imported_modules(tree: ast.AST) -> set[str]:
     return found
 
 
-def reachable_modules(modules, without: str = "") -> set[str]:
-    """The named lib modules and all that they import, directly or not, except through `without`."""
+def reachable_modules(modules, without: Collection[str] = ()) -> set[str]:
+    """The named lib modules and all that they import, directly or not, except through those `without`."""
     found, waiting = set(), list(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found and name != without:
+        if name not in found and name not in without:
             found.add(name)
             waiting += imported_modules(module_tree(name))
     return found

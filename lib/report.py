@@ -12,7 +12,7 @@ import pandas as pd
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from lib import artefacts, compare, params, paths, provenance, results
+from lib import artefacts, compare, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -159,7 +159,7 @@ def describe_scoreboard(scale: str) -> list[str]:
         return ["Not judged yet: notebook 90 has not run."]
     claims = results.read_table(path)
     measured = claims[claims["n"] > 0]
-    lines = [compare.describe_claims(claims), ""]
+    lines = [scoreboard.describe(claims), ""]
     if len(measured):
         shown = measured[["paper", "statement", "effect", "ci_low", "ci_high", "n", "verdict", "note"]]
         lines += [to_html(shown)]
@@ -177,8 +177,10 @@ def describe_published_table(key: str, scale: str, pages: dict[Path, str]) -> li
     if not path.exists():
         return [*lines, f"Not there: notebook {table.notebook} has not ended.", ""]
     cells = results.read_table(path)
-    metric = list(dict.fromkeys(cells["metric"]))[-1 if table.kind == "scores" else 0]
-    said = f"{metric}, mean ± standard deviation over seeds." if table.kind == "scores" else f"{metric}."
+    runs = table.kind in ("scores", "curves")
+    metric = getattr(table, "shown", "") if runs else cells["metric"].iloc[0]
+    named = metric or ", ".join(dict.fromkeys(cells["metric"]))
+    said = f"{named}, mean ± standard deviation over seeds." if runs else f"{named}."
     lines += [said + (f" [Its page]({page}.ipynb)." if page else ""), ""]
     decimals = 0 if table.kind == "counts" else 2
     return [*lines, to_html(compare.spread(cells, metric, decimals).reset_index(names="")), ""]
@@ -227,10 +229,11 @@ def summarise(scale: str) -> list[str]:
     lines = [f"At scale *{params.load('scales', scale).title}*:", ""]
     if paths.table(scale, "claims").exists():
         claims = results.read_table(paths.table(scale, "claims"))
-        lines += [compare.describe_claims(claims), ""]
+        lines += [scoreboard.describe(claims), ""]
     lines += ["| table | printed cells with ours beside them | of those judged, agree |", "|---|---|---|"]
     for key in params.keys("tables"):
-        if paths.table(scale, key).exists():
+        curves = params.load("tables", key).kind == "curves"  # what follows from printed cells is in their tables
+        if paths.table(scale, key).exists() and not curves:
             cells = results.read_table(paths.table(scale, key))
             printed = cells[cells["published"].notna()]
             ran = printed[printed["ours"].notna()]

@@ -7,7 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from lib import artefacts, corpora, datasets, documents, mesh, params, paths, provenance, texts, vocabularies
+from lib import (
+    artefacts,
+    attention,
+    cells,
+    corpora,
+    curves,
+    datasets,
+    documents,
+    facts,
+    mesh,
+    params,
+    paths,
+    protocols,
+    provenance,
+    samples,
+    texts,
+    vocabularies,
+)
 from lib.errors import StudyError, unknown
 
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -148,13 +165,16 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
         case "lengths" | "counts":
             return made_up(scale)
-    runs = [
-        STAGES["finetune"].path(model=model, dataset=dataset, setting=table.protocol)
-        for model in [*table.ours_only.values(), *table.columns.values()]
-        for dataset in table.rows.values()
-        if not datasets.why_not(dataset, scale)
-    ]
-    return runs + vocabulary_output(table.vocabularies, scale)
+        case "times":
+            return []
+        case "curves":
+            return finetuned(curves.list_runs(keys["table"], scale))
+    return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
+
+
+def finetuned(runs: list[tuple[str, str, str]]) -> list[str]:
+    """The results of runs: model, dataset and protocol of each."""
+    return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in runs]
 
 
 def pretrained(model: str) -> list[str]:
@@ -189,18 +209,42 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
 
 def panel_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of the scale's panels that can be made."""
-    return [
-        STAGES["finetune"].path(model=model, dataset=dataset, setting=protocol)
-        for model, dataset, protocol in params.load("scales", scale).panel_runs()
-        if not datasets.why_not(dataset, scale)
-    ]
+    return finetuned([run for run in params.load("scales", scale).panel_runs() if not datasets.why_not(run[1], scale)])
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    others = [STAGES[name].path() for name in ("simultaneous", "checks")]
+    named = ("simultaneous", "checks", "audit", "attention", "inference", "protocols")
+    others = [STAGES[name].path() for name in named]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
-    return [STAGES["table"].path(table=t) for t in params.keys("tables")] + others + vocabulary_output(compared, scale)
+    tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
+    return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
+
+
+def cost_settings(scale: str, keys: dict) -> list:
+    found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
+    found += [facts.hardware(), params.load("scales", "paper")]
+    return [[settings.model_dump() for settings in found], published()]
+
+
+def attention_inputs(scale: str, keys: dict) -> list[str]:
+    """The models whose attention is shown, and the vocabularies whose pieces are."""
+    shown = vocabulary_output(list(facts.attention().vocabularies.values()), scale)
+    return [*shown, *(STAGES["pretrain"].path(model=model) for model in attention.choose_models(scale))]
+
+
+def attention_settings(scale: str, keys: dict) -> list:
+    shown = facts.attention()
+    found = [params.load("vocabularies", key).model_dump() for key in shown.vocabularies.values()]
+    return [shown.model_dump(), found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt")))]
+
+
+def inference_settings(scale: str, keys: dict) -> list:
+    return [params.load("scales", "paper").model_dump(), params.load("scales", scale).model_dump()]
+
+
+def sample_settings(scale: str, keys: dict) -> list:
+    return [facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)]
 
 
 def published() -> list[str]:
@@ -232,9 +276,17 @@ def document_outputs(scale: str) -> list[str]:
 
 def table_settings(scale: str, keys: dict) -> list:
     table = params.load("tables", keys["table"])
-    models = []
+    named, others = [], []
     if table.kind == "scores":
-        models = [params.load("models", m).model_dump() for m in [*table.ours_only.values(), *table.columns.values()]]
+        named = cells.list_models(keys["table"])
+    if table.kind == "curves":
+        named = curves.list_models(keys["table"], scale)
+        others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
+    if table.kind == "times":
+        named, others = list(table.rows.values()), [params.load("scales", scale).model_dump()]
+        others.append(facts.hardware().model_dump())
+    registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
+    models = [params.load("scales", scale).compared, *registered, *others] if named else []
     files = []
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
@@ -252,7 +304,7 @@ STAGES = {
             lambda k: "",
             "test-sentences/meta.json",
             lambda s, k: made_up(s),
-            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts")],
+            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts", "datasets")],
         ),
         Stage(
             "documents",
@@ -284,8 +336,8 @@ STAGES = {
             "kept",
             lambda k: "05_from_raw_to_kept",
             "tables/corpora.csv",
-            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in params.keys("corpora") if not corpora.why_not(c, s)],
-            lambda s, k: [params.load("corpora", c).model_dump() for c in params.keys("corpora")],
+            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in corpora.list_whole() if not corpora.why_not(c, s)],
+            lambda s, k: [params.load("corpora", c).model_dump() for c in corpora.list_whole()],
         ),
         Stage(
             "pieces",
@@ -327,6 +379,13 @@ STAGES = {
             lambda s, k: params.load("scales", s).models,
         ),
         Stage(
+            "cost",
+            lambda k: "82_cost",
+            "tables/cost.csv",
+            lambda s, k: [STAGES["pretrained"].path()] if params.load("scales", s).models else [],
+            cost_settings,
+        ),
+        Stage(
             "finetune",
             lambda k: BASELINE if k["model"] in params.BASELINES else FINETUNING[datasets.lookup(k["dataset"]).family],
             "results/{model}--{dataset}--{setting}.json",
@@ -348,11 +407,45 @@ STAGES = {
             lambda s, k: [read_evaluation(s, k), published()],
         ),
         Stage(
+            "audit",
+            lambda k: "80_audit",
+            "tables/audit.csv",
+            lambda s, k: [],
+            lambda s, k: [facts.load_audit().model_dump(), published()],
+        ),
+        Stage(
+            "protocols",
+            lambda k: "81_protocols",
+            "tables/protocols.csv",
+            lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s))],
+            lambda s, k: [
+                facts.comparisons().model_dump(),
+                facts.load_audit().repeated.model_dump(),
+                dataset_files(s),
+                published(),
+            ],
+        ),
+        Stage(
             "panels",
             lambda k: "89_all_benchmarks",
             "tables/panels.csv",
             panel_inputs,
             lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
+        ),
+        Stage("attention", lambda k: "49_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
+        Stage(
+            "samples",
+            lambda k: "62_bioalbert_samples",
+            "tables/naseem-9.csv",
+            lambda s, k: [*made_up(s), *finetuned(samples.list_runs(s))],
+            sample_settings,
+        ),
+        Stage(
+            "inference",
+            lambda k: "77_bioelectra_inference",
+            "tables/inference-times.csv",
+            lambda s, k: [],
+            inference_settings,
         ),
         Stage(
             "table",
@@ -400,8 +493,8 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "panels",
-         "scoreboard")  # fmt: skip
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
+         "inference", "audit", "protocols", "cost", "panels", "scoreboard")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:

@@ -108,7 +108,7 @@ def write_index(scale: str) -> dict:
     record = provenance.record(
         {},
         {paths.show(path): provenance.file_fingerprint(path) for path in test_files(scale)}
-        | {"code": provenance.code_fingerprint("texts")},
+        | {"code": provenance.code_fingerprint("texts", "datasets")},
     )
     if finished := artefacts.reuse(folder, record["fingerprint"]):
         return finished

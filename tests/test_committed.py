@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from lib import (
+    cells,
     cleaning,
-    compare,
     datasets,
     documents,
     leakage,
@@ -18,6 +18,7 @@ from lib import (
     pieces,
     readers,
     results,
+    scoreboard,
     texts,
     vocabularies,
 )
@@ -42,17 +43,17 @@ def read_text(path) -> str:
 def test_tables_follow_from_the_committed_results(real_data):
     for key in [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]:
         committed = pd.read_csv(paths.table(SCALE, key), keep_default_na=False, na_values=[""])
-        rebuilt = compare.build_table(key, SCALE)
+        rebuilt = cells.build(key, SCALE)
         columns = ["row", "column", "metric", "published", "ours", "ours_std", "n_seeds", "verdict"]
         pd.testing.assert_frame_equal(committed[columns], rebuilt[columns], check_dtype=False)
 
 
 def test_the_scoreboard_follows_from_the_committed_results(real_data, monkeypatch):
     """Except for claims on trained vocabularies, which are made again by a run and not committed."""
-    monkeypatch.setitem(compare.DECIDE, "whole", lambda test, scale: {})
+    monkeypatch.setitem(scoreboard.DECIDE, "whole", lambda test, scale: {})
     trained = [claim for claim, test in params.claim_tests().items() if test.kind == "whole"]
     committed = pd.read_csv(paths.table(SCALE, "claims"), keep_default_na=False, na_values=[""])
-    rebuilt = compare.judge_claims(SCALE)
+    rebuilt = scoreboard.judge(SCALE)
     rows = ~committed["claim"].isin(trained)
     assert rows.sum() == len(committed) - len(trained)
     pd.testing.assert_frame_equal(committed[rows], rebuilt[rows], check_dtype=False)

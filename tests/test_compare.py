@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import compare, params, paths, results
+from lib import cells, compare, params, paths, results, scoreboard
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,78 @@ def test_a_difference(differences, verdict):
     assert judged == compare.judge_difference(differences)
 
 
+@pytest.mark.parametrize(
+    ("relation", "margin", "mean", "verdict"),
+    [("beats", 0, 2.0, "holds"), ("beats", 0, -2.0, "fails"), ("beats", 0, 0.3, "undecided"),
+     ("as good as", 1, -0.3, "holds"), ("as good as", 1, -1.2, "undecided"), ("as good as", 1, -2.0, "fails"),
+     ("equals", 1, 0.3, "holds"), ("equals", 1, 1.2, "undecided"), ("equals", 1, 2.0, "fails"),
+     ("equals", 1, -2.0, "fails")],
+)  # fmt: skip
+def test_relations_and_margins(relation, margin, mean, verdict):
+    means = np.linspace(mean - 0.5, mean + 0.5, 10_001)  # the interval is the mean +- 0.475
+    judged = compare.judge_means(means, relation, margin)
+    assert judged["verdict"] == verdict and (judged["p"] < 0.05) == (verdict != "undecided")
+    assert judged["ci_high"] - judged["ci_low"] == pytest.approx(0.95)
+
+
+def test_p_is_twice_the_share_on_the_wrong_side():
+    means = np.array([-1.0] * 2 + [1.0] * 198)
+    assert compare.judge_means(means)["p"] == pytest.approx(0.02)
+    assert compare.judge_means(-means)["p"] == pytest.approx(0.02)
+
+
+def test_holm_s_correction():
+    # sorted 0.01, 0.02, 0.04 times 3, 2, 1; never below the one before
+    assert compare.correct([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert compare.correct([0.6, 0.5]) == [1.0, 1.0]
+
+
 def test_the_bootstrap_draws_datasets_not_only_seeds():
     """Two datasets that disagree leave the claim open however well the seeds agree."""
     judged = compare.judge_difference([[5.0, 5.0, 5.0], [-1.0, -1.0, -1.0]])
     assert judged["verdict"] == "undecided"
     assert (judged["ci_low"], judged["ci_high"]) == (-1.0, 5.0)
+
+
+def rising(*slopes, spread=0.0):
+    """Curves through 1, 10 and 100 with these slopes, and two seeds at every point that lie so far off."""
+    places = list(enumerate((1.0, 10.0, 100.0)))
+    return [[(x, [70 + slope * i - spread, 70 + slope * i + spread]) for i, x in places] for slope in slopes]
+
+
+def test_a_slope_is_that_for_each_tenfold():
+    assert compare.find_slope([(1.0, [60.0]), (10.0, [61.0, 65.0]), (100.0, [66.0])]) == pytest.approx(3.0)
+    # least squares by hand: places -1.5, -0.5, 0.5, 1.5; sum of products 4.5 + 0 + 0.5 + 3 = 8; of squares 5
+    points = [(1.0, [-3.0]), (10.0, [0.0]), (100.0, [1.0]), (1000.0, [2.0])]
+    assert compare.find_slope(points) == pytest.approx(1.6)
+    assert np.isnan(compare.find_slope([(5.0, [1.0]), (5.0, [2.0])]))
+
+
+@pytest.mark.parametrize(
+    ("curves", "effect", "verdict"),
+    [(rising(1.0, 2.0), 1.5, "holds"), (rising(-1.0, -2.0), -1.5, "fails"), (rising(1.0, -2.0), -0.5, "undecided"),
+     (rising(0.1, 0.2, spread=5.0), 0.15, "undecided"), (rising(3.0), 3.0, "holds")],
+)  # fmt: skip
+def test_trends(curves, effect, verdict):
+    judged = compare.judge_trend(curves)
+    assert judged["effect"] == pytest.approx(effect) and judged["verdict"] == verdict
+    assert judged["n"] == sum(2 * 3 for _ in curves) and judged["ci_low"] <= judged["effect"] <= judged["ci_high"]
+    assert judged == compare.judge_trend(curves)
+
+
+def test_the_spread_of_seeds_widens_a_trend():
+    """One curve of slope 1: a draw's is 1 + (a - b) / 2, where a and b are -5, 0 or 5 with chances 1/4, 1/2, 1/4."""
+    judged = compare.judge_trend(rising(1.0, spread=5.0))
+    assert (judged["ci_low"], judged["ci_high"]) == (-4.0, 6.0)
+
+
+def test_a_cloud_is_resampled_over_its_points():
+    falling = [(10.0 * 2**i, [10.0 - 2 * i, 10.2 - 2 * i]) for i in range(8)]
+    judged = compare.judge_cloud(falling)
+    assert judged["effect"] == pytest.approx(-2 / np.log10(2)) and judged["verdict"] == "fails" and judged["n"] == 16
+    outlier = [*[(x, [5.0]) for x, _ in falling], (10_000.0, [50.0])]  # one set makes the slope
+    assert compare.judge_cloud(outlier)["verdict"] == "undecided"
+    assert compare.judge_cloud([(1.0, [1.0]), (10.0, [2.0])])["ci_low"] == 1.0  # draws of one point twice have no slope
 
 
 @pytest.fixture
@@ -56,7 +123,8 @@ def laptop_results(tmp_path, monkeypatch):
     for split in ("train", "dev", "test"):
         (folder / f"{split}.tsv").write_text("a\tO\n")
     for model, f1 in (("bert-random", 60.0), ("bert-general", 70.0), ("bert-general-pubmed", 75.0)):
-        runs = [{"seed": s, "scores": {"precision": f1, "recall": f1, "f1": f1 + s}} for s in (1, 2, 3)]
+        scores = [{"precision": f1, "recall": f1, "f1": f1 + s} for s in (1, 2, 3)]
+        runs = [{"seed": s, "scores": found, "instances": {"train": 2000}} for s, found in enumerate(scores, 1)]
         path = paths.results("laptop", model, "ncbi-disease", "lee")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"runs": runs}))
@@ -64,7 +132,7 @@ def laptop_results(tmp_path, monkeypatch):
 
 
 def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
-    table = compare.build_table("lee-4", "laptop")
+    table = cells.build("lee-4", "laptop")
     assert list(table.columns) == results.COLUMNS
     printed = results.read_published("lee-biobert", "4")
     assert table["published"].notna().sum() == len(printed) == 150
@@ -78,20 +146,20 @@ def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
 
 
 def test_sentences_come_from_the_numbers(laptop_results):
-    table = compare.build_table("lee-4", "laptop")
-    text = compare.describe_table(table, "F1", "laptop")
-    assert "2 of 50 printed F1 cells" in text
+    table = cells.build("lee-4", "laptop")
+    text = cells.describe(table, "F1", "laptop")
+    assert "2 of 50 printed cells of F1" in text
     assert "BioBERT (+PubMed) against BERT (Wiki+Books): +5.00 points on average, ahead on 1 of 1" in text
     table["ours"] = np.nan
-    assert "No cell of this table was run" in compare.describe_table(table, "F1", "laptop")
+    assert "No cell of this table was run" in cells.describe(table, "F1", "laptop")
 
 
 def test_the_scoreboard_judges_what_has_a_test_and_says_why_not(laptop_results, monkeypatch):
     for key in ("gu-1", "gu-8"):
         line = {name: [] for name in results.COLUMNS}
         compare.write_table(paths.table("laptop", key), line)
-    monkeypatch.setattr(compare.pieces, "whole_words", lambda *_: [1] * 60 + [0] * 30 + [-1] * 10)
-    claims = compare.judge_claims("laptop").set_index("claim")
+    monkeypatch.setattr(scoreboard.pieces, "whole_words", lambda *_: [1] * 60 + [0] * 30 + [-1] * 10)
+    claims = scoreboard.judge("laptop").set_index("claim")
     assert len(claims) == len(results.read_claims())
     assert claims.loc["lee-beats-bert-ner", "verdict"] == "holds"
     assert claims.loc["lee-beats-bert-ner", "effect"] == 5.0
@@ -106,4 +174,4 @@ def test_the_scoreboard_judges_what_has_a_test_and_says_why_not(laptop_results, 
 def test_damaged_results_are_named(laptop_results):
     paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
     with pytest.raises(compare.results.StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
-        compare.build_table("lee-4", "laptop")
+        cells.build("lee-4", "laptop")

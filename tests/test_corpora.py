@@ -1,5 +1,6 @@
 """From raw files to corpora: what is left out is counted, once; versions, deletions, near-duplicates, test texts."""
 
+import itertools
 import random
 from collections import Counter
 
@@ -113,6 +114,9 @@ def outputs(tmp_path_factory):
     return top
 
 
+PARTS = ("pubmed-1", "pubmed-3", "pubmed-10", "pubmed-30")
+
+
 @pytest.fixture
 def made_up_files(outputs, monkeypatch):
     monkeypatch.setattr(paths, "output", outputs.joinpath)
@@ -130,6 +134,15 @@ def test_everything_read_is_kept_or_counted_once(made_up_files):
             assert record[name] == sum(row[name] for row in record["files"])
         assert record["words"] == sum(len(text.split()) for _, text in kept(key))
         assert record["bytes"] == sum(len(text.encode()) + 1 for _, text in kept(key))
+
+    parts = [records[key]["kept"] / records["pubmed"]["kept"] for key in PARTS]
+    assert parts == pytest.approx([0.01, 0.03, 0.1, 0.3], rel=0.5) and parts == sorted(parts)
+    for key in PARTS:  # all else is left out as from the whole
+        same = set(corpora.REASONS) - {"not in the part"}
+        assert {name: records[key][name] for name in same} == {name: records["pubmed"][name] for name in same}
+        assert records[key]["not in the part"] == records["pubmed"]["kept"] - records[key]["kept"]
+    texts_of = [set(kept(key)) for key in (*PARTS, "pubmed")]
+    assert all(smaller < larger for smaller, larger in itertools.pairwise(texts_of))
 
     files = {row["file"]: row for row in records["pubmed"]["files"]}
     assert reasons(files["made-up.tsv.gz"]) == {

@@ -1,5 +1,7 @@
 """The models of the papers: each is there, with the settings that its paper prints, and comparisons are fair."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,9 @@ from lib.errors import StudyError
 
 MODELS = params.keys("models")
 RECIPES = [scale for scale in params.keys("scales") if params.load("scales", scale).pretraining.recipe]
-OURS = {"bert-random", *(key for key in MODELS if key.endswith("-half") and key != "pubmedbert-half")}
+HALVES = {key for key in MODELS if key.endswith("-half") and key != "pubmedbert-half"}
+POINTS = {key for key in MODELS if "-steps-" in key or "-text-" in key}  # of curves
+OURS = {"bert-random", *HALVES, *POINTS}
 
 GU = {
     "6": {
@@ -263,7 +267,22 @@ def test_below_paper_scale_compared_models_see_equally_many_pieces():
     assert {key: total_share(key) for key in MODELS if key not in OURS and total_share(key) != 1} == unequal
 
 
-@pytest.mark.parametrize("half", sorted(OURS - {"bert-random"}))
+@pytest.mark.parametrize("point", sorted(POINTS))
+def test_a_point_of_a_curve_is_the_whole_but_for_its_place(point):
+    whole, percent = re.fullmatch(r"([\w-]+)-(?:steps|text)-(\d+)", point).groups()
+    settings = params.load("models", point)
+    if "-steps-" in point:
+        assert settings_that_differ(point, whole) == {"part"} and settings.part == int(percent) / 100
+    else:
+        assert settings_that_differ(point, whole) == {"corpora"}
+        (part,), (all_of_it,) = settings.corpora, params.load("models", whole).corpora
+        one, other = (params.load("corpora", key) for key in (part, all_of_it))
+        assert one.part == int(percent) / 100 and other.part == 1
+        said = {"title", "papers", "differs", "part"}
+        assert one.model_dump(exclude=said) == other.model_dump(exclude=said)
+
+
+@pytest.mark.parametrize("half", sorted(HALVES))
 def test_a_half_is_its_whole_but_for_its_share(half):
     assert settings_that_differ(half, half.removesuffix("-half")) == {"share"}
     assert params.load("models", half).share == 0.5
@@ -315,7 +334,10 @@ def test_compared_models_hide_the_same_share(scale):
 def test_paper_scale_is_what_was_published_from_random_weights(key):
     model, resolved = params.load("models", key), params.load_pretraining(key, "paper")
     assert resolved.start == [] and resolved.masked_share == model.masked_share and resolved.positions == 512
-    assert resolved.phases == (model.published.phases if model.corpora else [])
+    steps = [round(phase.steps * model.part) for phase in model.published.phases]
+    assert [phase.steps for phase in resolved.phases] == (steps if model.corpora else [])
+    whole = [phase.model_copy(update={"steps": 1}) for phase in (model.published.phases if model.corpora else [])]
+    assert [phase.model_copy(update={"steps": 1}) for phase in resolved.phases] == whole
     for name in ("optimizer", "weight_decay", "betas", "clip", "dropout", "duplicates"):
         assert getattr(resolved, name) == getattr(model.published, name)
 
@@ -329,7 +351,8 @@ def test_a_recipe_is_the_same_for_every_model_but_for_its_share(scale):
         assert resolved.duplicates is None and resolved.optimizer == recipe.optimizer
         assert all(phase.max_predictions is None for phase in resolved.phases)
         pieces = sum(phase.steps * phase.batch_size * phase.length for phase in resolved.phases)
-        assert pieces == pytest.approx(recipe.tokens * model.share if model.corpora else 0, rel=0.01)
+        wanted = recipe.tokens * model.share * model.part if model.corpora else 0
+        assert pieces == pytest.approx(wanted, rel=0.01, abs=max(p.batch_size * p.length for p in recipe.phases))
 
 
 @pytest.mark.parametrize("key", MODELS)

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from lib import counts, datasets, params, paths, readers, results
+from lib import counts, datasets, facts, params, paths, readers, results
+from lib.cells import find_run
 from lib.errors import StudyError
 
 
@@ -40,6 +41,9 @@ def test_tables_name_printed_cells_and_existing_runs(key):
         assert printed == set(table.columns) | set(table.not_run)
         assert {*table.columns.values(), *table.ours_only} <= set(params.keys("vocabularies"))
         return
+    if table.kind == "curves":
+        check_curves(table)
+        return
     cells = results.read_published(table.paper, table.table)
     printed = {name: set(cells[name]) for name in ("row", "column", "metric")}
     if table.kind == "lengths":
@@ -49,6 +53,9 @@ def test_tables_name_printed_cells_and_existing_runs(key):
             params.load("vocabularies", column.vocabulary)
         return
     assert set(table.rows) <= printed["row"] <= set(table.rows) | set(table.not_run)
+    if table.kind == "times":
+        assert set(table.rows.values()) <= set(params.keys("models")) and printed["metric"] == {"days"}
+        return
     assert set(table.columns) <= printed["column"] <= set(table.columns) | set(table.not_run)
     if table.kind == "corpora":
         for row in table.rows.values():
@@ -65,28 +72,99 @@ def test_tables_name_printed_cells_and_existing_runs(key):
             assert {*row.splits, *row.otherwise, *row.remarks} <= set(table.columns)
             assert all(other.why for other in others)
         return
-    assert set(table.metrics) == printed["metric"]
-    assert set(table.rows.values()) <= set(datasets.DATASETS)
-    for model in (table.columns | table.ours_only).values():
-        params.load("models", model)
-    params.load("protocols", table.protocol)
+    assert set(table.metrics) | ({table.shown} if table.shown else set()) <= printed["metric"]
+    several = (cells.groupby(["row", "column"]).size() > 1).any()
+    assert bool(table.shown) == several  # which of a cell's numbers is read first
+    for part in (table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()):
+        assert {part.dataset, *(dataset for group in part.mean_of for dataset in group)} - {""} <= set(
+            datasets.DATASETS
+        )
+        assert part.model in ("", *params.keys("models"), *params.BASELINES)
+        assert part.protocol in ("", *params.keys("protocols"))
+    for cell in cells.to_dict("records"):
+        if not {cell["row"], cell["column"]} & set(table.not_run):
+            run = find_run(table, cell["row"], cell["column"])
+            assert run.model and run.protocol and bool(run.dataset) != bool(run.mean_of)
+
+
+def check_curves(table: params.CurveTable) -> None:
+    """That it names rows and columns of its tables, and that each point follows from them and stands in one place."""
+    rows = set()
+    for key, metric in table.of.items():
+        scores = params.load("tables", key)
+        printed = results.read_published(scores.paper, scores.table)
+        assert scores.kind == "scores" and metric in ("", *printed["metric"]) and table.than in ("", *scores.columns)
+        rows |= {row for row, run in scores.rows.items() if run.dataset}
+        for column, own in table.columns.items():
+            for row in set(table.rows or scores.rows) & rows:
+                run = find_run(scores, row, column, own)
+                assert run.model in params.keys("models") and run.protocol in params.keys("protocols")
+    assert set(table.rows) <= rows
+    if table.axis == "share of the text":
+        parts = [params.load("models", run.model).corpora for run in table.columns.values()]
+        assert all(len(corpora) == 1 for corpora in parts)
+    if table.sizes:
+        assert params.load("tables", table.sizes).kind == "counts"
 
 
 def test_claims_with_a_test_exist_and_name_columns():
     claims = set(results.read_claims()["claim"])
     for claim, test in params.claim_tests().items():
         assert claim in claims
-        if test.kind == "whole":
+        if test.kind in ("whole", "shattered"):
             assert {test.better, test.than} <= set(params.keys("vocabularies"))
+        if test.kind == "shattered":
+            assert {test.better, test.than} == set(facts.attention().vocabularies.values())
+        if test.kind == "times":
+            assert {test.better, test.than} <= set(params.keys("models"))
         if test.kind == "sizes":
             assert set(test.printed) <= set(params.keys("models"))
-        if test.kind in ("whole", "shares", "sizes"):
+        if test.kind == "paired":
+            for part in test.parts:
+                check_part(part)
+        if test.kind == "audited":
+            assert test.paper in results.PAPERS
+        for part in test.parts if test.kind == "trend" else []:
+            table = params.load("tables", part.table)
+            assert table.kind == "curves" and table.axis
+            assert set(part.only) <= set(table.columns if table.along == "rows" else table.rows)
+            assert table.along == "columns" or len(part.only) == 1  # whose points are one cloud
+        if test.kind in ("whole", "shares", "sizes", "paired", "trend", "audited", "shattered", "times"):
             continue
         table = params.load("tables", test.table)
-        if test.kind != "cells":
-            assert {test.better, test.than} <= set(table.columns | getattr(table, "ours_only", {}))
-        if test.kind == "paired":
-            assert test.metric in table.metrics
+        if test.kind == "definitions":
+            assert test.column in table.columns and test.over in table.not_run
+            assert test.model in params.keys("models") and test.protocol in params.keys("protocols")
+        elif test.kind != "cells":
+            columns = set(table.columns | getattr(table, "ours_only", {}))
+            assert {test.better, test.than} <= columns
+
+
+def check_part(part: params.Part) -> None:
+    for run in (run for pair in part.runs for run in pair):
+        assert run.model in params.keys("models") and run.protocol in params.keys("protocols")
+    assert set(part.datasets) <= set(datasets.DATASETS)
+    if part.table:
+        table = params.load("tables", part.table)
+        columns, rows, named = {*table.columns, *table.ours_only}, set(table.rows), {n for p in part.pairs for n in p}
+        assert named <= columns or named <= rows
+        assert set(part.only) <= (rows if named <= columns else columns)
+        assert part.metric in ("", *results.read_published(table.paper, table.table)["metric"])
+        assert part.metric or not table.shown  # else a cell's numbers would count more than once
+
+
+def test_examples_and_samples_name_what_is_registered():
+    shown, samples = facts.attention(), facts.samples()
+    assert set(shown.vocabularies.values()) <= set(params.keys("vocabularies"))
+    assert {model for pair in shown.models for model in pair} <= set(params.keys("models"))
+    assert {example.dataset for example in shown.examples.values()} <= set(datasets.DATASETS)
+    for comparison in samples.comparisons:
+        assert {comparison.general, comparison.biomedical} <= set(params.keys("models"))
+        assert comparison.protocol in params.keys("protocols")
+        assert {datasets.lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
+    for printed in samples.printed:  # no text of a restricted set, although its paper prints some
+        public = {datasets.lookup(key).access for key in printed.ours} == {"public"}
+        assert public or printed.withheld
 
 
 @pytest.mark.parametrize("key", params.keys("corpora"))
@@ -123,6 +201,81 @@ def test_faults_in_a_file_are_named(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(StudyError, match=f"v.yaml: .*{message}"):
         params.read_yaml(path, params.Vocabulary)
+
+
+@pytest.fixture
+def settings_folder(tmp_path, monkeypatch):
+    """A folder params/ in which a test writes models of its own."""
+    (tmp_path / "models").mkdir()
+    monkeypatch.setattr(paths, "PARAMS", tmp_path)
+    params.load.cache_clear()
+
+    def write(**models):
+        for key, text in models.items():
+            (tmp_path / "models" / f"{key}.yaml").write_text(text)
+
+    shutil.copy(paths.ROOT / "params/models/bert-general.yaml", tmp_path / "models/whole.yaml")
+    yield write
+    params.load.cache_clear()
+
+
+def test_a_model_is_like_another_but_for_what_it_says(settings_folder):
+    settings_folder(half="title: Half\nlike: whole\npapers: []\nshare: 0.5\ndiffers: in its share")
+    half, whole = params.load("models", "half"), params.load("models", "whole")
+    own = {"title": "Half", "papers": [], "share": 0.5, "differs": "in its share", "released": ""}
+    assert half == whole.model_copy(update=own)  # what was released is the other's weights, not these
+    rows = {row["setting"]: row["from"] for row in params.explain("models", "half")}
+    assert (rows["share"], rows["vocabulary"], rows["released"]) == ("half.yaml", "whole.yaml", "half.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title: x\nlike: whol\npapers: []\ndiffers: x", "one.yaml: like: unknown model 'whol': did you mean whole"),
+        ("title: x\nlike: two\npapers: []\ndiffers: x", "one.yaml: like: 'two' is like another itself"),
+        ("title: x\nlike: one\npapers: []\ndiffers: x", "one.yaml: like: 'one' is like another itself"),
+        ("like: whole\npapers: []\ndiffers: x", "one.yaml: title: Field required"),  # nobody else's will do
+        ("title: x\nlike: whole\npapers: []\ndiffers: x\npart: 2.0", "one.yaml: part: .*less than or equal to 1"),
+    ],
+)
+def test_faults_of_likeness_are_named(settings_folder, text, message):
+    settings_folder(one=text, two="title: y\nlike: whole\npapers: []\ndiffers: y")
+    with pytest.raises(StudyError, match=message):
+        params.load("models", "one")
+
+
+@pytest.mark.parametrize(
+    ("key", "scale", "steps"),
+    [("bert-general-pubmed", "paper", [200_000]), ("bert-general-pubmed-steps-10", "paper", [20_000]),
+     ("bio-electra-steps-40", "paper", [720_000]),
+     ("bert-general-pubmed", "laptop", [976]),  # half of 4,000,000 pieces in batches of 16 rows of 128
+     ("bert-general-pubmed-steps-60", "laptop", [585]), ("bert-general-pubmed-text-10", "laptop", [976])],
+)  # fmt: skip
+def test_a_part_of_the_steps_at_every_scale(key, scale, steps):
+    assert [phase.steps for phase in params.load_pretraining(key, scale).phases] == steps
+
+
+def test_a_part_keeps_the_shape_of_the_schedule():
+    whole, tenth = (params.load_pretraining(key, "paper").phases[0] for key in
+                    ("bert-general-pubmed", "bert-general-pubmed-steps-10"))  # fmt: skip
+    assert tenth == whole.model_copy(update={"steps": 20_000})
+
+
+def test_the_smaller_of_two_caps_on_training_instances_holds():
+    cap = {scale: params.load("scales", scale).finetuning.train_instances for scale in ("laptop", "paper")}
+    assert cap == {"laptop": 2000, "paper": None}
+    for protocol, laptop, paper in (("lee-300", 300, 300), ("lee-1000", 1000, 1000), ("lee", 2000, None)):
+        found = [datasets.load_settings("ncbi-disease", protocol, s).train_instances for s in ("laptop", "paper")]
+        assert found == [laptop, paper]
+    assert datasets.load_settings("squad", "lee-300", "paper").train_instances is None
+    larger = {"title": "x", "paper": "x", "where": "x", "like": "lee", "all": {"train_instances": 5000}, "differs": ""}
+    real = params.load
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(params, "load", lambda kind, key: (
+            params.Protocol(**larger) if key == "large" else real(kind, key)))  # fmt: skip
+        assert params.load_finetuning("large", "ncbi-disease", "tagging", "laptop").train_instances == 2000
+    rows = {row["setting"]: row["from"] for row in params.explain_finetuning("lee-300", "gad", "tagging", "laptop")}
+    assert rows["train_instances"] == "params/protocols/lee-300.yaml"
 
 
 def test_a_number_that_yaml_reads_as_text_is_refused(tmp_path, monkeypatch):

@@ -1,0 +1,287 @@
+"""The cells of the published tables of scores: which runs fill each, and what these come to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lib import compare, datasets, metrics, params, paths, results, scoring
+
+NOT_MADE = "the run failed or has not been made"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell and the runs that fill it: of one model under one protocol, on one dataset or on groups of them."""
+
+    row: str
+    column: str
+    metric: str
+    published: float
+    published_std: float
+    model: str
+    groups: list[list[str]]
+    protocol: str
+    note: str  # in a table of ours
+    why_not: str  # it has no runs
+
+    @property
+    def datasets(self) -> list[str]:
+        return [dataset for group in self.groups for dataset in group]
+
+    @property
+    def runs(self) -> list[tuple[str, str, str]]:
+        """Model, dataset and protocol of each run; none where the cell cannot be filled."""
+        return [] if self.why_not else [(self.model, dataset, self.protocol) for dataset in self.datasets]
+
+
+def list_cells(key: str, scale: str) -> list[Cell]:
+    """Every cell of a table: of the columns that only we have, then the printed ones."""
+    table = params.load("tables", key)
+    printed = results.read_published(table.paper, table.table).to_dict("records")
+    metric_of = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
+    added = [
+        {"row": row, "column": column, "metric": metric, "value": np.nan, "std": np.nan}
+        for column in table.ours_only
+        for row, metric in metric_of
+    ]
+    return [make_cell(table, scale, cell) for cell in [*added, *printed]]
+
+
+def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:
+    """A cell with its runs, or why it has none."""
+    row, column = cell["row"], cell["column"]
+    run = find_run(table, row, column)
+    groups = run.mean_of or [[run.dataset]]
+    return Cell(
+        row, column, cell["metric"], cell["value"], cell["std"], run.model, groups, run.protocol,
+        note="not in the paper" if column in table.ours_only else "",
+        why_not=table.not_run.get(column) or table.not_run.get(row) or find_obstacle(run.model, groups, scale),
+    )  # fmt: skip
+
+
+def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run | None = None) -> params.Run:
+    """What all of a table, a row and a column say together; a column's word stands before a row's, `more` first."""
+    parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
+    said = [part.model_dump(exclude_defaults=True) for part in parts if part]
+    return params.Run(**{name: value for part in said for name, value in part.items()})
+
+
+def find_obstacle(model: str, groups: list[list[str]], scale: str) -> str:
+    """Why runs cannot be made at a scale, or an empty string."""
+    named = [dataset for group in groups for dataset in group if dataset]
+    if not model or not named:
+        return "no run is assigned to this cell"
+    if model not in params.BASELINES and params.load("models", model).not_run:
+        return params.load("models", model).not_run
+    why = {dataset: datasets.why_not(dataset, scale) for dataset in named}
+    missing = [dataset for dataset in named if why[dataset]]
+    if missing:
+        return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
+    compared = params.load("scales", scale).compared
+    if compared is not None and model not in compared:
+        return f"outside the budget of scale '{scale}': {model} is not among the models compared"
+    return ""
+
+
+def read_scores(cell: Cell, metric_name: str, scale: str) -> dict[int, float] | None:
+    """A cell's score for each seed that all its runs have; None when a run has not been made.
+
+    `metric_name`: our name of the score, or empty for each dataset's main one.
+    """
+    found = {}
+    for model, dataset, protocol in cell.runs:
+        result = results.read(scale, model, dataset, protocol)
+        if result is None:
+            return None
+        name = metric_name or scoring.main_score(dataset)
+        found[dataset] = {seed: scores[name] for seed, scores in results.by_seed(result).items()}
+    if not found:
+        return None
+    groups = {str(number): group for number, group in enumerate(cell.groups)}
+    seeds = set.intersection(*(set(scores) for scores in found.values()))
+    return {
+        seed: metrics.benchmark_total({dataset: scores[seed] for dataset, scores in found.items()}, groups)
+        for seed in sorted(seeds)
+    }
+
+
+def build(key: str, scale: str) -> pd.DataFrame:
+    """A published table with our numbers beside it: the columns that only we have, then one line a printed cell.
+
+    `ours` is empty and `note` says why where a cell could not be run.
+    """
+    table = params.load("tables", key)
+    lines = []
+    for cell in list_cells(key, scale):
+        line = {name: getattr(cell, name) for name in ("row", "column", "metric", "published", "published_std")}
+        lines.append({"paper": table.paper, "table": table.table} | line | fill(cell, table, scale))
+    return pd.DataFrame(lines, columns=results.COLUMNS)
+
+
+def write(key: str, scale: str) -> pd.DataFrame:
+    """Build a table, and write it as CSV and, as a person reads it, as Markdown."""
+    filled = build(key, scale)
+    compare.write_table(paths.table(scale, key), filled)
+    wide = compare.spread(filled, params.load("tables", key).shown)
+    compare.write_markdown(paths.table(scale, key).with_suffix(".md"), wide)
+    return filled
+
+
+def fill(cell: Cell, table: params.ScoreTable, scale: str) -> dict:
+    """Our part of one line."""
+    scores = read_scores(cell, table.metrics.get(cell.metric, ""), scale)
+    return summarise(cell, list((scores or {}).values()), scale)
+
+
+def summarise(cell: Cell, values: list[float], scale: str) -> dict:
+    """Our part of a line of which the values of all seeds are known: mean, standard deviation, verdict and note."""
+    if not values:
+        return {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a", "note": cell.why_not or NOT_MADE}
+    made_up = params.load("scales", scale).made_up
+    return {
+        "ours": round(float(np.mean(values)), 2),
+        "ours_std": round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else np.nan,
+        "n_seeds": len(values),
+        "verdict": "n/a" if made_up else compare.judge_cell(cell.published, values),
+        "note": results.MADE_UP if made_up else cell.note,
+    }
+
+
+def list_runs(key: str, scale: str) -> list[tuple[str, str, str]]:
+    """Model, dataset and protocol of every run that a table needs, each once."""
+    return list(dict.fromkeys(run for cell in list_cells(key, scale) for run in cell.runs))
+
+
+def list_protocols(key: str) -> list[str]:
+    """The protocols that a table names."""
+    return list(dict.fromkeys(part.protocol for part in list_parts(key) if part.protocol))
+
+
+def list_models(key: str) -> list[str]:
+    """The models that a table names, registered ones and baselines."""
+    return list(dict.fromkeys(part.model for part in list_parts(key) if part.model))
+
+
+def list_parts(key: str) -> list[params.Run]:
+    """What a table, each row and each column say of runs."""
+    table = params.load("tables", key)
+    return [table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()]
+
+
+def paired_differences(key: str, metric: str, better: str, than: str, scale: str) -> dict[str, list[float]]:
+    """One column minus another by row, or one row minus another by column: a list over the seeds that both have.
+
+    `metric`: as printed, or empty for every one of the table. Means over several sets are left out: their sets are
+    there one by one.
+    """
+    table = params.load("tables", key)
+    cells = [cell for cell in list_cells(key, scale) if cell.runs and metric in ("", cell.metric)]
+    cells = [cell for cell in cells if len(cell.datasets) == 1]
+    across = "row" if {better, than} <= set(table.columns | table.ours_only) else "column"
+    along = {"row": "column", "column": "row"}[across]
+    by_place = {(getattr(cell, along), getattr(cell, across), cell.metric): cell for cell in cells}
+    found = {}
+    for (name, place, printed), cell in by_place.items():
+        other = by_place.get((than, place, printed)) if name == better else None
+        if other and (values := subtract(cell, other, table.metrics.get(printed, ""), scale)):
+            found[place] = values
+    return found
+
+
+def run_differences(better: params.Run, than: params.Run, on: list[str], scale: str) -> dict[str, list[float]]:
+    """One kind of run minus another by dataset: a list over the seeds that both have, of the dataset's main score."""
+    pairs = {dataset: [make_free_cell(run, dataset, scale) for run in (better, than)] for dataset in on}
+    found = {dataset: subtract(*pair, "", scale) for dataset, pair in pairs.items()}
+    return {dataset: values for dataset, values in found.items() if values}
+
+
+def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
+    """A run on a dataset that no table prints."""
+    why_not = find_obstacle(run.model, [[dataset]], scale)
+    return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, note="", why_not=why_not)
+
+
+def list_free_runs(scale: str) -> list[tuple[str, str, str]]:
+    """Model, dataset and protocol of every run that claims need and no table names."""
+    parts = [part for test in params.claim_tests().values() if test.kind == "paired" for part in test.parts]
+    free = [
+        make_free_cell(run, dataset, scale)
+        for part in parts
+        for pair in part.runs
+        for run in pair
+        for dataset in part.datasets
+    ]
+    return list(dict.fromkeys(run for cell in free for run in cell.runs))
+
+
+def subtract(better: Cell, than: Cell, score: str, scale: str) -> list[float]:
+    """The differences of two cells over the seeds that both have; none where one has not been run."""
+    both = [read_scores(cell, score, scale) for cell in (better, than)]
+    return [both[0][seed] - both[1][seed] for seed in sorted(both[0].keys() & both[1].keys())] if all(both) else []
+
+
+def describe_runs(key: str) -> pd.DataFrame:
+    """Which model of ours stands for which row or column of a table, and how it differs from the paper's."""
+    table = params.load("tables", key)
+    named = {"every cell": table.all} | table.ours_only | table.columns | table.rows
+    models = {name: part.model for name, part in named.items() if part.model in params.keys("models")}
+    settings = {model: params.load("models", model) for model in models.values()}
+    return pd.DataFrame(
+        {"printed": name, "ours": model, "pretrained on": ", then ".join(params.list_texts(model)) or "nothing",
+         "vocabulary": settings[model].vocabulary, "differs from the paper": settings[model].differs}
+        for name, model in models.items()
+    )  # fmt: skip
+
+
+def name_model(table: params.ScoreTable, cell: dict) -> str:
+    """What a printed cell is named for in a table: its column, or its row where the columns are datasets."""
+    column = table.columns.get(cell["column"])
+    return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
+
+
+def list_datasets(key: str, scale: str) -> list[str]:
+    """The datasets of a table that can be run at this scale."""
+    return list(dict.fromkeys(dataset for _, dataset, _ in list_runs(key, scale)))
+
+
+def count_reasons(table: pd.DataFrame) -> pd.DataFrame:
+    """How many cells have no number of ours, by reason: of the printed ones, or of all where none is printed."""
+    printed = table["published"].notna()
+    empty = table[table["ours"].isna() & (printed | ~printed.any())]
+    return empty.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
+
+
+def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
+    """What the table shows, in sentences made from its numbers (Markdown)."""
+    rows = compare.of_metric(table, metric)
+    ran = rows[rows["ours"].notna()]
+    budget = params.load("scales", scale)
+    if ran.empty:
+        return f"No cell of this table was run at scale **{scale}**."
+    printed = rows[rows["published"].notna()]
+    covered, of = printed["ours"].notna().sum(), f" of {metric}" if metric else ""
+    lines = [f"Scale **{budget.title}**: {covered} of {len(printed)} printed cells{of} have a number of "
+             f"ours, each a mean over {ran['n_seeds'].min()} seeds."]  # fmt: skip
+    if budget.made_up:
+        lines.append("**The data are made up**, so no number on this page says anything about the paper.")
+    return "\n".join(f"- {line}" for line in [*lines, *describe_columns(ran, printed)])
+
+
+def describe_columns(ran: pd.DataFrame, printed: pd.DataFrame) -> list[str]:
+    """The mean of each column, and what it is ahead of the one before: sentences, of the cells that were run."""
+    lines = []
+    means = {column: ran[ran["column"] == column].set_index("row")["ours"] for column in dict.fromkeys(ran["column"])}
+    for column, ours in means.items():
+        paper = printed[(printed["column"] == column) & printed["row"].isin(ours.index)]["published"]
+        theirs = f"; the paper prints {paper.mean():.2f} on the same sets" if len(paper) else ""
+        lines.append(f"{column}: {ours.mean():.2f} on average over {len(ours)} sets{theirs}.")
+    columns = list(means)
+    for other, base in zip(columns[1:], columns, strict=False):
+        difference = (means[other] - means[base]).dropna()
+        ahead = (difference > 0).sum()
+        lines.append(
+            f"{other} against {base}: {difference.mean():+.2f} points on average, "
+            f"ahead on {ahead} of {len(difference)} sets."
+        )
+    return lines

@@ -1,0 +1,121 @@
+"""Which runs fill which cell, whatever a table's rows and columns are; pairs of them."""
+
+import numpy as np
+import pytest
+
+from lib import cells, compare, params, results, scoreboard
+
+
+@pytest.fixture
+def scores(monkeypatch):
+    """The scores of runs that exist: (model, dataset, protocol) -> those of seeds 1 and 2."""
+    known = {}
+
+    def read(scale, *run):
+        if run not in known:
+            return None
+        names = ("f1", "pearson", "accuracy", "precision", "recall")
+        pairs = zip((1, 2), known[run], strict=True)
+        return {"runs": [{"seed": seed, "scores": dict.fromkeys(names, value)} for seed, value in pairs]}
+
+    monkeypatch.setattr(results, "read", read)
+    monkeypatch.setattr(cells, "find_obstacle", lambda *_: "")
+    return known
+
+
+def one(table, row, column):
+    (line,) = table[(table["row"] == row) & (table["column"] == column)].to_dict("records")
+    return line
+
+
+def test_rows_and_columns_may_be_models_datasets_or_protocols(scores):
+    scores["pubmedbert", "bc5cdr-chem", "gu-bilstm"] = (80.0, 82.0)
+    scores["pubmedbert", "ddi", "gu-markers"] = (60.0, 62.0)
+    scores["bluebert-pubmed", "biosses", "wada"] = (70.0, 74.0)
+    line = one(cells.build("gu-12", "laptop"), "BC5-chem", "Bi-LSTM")
+    assert (line["ours"], line["n_seeds"]) == (81.0, 2) and line["ours_std"] == pytest.approx(2**0.5, abs=0.01)
+    assert one(cells.build("gu-14", "laptop"), "entity markers / [CLS]", "DDI")["ours"] == 61.0
+    assert one(cells.build("wada-7", "laptop"), "BlueBERT (W + BC/ P: BaseVocab)", "BIOSSES")["ours"] == 72.0
+    assert one(cells.build("gu-12", "laptop"), "BC5-chem", "Linear layer")["note"] == cells.NOT_MADE
+
+
+def test_a_mean_over_groups_needs_every_set(scores):
+    sets = [["a", "b"], ["c"]]
+    cell = cells.Cell("mean", "model", "macro average", 1.0, np.nan, "m", sets, "p", "", "")
+    assert cell.runs == [("m", "a", "p"), ("m", "b", "p"), ("m", "c", "p")]
+    scores |= {("m", "a", "p"): (10.0, 20.0), ("m", "b", "p"): (30.0, 40.0)}
+    assert cells.read_scores(cell, "f1", "laptop") is None
+    scores["m", "c", "p"] = (60.0, 60.0)
+    assert cells.read_scores(cell, "f1", "laptop") == {1: 40.0, 2: 45.0}  # (20 + 60) / 2, (30 + 60) / 2
+
+
+def test_what_cannot_be_run_says_why(monkeypatch):
+    monkeypatch.setattr(cells.datasets, "why_not", lambda key, scale: "not at hand" if key == "mednli" else "")
+    assert cells.find_obstacle("pubmedbert", [["mednli"]], "paper") == "not at hand"
+    assert cells.find_obstacle("pubmedbert", [["mednli", "biosses"]], "paper") == "a mean of 2 sets; missing: mednli"
+    assert "Semantic Scholar" in cells.find_obstacle("scibert-cased", [["biosses"]], "paper")
+    assert "not among the models compared" in cells.find_obstacle("roberta", [["biosses"]], "smoke")
+    assert cells.find_obstacle("", [["biosses"]], "paper") == "no run is assigned to this cell"
+    assert cells.find_obstacle("tfidf-svm", [["jmed-crade"]], "smoke") == ""
+
+
+def test_pairs_of_columns_and_of_rows(scores):
+    scores |= {
+        ("pubmedbert", "bc5cdr-chem", "gu"): (81.0, 82.0),
+        ("pubmedbert", "bc5cdr-chem", "gu-bilstm"): (80.0, 80.0),
+        ("medbert-en", "biosses", "wada"): (50.0, 50.0),
+        ("medbert-en-core-only", "biosses", "wada"): (45.0, 46.0),
+    }
+    assert cells.paired_differences("gu-12", "", "Linear layer", "Bi-LSTM", "laptop") == {"BC5-chem": [1.0, 2.0]}
+    rows = ("BERT (prop sP + W + BC: AmpVocab)", "BERT (sP: BaseVocab)")
+    assert cells.paired_differences("wada-7", "", *rows, "laptop") == {"BIOSSES": [5.0, 4.0]}
+    better, than = (params.Run(model="pubmedbert", protocol=key) for key in ("gu", "gu-bilstm"))
+    assert cells.run_differences(better, than, ["bc5cdr-chem", "ddi"], "laptop") == {"bc5cdr-chem": [1.0, 2.0]}
+
+
+def part(**settings):
+    return {"table": "gu-12", "pairs": [["Linear layer", "Bi-LSTM"]]} | settings
+
+
+def test_a_claim_of_several_parts(scores):
+    scores |= {
+        ("pubmedbert", "bc5cdr-chem", "gu"): (81.0, 82.0),
+        ("pubmedbert", "bc5cdr-chem", "gu-bilstm"): (80.0, 80.0),
+    }
+
+    def decide(*parts):
+        test = params.check_settings("a test", {"kind": "paired", "parts": list(parts)}, params.PairedTest)
+        return scoreboard.decide_paired(test, "laptop")
+
+    as_good = part(relation="as good as", margin=0.5)
+    assert decide(part())["verdict"] == "holds" and decide(part())["effect"] == 1.5
+    assert decide(part(), as_good)["verdict"] == "holds"
+    assert decide(part(pairs=[["Bi-LSTM", "Linear layer"]]), as_good)["verdict"] == "fails"
+    assert decide(part(), part(only=["DDI"]))["verdict"] == "undecided"  # the second has not been run
+    assert decide(part(only=["DDI"])) == {"note": "no pair of runs has been made"}
+    with pytest.raises(params.StudyError, match="a margin goes with"):
+        decide(part(relation="equals"))
+
+
+def test_a_verdict_that_does_not_survive_correction_is_undecided(monkeypatch):
+    judged = {"effect": 1.0, "ci_low": 0.1, "ci_high": 2.0, "n": 3, "verdict": "holds", "note": "three sets"}
+    ps = [0.04]
+    decide = dict.fromkeys(scoreboard.DECIDE, lambda *_: judged | {"p": ps[0]})
+    monkeypatch.setattr(scoreboard, "DECIDE", decide)
+    claims = scoreboard.judge("laptop").dropna(subset="p")
+    assert (claims["verdict"] == "undecided").all() and claims["note"].str.startswith("not after correction").all()
+    ps[0] = 0.0001
+    claims = scoreboard.judge("laptop").dropna(subset="p")
+    assert len(claims) > 20 and (claims["verdict"] == "holds").all()
+
+
+def test_every_table_of_scores_is_read_without_a_run(monkeypatch):
+    monkeypatch.setattr(results, "read", lambda *_: None)
+    for key in params.keys("tables"):
+        table = params.load("tables", key)
+        if table.kind == "scores":
+            built = cells.build(key, "laptop")
+            assert built["ours"].isna().all() and (built["note"] != "").all()
+            assert not compare.spread(built, table.shown).empty
+            assert "No cell of this table was run" in cells.describe(built, table.shown, "laptop")
+            assert cells.count_reasons(built)["cells"].sum() == built["published"].notna().sum()

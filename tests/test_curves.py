@@ -1,0 +1,173 @@
+"""Figures without printed values: their runs, their tables and the verdicts on them, from made-up results."""
+
+import numpy as np
+import pytest
+
+from lib import cells, compare, curves, figures, params, results, scoreboard, stages
+
+FIGURES = [key for key in params.keys("tables") if params.load("tables", key).kind == "curves"]
+MODEL = "bert-general-pubmed"
+
+
+@pytest.fixture
+def scores(monkeypatch):
+    """The scores of runs that exist: (model, dataset, protocol) -> those of seeds 1 and 2, and training instances."""
+    known = {}
+
+    def read(scale, *run):
+        if run not in known:
+            return None
+        *values, size = known[run]
+        names = ("f1", "mrr", "exact match", "accuracy")
+        return {
+            "runs": [
+                {"seed": seed, "scores": dict.fromkeys(names, value), "instances": {"train": size, "test": 9}}
+                for seed, value in enumerate(values, 1)
+            ]
+        }
+
+    monkeypatch.setattr(results, "read", read)
+    monkeypatch.setattr(cells, "find_obstacle", lambda *_: "")
+    return known
+
+
+def test_scores_along_the_share_of_the_text(scores):
+    for key, score in (("-text-10", 61.0), ("-text-30", 62.0), ("", 64.0)):
+        scores[f"{MODEL}{key}", "ncbi-disease", "lee"] = (score, score + 1, 100)
+    lines = curves.build("lee-figure-2", "laptop")
+    assert list(lines.columns) == [*results.COLUMNS, "x", "published_x"] and len(lines) == 10
+    ran = lines[lines["ours"].notna()]
+    assert ran["row"].unique() == ["NCBI disease"] and (ran["metric"] == "F1").all()
+    assert ran[["column", "x", "ours", "ours_std", "n_seeds"]].values.tolist() == [
+        ["10%", 0.1, 61.5, 0.71, 2], ["30%", 0.3, 62.5, 0.71, 2], ["100%", 1.0, 64.5, 0.71, 2],
+    ]  # fmt: skip
+    assert (ran["verdict"] == "n/a").all() and (ran["note"] == curves.NOT_PRINTED).all()
+    assert (lines.loc[lines["ours"].isna(), "note"] == cells.NOT_MADE).all() and lines["published"].isna().all()
+    said = curves.describe(lines, "lee-figure-2", "laptop")
+    assert "3 of 10 points have a number" in said and "NCBI disease: 64.50 at 100%, 61.50 at 10%" in said
+    assert "from 30% to 100% +2.00" in said
+
+
+def test_scores_along_steps_are_those_of_the_scale(scores):
+    for percent, score in ((10, 20.0), (60, 30.0)):
+        scores[f"bio-electra-steps-{percent}", "bioasq-8b-factoid", "ozyurt"] = (score, score, 100)
+    lines = curves.build("ozyurt-figure-1", "paper")
+    assert lines["x"].tolist() == [180_000, 360_000, 720_000, 1_080_000, 1_800_000]
+    assert (lines["metric"] == "exact match").all()
+    assert lines["ours"].fillna(-1).tolist() == [20.0, -1, -1, 30.0, -1]
+
+
+def test_gains_are_paired_by_seed_and_stand_at_the_instances_trained_on(scores):
+    scores["bert-general", "gad-biobert", "lee"] = (70.0, 74.0, 4000)
+    scores["biobert-pubmed-pmc", "gad-biobert", "lee"] = (73.0, 75.0, 4000)
+    lines = curves.build("lee-figure-4", "laptop").set_index(["row", "column"])
+    assert len(lines) == 45 and lines.index.get_level_values("row").nunique() == 15
+    gain = lines.loc[("GAD", "BioBERT (+PubMed+PMC)")]
+    assert (gain["ours"], gain["ours_std"], gain["n_seeds"], gain["x"]) == (2.0, 1.41, 2, 4000)
+    # lee-5: 81.57 - 79.33; lee-3: 5,339 instances
+    assert (gain["published"], gain["published_x"], gain["verdict"]) == (2.24, 5339, "agrees")
+    assert np.isnan(lines.loc[("GAD", "BioBERT (+PubMed)"), "ours"])
+    assert lines.loc[("BioASQ 4b", "BioBERT (+PubMed)"), "metric"] == "MRR"
+    assert lines["published"].notna().all() and lines["published_x"].notna().all()
+
+
+def test_one_set_made_smaller_is_compared_under_the_same_protocol(scores):
+    for protocol, size, gain in (("lee-100", 100, 8.0), ("lee-300", 300, 6.0), ("lee-1000", 1000, 4.0)):
+        scores["bert-general", "ncbi-disease", protocol] = (50.0, 52.0, size)
+        scores["biobert-pubmed-pmc", "ncbi-disease", protocol] = (50.0 + gain, 52.0 + gain, size)
+    lines = curves.build("lee-figure-4-one-set", "paper")
+    assert lines["ours"].fillna(0).tolist() == [8.0, 6.0, 4.0, 0] and lines["x"].tolist()[:3] == [100, 300, 1000]
+    runs = curves.list_runs("lee-figure-4-one-set", "paper")
+    assert {(model, protocol) for model, _, protocol in runs} == {
+        (model, protocol)
+        for model in ("bert-general", "biobert-pubmed-pmc")
+        for protocol in ("lee-100", "lee-300", "lee-1000", "lee")
+    }
+
+
+def test_a_figure_without_an_axis_holds_every_set_of_its_table(scores):
+    scores["albert-base", "ddi", "naseem"] = (60.0, 62.0, 100)
+    scores["bioalbert-base1", "ddi", "naseem"] = (64.0, 66.0, 100)
+    lines = curves.build("naseem-figure-2", "laptop")
+    assert lines["row"].nunique() == 20 and not lines["row"].str.startswith("BLURB").any()
+    assert lines.loc[lines["row"] == "DDI", "ours"].tolist() == [61.0, 65.0]
+    assert "BioALBERT against ALBERT: +4.00 points on average, ahead on 1 of 1 sets" in curves.describe(
+        lines, "naseem-figure-2", "laptop"
+    )
+
+
+@pytest.mark.parametrize("key", FIGURES)
+def test_every_figure_is_made_without_a_run_and_says_why(monkeypatch, key):
+    monkeypatch.setattr(results, "read", lambda *_: None)
+    lines = curves.build(key, "laptop")
+    assert lines["ours"].isna().all() and (lines["note"] != "").all()
+    assert cells.count_reasons(lines)["cells"].sum() == len(lines)
+    assert not compare.spread(lines, "").empty
+    assert f"0 of {len(lines)} points" in curves.describe(lines, key, "laptop")
+    assert figures.draw_curves(lines, params.load("tables", key)).axes
+    models = curves.describe_models(key, "paper")
+    assert len(models) >= 2 and (models["steps"] > 0).all()
+
+
+def test_at_laptop_scale_no_model_is_pretrained_for_a_figure():
+    compared = params.load("scales", "laptop").compared
+    for key in FIGURES:
+        assert {model for model, *_ in curves.list_runs(key, "laptop")} <= set(compared)
+
+
+def test_a_figure_needs_its_runs_and_no_more():
+    jobs = stages.plan("smoke", stages.targets("smoke", ["lee-figure-2"]))
+    runs = {output for output in jobs if output.startswith("results/")}
+    assert runs == {f"results/{model}--ncbi-disease--lee.json" for model in (MODEL, f"{MODEL}-text-10")}
+    assert {job.keys["model"] for job in jobs.values() if job.stage.name == "pretrain"} == {
+        MODEL, f"{MODEL}-text-10", "bert-general-half"}  # fmt: skip
+    assert {job.keys["corpus"] for job in jobs.values() if job.stage.name == "corpus"} == {
+        "pubmed", "pubmed-10", "wiki-books"}  # fmt: skip
+
+
+def decide(claim: str, scale: str = "laptop") -> dict:
+    return scoreboard.decide_trend(params.claim_tests()[claim], scale)
+
+
+def test_a_claim_of_a_rise(scores):
+    assert decide("lee-corpus-size") == {"note": "lee-figure-2: no curve of 3 points or more has been run"}
+    for i, key in enumerate(("-text-1", "-text-10")):
+        scores[f"{MODEL}{key}", "ncbi-disease", "lee"] = (60.0 + 2 * i, 60.2 + 2 * i, 100)
+    assert "verdict" not in decide("lee-corpus-size")  # two points make no trend
+    scores[MODEL, "ncbi-disease", "lee"] = (64.0, 64.2, 100)
+    found = decide("lee-corpus-size")
+    assert (found["effect"], found["verdict"], found["n"]) == (pytest.approx(2.0), "holds", 6)
+    assert "ten times more share of the text; NCBI disease, 3 points; not tested: that it levels off" in found["note"]
+    scores[MODEL, "ncbi-disease", "lee"] = (40.0, 40.2, 100)
+    assert decide("lee-corpus-size")["verdict"] == "fails"
+
+
+def test_a_claim_of_a_fall_needs_both_its_parts(scores):
+    sizes = {"bc5cdr-chem": 4000, "linnaeus": 12_000, "bc4chemd": 30_000, "ncbi-disease": 1000, "bc2gm": 2000}
+    for dataset, size in sizes.items():
+        scores["bert-general", dataset, "lee"] = (60.0, 60.0, size)
+        gain = 10 - 2 * np.log10(size)
+        scores["biobert-pubmed-pmc", dataset, "lee"] = (60 + gain, 60 + gain, size)
+    found = decide("lee-small-sets-gain")
+    assert (
+        found["effect"] == pytest.approx(2.0) and found["verdict"] == "undecided"
+    )  # one set has not been made smaller
+    assert "one-set: no curve" in found["note"] and "ten times fewer training instances" in found["note"]
+    for protocol, size in (("lee-100", 100), ("lee-300", 300)):
+        scores["bert-general", "ncbi-disease", protocol] = (50.0, 50.0, size)
+        scores["biobert-pubmed-pmc", "ncbi-disease", protocol] = (50.0 + 8, 50.0 + 8, size)
+    assert decide("lee-small-sets-gain")["verdict"] == "holds"
+    scores["bert-general", "ncbi-disease", "lee-100"] = (60.0, 60.0, 100)  # no gain where there is least
+    scores["bert-general", "ncbi-disease", "lee-300"] = (60.0, 60.0, 300)
+    found = decide("lee-small-sets-gain")
+    assert found["verdict"] == "fails" and found["effect"] < 0
+
+
+def test_what_the_printed_cells_say_of_the_gains():
+    """The slope of figure 4 by the printed cells: least squares of 15 gains on the logarithm of 15 sizes."""
+    lines = curves.build("lee-figure-4", "paper")
+    found = lines[lines["column"] == "BioBERT (+PubMed+PMC)"]
+    slope = np.polyfit(np.log10(found["published_x"].astype(float)), found["published"].astype(float), 1)[0]
+    said = curves.describe_cloud("BioBERT (+PubMed+PMC)", found)
+    assert slope < 0 and f"{slope:+.2f} for a training set ten times as large" in said[0]
+    assert "12 sets of F1 alone" in said[0] and len(said) == 1

@@ -1,0 +1,137 @@
+"""Turns, shares and days by hand; nothing here says how long anything takes."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lib import figures, hardware, params, paths, scoreboard, timing
+
+BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
+
+
+@pytest.fixture
+def measured() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Three repetitions of three models, with simple numbers."""
+    seconds = {BERT: [2.0, 4.0, 2.0], ALBERT: [1.0, 1.0, 2.0], LARGE: [8.0, 8.0, 8.0]}
+    times = pd.DataFrame(
+        {"model": model, "repetition": i, "seconds": value, "device": "1 CPU thread(s), float32"}
+        for model, values in seconds.items()
+        for i, value in enumerate(values, 1)
+    )
+    facts = pd.DataFrame({"model": [BERT, ALBERT, LARGE], "architecture": ["bert", "albert", "albert"],
+                          "size": ["base", "base", "large"], "parameters": [100, 25, 50], "pieces": [1000] * 3,
+                          "FLOPs": [4e9, 3e9, 6e9]})  # fmt: skip
+    return times, facts
+
+
+def test_models_take_turns_and_the_first_round_is_not_counted(monkeypatch):
+    done, clock, waits = [], itertools.count(), []
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(clock)))
+    works = {"a": lambda: done.append("a"), "b": lambda: (done.append("b"), next(clock))}
+    times = timing.interleave(works, 2, lambda: waits.append(len(done)))
+    assert "".join(done) == "ba" + "ab" + "ba"
+    assert waits == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6]  # before and after each
+    assert times.to_dict("list") == {"model": ["a", "b", "b", "a"], "repetition": [1, 1, 2, 2],
+                                     "seconds": [1.0, 2.0, 2.0, 1.0]}  # fmt: skip
+
+
+def test_no_repetition_begins_after_the_limit_once_there_are_enough(monkeypatch):
+    clock = itertools.count(step=timing.LIMIT)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
+    assert len(timing.interleave({"a": lambda: None}, 20)) == timing.FEWEST
+    assert len(timing.interleave({"a": lambda: None}, 2)) == 2
+
+
+def test_a_random_batch_is_one_to_pretrain_on():
+    batch = timing.make_batch(40, rows=3, length=16, asked=5)
+    assert batch["input_ids"].shape == (3, 16) and timing.SPECIAL <= batch["input_ids"].min() <= 39
+    assert all(len(set(row)) == 5 and min(row) > 0 for row in batch["positions"].tolist())
+    assert torch.equal(batch["targets"], batch["input_ids"].gather(1, batch["positions"]))
+    assert batch["token_types"].tolist() == [[0] * 8 + [1] * 8] * 3
+    assert batch["counts"].tolist() == [15, 48, 3] and batch["pair"].shape == (3,)
+
+
+def test_medians_and_shares_by_hand(measured):
+    summary = timing.summarise(*measured).set_index("model")
+    assert summary.loc[BERT, ["seconds", "fastest", "slowest", "repetitions"]].tolist() == [2.0, 2.0, 4.0, 3]
+    assert (summary.loc[BERT, "pieces a second"], summary.loc[BERT, "GFLOP/s"]) == (500, 2)
+    share = timing.compare_pair(*measured, ALBERT, BERT)  # of the repetitions: 1/2, 1/4, 1
+    assert share == {"seconds": 0.5, "FLOPs": 0.75, "parameters": 0.25}
+    said = timing.describe(*measured, BERT)
+    assert "bioalbert-base1: 1 s, 0.50 of the seconds of bert-general-pubmed, with 0.75 of its FLOPs" in said
+    assert "from 2 to 4 over 3 repetitions" in said
+
+
+def test_one_model_of_each_architecture_and_size_is_timed():
+    assert timing.list_timed("naseem-8") == [BERT, ALBERT, LARGE]
+    assert timing.find_timed("naseem-8", "bioalbert-large4") == LARGE
+    assert timing.find_timed("naseem-8", "biobert-pubmed-pmc") == BERT
+
+
+def test_days_of_our_run_follow_from_the_speed(measured, monkeypatch):
+    monkeypatch.setattr(timing.corpora, "why_not", lambda corpus, scale: "no text" if corpus == "mimic" else "")
+    lines = timing.build("naseem-8", "laptop", *measured).set_index("row")
+    pieces = hardware.count_work(LARGE, scale="laptop")["tokens"]
+    assert pieces == 976 * 16 * 128  # half of four million, in whole steps
+    assert lines.loc["BioALBERT Large1", "ours"] == pytest.approx(8 / 1000 * pieces / 86_400, rel=0.005)
+    assert lines.loc["BioALBERT Large1", "published"] == 2.83 and set(lines["verdict"]) == {"n/a"}
+    assert np.isnan(lines.loc["BioALBERT Base3", "ours"]) and lines.loc["BioALBERT Base3", "note"] == "no text"
+    assert lines["ours"].notna().sum() == 6
+    made_up = timing.build("naseem-8", "smoke", *measured)
+    assert "made-up data: not a finding" in set(made_up["note"])
+
+
+def test_printed_days_are_compared_with_each_number_that_is_printed(measured):
+    assert timing.list_days("naseem-8") == {"10 days (section 'Results', text)": 10, "23 days (table 8)": 23}
+    runs = timing.compare_runs("naseem-8", *measured).set_index("row")
+    base, large = runs.loc["BioALBERT Base1"], runs.loc["BioALBERT Large1"]
+    assert base["of 23 days (table 8)"] == 3 / 23 and base["of 10 days (section 'Results', text)"] == 0.3
+    # As many steps with four times the rows: four times the pieces, whose FLOPs are a little fewer than BERT's.
+    assert base["FLOPs of the run"] == pytest.approx(4 * base["FLOPs a piece"])
+    assert 0.9 < base["FLOPs a piece"] < 1 < 3 < large["FLOPs a piece"]
+    assert (base["seconds, ours"], large["seconds, ours"]) == (0.5, 4.0)
+    said = timing.describe_runs(runs.reset_index(), "naseem-8")
+    assert "8 models of BioALBERT have 0.12 to 0.20 of the 23 days (table 8) of BioBERT Base1." in said
+
+
+def test_steps_and_passes_are_timed_on_as_many_pieces():
+    times, facts = timing.time_steps("naseem-8", "smoke")
+    assert set(facts["pieces"]) == {8 * 64} and facts["model"].tolist() == [BERT, ALBERT, LARGE]
+    assert timing.FEWEST <= times["repetition"].max() <= params.load("tables", "naseem-8").repetitions
+    assert times.groupby("repetition").size().eq(3).all()
+    assert (times["seconds"] > 0).all()
+    of = facts.set_index("model")
+    assert of.loc[ALBERT, "parameters"] == of.loc[LARGE, "parameters"] < of.loc[BERT, "parameters"]
+    assert of.loc[ALBERT, "FLOPs"] < of.loc[BERT, "FLOPs"] < of.loc[LARGE, "FLOPs"]
+    times, facts = timing.time_passes(["bert-uncased", "bio-electra"], "smoke", "smoke", 1, 16, 2)
+    assert set(facts["pieces"]) == {16} and len(times) == 4
+    assert len(figures.draw_times(times, "seconds").axes[0].patches) == 2
+
+
+@pytest.mark.parametrize(
+    ("ratios", "ratio", "margin", "verdict"),
+    [
+        ([1.1, 1.2, 1.3] * 4, 1.0, 0.0, "holds"),
+        ([0.8, 0.9, 0.7] * 4, 1.0, 0.0, "fails"),
+        ([0.8, 1.2] * 6, 1.0, 0.0, "undecided"),
+        ([7.9, 8.1, 8.5] * 4, 8.0, 1.6, "holds"),
+        ([4.0, 4.5, 5.0] * 4, 8.0, 1.6, "fails"),
+        ([12.0, 12.5, 13.0] * 4, 8.0, 1.6, "fails"),
+        ([6.0, 8.0] * 6, 8.0, 1.6, "undecided"),
+    ],
+)
+def test_claims_of_speed(tmp_path, monkeypatch, ratios, ratio, margin, verdict):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
+    test = params.TimesTest(kind="times", table="step-times", better="a", than="b", ratio=ratio, margin=margin)
+    assert "not been timed" in scoreboard.decide_times(test, "laptop")["note"]
+    (tmp_path / "tables").mkdir()
+    rows = [{"model": model, "repetition": i, "seconds": seconds, "device": "a machine"}
+            for i, value in enumerate(ratios) for model, seconds in (("a", 1.0), ("b", value))]  # fmt: skip
+    pd.DataFrame(rows).to_csv(tmp_path / "tables/step-times.csv", index=False)
+    judged = scoreboard.decide_times(test, "laptop")
+    assert judged["verdict"] == verdict and judged["n"] == len(ratios) and "a machine" in judged["note"]
+    assert judged["effect"] == pytest.approx(np.median(ratios))
+    assert min(ratios) <= judged["ci_low"] <= judged["effect"] <= judged["ci_high"] <= max(ratios)
