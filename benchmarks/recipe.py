@@ -10,7 +10,8 @@ rate of both arms is chosen from the same candidates on the development set, for
 `settings`: the recipe that the tuning started from with one setting changed at a time, and the scale's recipe, which
 came out of it; each on the same number of pieces, fewer than the bar's, and fine-tuned on a third of the sentences,
 with one thread and one seed; two run beside each other. Held-out rows and their masks are the same for all, but for
-rows of 64 pieces, which hold half the text and show less of it at once; the F1 is of the development set. Where a body or an objective is changed, seconds differ too.
+rows of 64 pieces, which hold half the text and show less of it at once; the F1 is of the development set. Where a body
+or an objective is changed, seconds differ too.
 
 The model has PubMedBERT's text and vocabulary; it hides pieces, not whole words, and has no pairs, so that its loss is
 that of masked pieces alone. Needs that text and vocabulary (./run_all.sh laptop pubmed-uncased) and the folder of real
@@ -99,7 +100,7 @@ def make_study() -> None:
 
 
 def add_scale(name: str, key: str, finetuning: dict, threads: int, seed: int, pieces: int | None = None) -> None:
-    """A scale, with a model `trained` and its random sibling `random`, of one run; `pieces`: in place of the scale's."""
+    """A scale, with a model `trained` and its sibling `random`, of one run; `pieces`: in place of the scale's."""
     scale = yaml.safe_load((paths.PARAMS / f"scales/{SCALE}.yaml").read_text())
     recipe, change = scale["pretraining"]["recipe"], CHANGES[key]
     if key != ADOPTED:
