@@ -142,7 +142,8 @@ def time_passes(
     for key in keys:
         settings, plan = params.load("models", key), params.load_pretraining(key, bodies_of)
         config, _ = hardware.build_configs(key, bodies_of)
-        built = models.build(settings.architecture, plan.body, config.vocab_size, plan.positions, 0.0)
+        positions = max(length, plan.positions)
+        built = models.build(settings.architecture, plan.body, config.vocab_size, positions, 0.0)
         body = models.encoder_of(built).to(device.device).eval()
         ids = make_batch(config.vocab_size, rows, length, 1)["input_ids"].to(device.device)
         works[key] = make_pass(body, ids, device)
