@@ -203,13 +203,14 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
     return [
         STAGES["finetune"].path(dataset=dataset, **keys)
         for dataset in read_evaluation(scale, keys)["datasets"]
-        if not datasets.why_missing(dataset, scale)
+        if not datasets.why_missing(dataset, scale, keys["setting"])
     ]
 
 
 def panel_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of the scale's panels that can be made."""
-    return finetuned([run for run in params.load("scales", scale).panel_runs() if not datasets.why_not(run[1], scale)])
+    runs = params.load("scales", scale).panel_runs()
+    return finetuned([run for run in runs if not datasets.why_not(run[1], scale, run[2])])
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
