@@ -111,7 +111,7 @@ def test_a_notebook_runs_in_jupyterlab(chromium, study):
         asked = []
         window.on("request", lambda request: asked.append(request.url))
         window.goto(f"{address}/lab/tree/notebooks/{notebook.name}?token=once")
-        window.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        window.get_by_text("| Idle").wait_for()  # the kernel; before it is there, JupyterLab asks for one
         window.get_by_role("menuitem", name="Run", exact=True).click()
         window.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         last = window.locator(".jp-OutputArea-output", has_text="Written: outputs/smoke/tables/lee-4.csv")
