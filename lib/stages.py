@@ -240,8 +240,14 @@ def attention_settings(scale: str, keys: dict) -> list:
     return [shown.model_dump(), found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt")))]
 
 
+def timed_settings(scale: str) -> dict:
+    """What of a scale decides the size of its models and their steps, and on what these are computed."""
+    named = {"bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up"}
+    return params.load("scales", scale).model_dump(include=named)
+
+
 def inference_settings(scale: str, keys: dict) -> list:
-    return [params.load("scales", "paper").model_dump(), params.load("scales", scale).model_dump()]
+    return [timed_settings("paper"), timed_settings(scale)]
 
 
 def sample_settings(scale: str, keys: dict) -> list:
@@ -284,7 +290,7 @@ def table_settings(scale: str, keys: dict) -> list:
         named = curves.list_models(keys["table"], scale)
         others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
     if table.kind == "times":
-        named, others = list(table.rows.values()), [params.load("scales", scale).model_dump()]
+        named, others = list(table.rows.values()), [timed_settings(scale)]
         others.append(facts.hardware().model_dump())
     registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
     models = [params.load("scales", scale).compared, *registered, *others] if named else []

@@ -17,7 +17,7 @@ from conftest import Study, jobs_started
 
 EVERYTHING = 25  # notebooks in the tiny study
 EVALUATION = {"00_start_here", "03_datasets", "20_finetune_tagging", "30_biobert_ner", "62_bioalbert_samples",
-              "89_all_benchmarks", "90_scoreboard"}  # fmt: skip
+              "81_protocols", "89_all_benchmarks", "90_scoreboard"}  # fmt: skip
 
 
 def processes_in(folder) -> list[int]:
@@ -184,7 +184,7 @@ def test_the_report_asks_no_other_host_and_shows_tables_first(finished_study):
         loaded += re.findall(r"<link[^>]+rel=\"(?:stylesheet|preload)\"[^>]+href=\"([^\"]+)\"", text)
         assert loaded and not [address for address in loaded if address.startswith(("http", "//"))]
     index = (site / "index.html").read_text()
-    assert index.index("Scoreboard by paper") < index.index("30_biobert_ner.html") < index.index('id="pages"')
+    assert index.index('id="scoreboard-by-paper"') < index.index('id="biobert"') < index.index('id="pages"')
     assert "made up" in index
     copies = {path.stem for path in (finished_study.outputs / "notebooks").glob("*.ipynb")}
     lists = {name.split("--")[0] for name in copies}  # of a notebook that was run several times
