@@ -53,10 +53,11 @@ def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:
     row, column = cell["row"], cell["column"]
     run = find_run(table, row, column)
     groups = run.mean_of or [[run.dataset]]
+    obstacle = find_obstacle(run.model, groups, scale, run.protocol)
     return Cell(
         row, column, cell["metric"], cell["value"], cell["std"], run.model, groups, run.protocol,
         note="not in the paper" if column in table.ours_only else "",
-        why_not=table.not_run.get(column) or table.not_run.get(row) or find_obstacle(run.model, groups, scale),
+        why_not=table.not_run.get(column) or table.not_run.get(row) or obstacle,
     )  # fmt: skip
 
 
@@ -67,14 +68,14 @@ def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run |
     return params.Run(**{name: value for part in said for name, value in part.items()})
 
 
-def find_obstacle(model: str, groups: list[list[str]], scale: str) -> str:
+def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str = "") -> str:
     """Why runs cannot be made at a scale, or an empty string."""
     named = [dataset for group in groups for dataset in group if dataset]
     if not model or not named:
         return "no run is assigned to this cell"
     if model not in params.BASELINES and params.load("models", model).not_run:
         return params.load("models", model).not_run
-    why = {dataset: datasets.why_not(dataset, scale) for dataset in named}
+    why = {dataset: datasets.why_not(dataset, scale, protocol) for dataset in named}
     missing = [dataset for dataset in named if why[dataset]]
     if missing:
         return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
@@ -153,6 +154,11 @@ def list_runs(key: str, scale: str) -> list[tuple[str, str, str]]:
     return list(dict.fromkeys(run for cell in list_cells(key, scale) for run in cell.runs))
 
 
+def map_runs(key: str, scale: str) -> dict[tuple[str, str, str], list[tuple[str, str, str]]]:
+    """The runs of each cell of a table, by row, column and metric."""
+    return {(cell.row, cell.column, cell.metric): cell.runs for cell in list_cells(key, scale)}
+
+
 def list_protocols(key: str) -> list[str]:
     """The protocols that a table names."""
     return list(dict.fromkeys(part.protocol for part in list_parts(key) if part.protocol))
@@ -198,7 +204,7 @@ def run_differences(better: params.Run, than: params.Run, on: list[str], scale: 
 
 def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
     """A run on a dataset that no table prints."""
-    why_not = find_obstacle(run.model, [[dataset]], scale)
+    why_not = find_obstacle(run.model, [[dataset]], scale, run.protocol)
     return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, note="", why_not=why_not)
 
 

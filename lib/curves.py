@@ -43,7 +43,8 @@ def make_point(table: params.CurveTable, scores: params.ScoreTable, printed: dic
     than = cells.find_run(scores, row, table.than, params.Run(protocol=own.protocol)) if table.than else None
     value = printed.get((row, column, metric), np.nan) - (printed[row, table.than, metric] if than else 0)
     runs = [one for one in (run, than) if one]
-    why_not = next(filter(None, (cells.find_obstacle(one.model, [[one.dataset]], scale) for one in runs)), "")
+    obstacles = (cells.find_obstacle(one.model, [[one.dataset]], scale, one.protocol) for one in runs)
+    why_not = next(filter(None, obstacles), "")
     note = NOT_PRINTED if np.isnan(value) else ""
     made = [
         cells.Cell(
@@ -54,10 +55,19 @@ def make_point(table: params.CurveTable, scores: params.ScoreTable, printed: dic
     return Point(made[0], made[1] if than else None, scores.metrics.get(metric, ""))
 
 
+def map_runs(key: str, scale: str) -> dict[tuple[str, str, str], list[tuple[str, str, str]]]:
+    """The runs of each point of a figure, by row, column and metric: of a gain, those of both sides."""
+    return {
+        (point.cell.row, point.cell.column, point.cell.metric): [
+            run for cell in (point.cell, point.than) if cell for run in cell.runs
+        ]
+        for point in list_points(key, scale)
+    }
+
+
 def list_runs(key: str, scale: str) -> list[tuple[str, str, str]]:
     """Model, dataset and protocol of every run that a figure needs, each once."""
-    made = [cell for point in list_points(key, scale) for cell in (point.cell, point.than) if cell]
-    return list(dict.fromkeys(run for cell in made for run in cell.runs))
+    return list(dict.fromkeys(run for runs in map_runs(key, scale).values() for run in runs))
 
 
 def list_models(key: str, scale: str) -> list[str]:

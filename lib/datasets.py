@@ -273,20 +273,25 @@ def splits(key: str, scale: str) -> list[str]:
     return [split for split in lookup(key).files if split not in missing(key, scale)]
 
 
-def why_missing(key: str, scale: str) -> str:
-    """Why some split of a dataset cannot be read, or an empty string when all can."""
+def why_missing(key: str, scale: str, protocol: str = "") -> str:
+    """Why some split of a dataset cannot be read, or an empty string when all can.
+
+    With a protocol, also of the set on which it fine-tunes before this one.
+    """
     reasons = missing(key, scale)
     if not reasons:
-        return ""
+        first = protocol and params.load_finetuning(protocol, key, lookup(key).family, scale).first_on
+        reason = why_missing(first, scale) if first else ""
+        return f"{protocol} fine-tunes on {first} first: {reason}" if reason else ""
     some = f"the {' and '.join(reasons)} split{'s are' if len(reasons) > 1 else ' is'} not at hand: "
     return (some if len(reasons) < len(lookup(key).files) else "") + next(iter(reasons.values()))
 
 
-def why_not(key: str, scale: str) -> str:
-    """Why a dataset cannot be run at a scale, or an empty string when it can."""
+def why_not(key: str, scale: str, protocol: str = "") -> str:
+    """Why a dataset cannot be run at a scale, or an empty string when it can; with a protocol, under that."""
     budget = params.load("scales", scale)
     # Made-up data are written by the study itself, so they need not be there yet.
-    reason = "" if budget.made_up else why_missing(key, scale)
+    reason = "" if budget.made_up else why_missing(key, scale, protocol)
     if not reason and budget.datasets is not None and key not in budget.datasets:
         return f"outside the budget of scale '{scale}'"
     return reason

@@ -1,6 +1,7 @@
 """What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
 
 import ast
+import html
 import itertools
 import sys
 from dataclasses import replace
@@ -10,7 +11,7 @@ from IPython import get_ipython
 from IPython.display import Markdown, display
 from pandas.io.formats.style import Styler
 
-from lib import corpora, datasets, metrics, params, paths, provenance, smoke_language, texts
+from lib import compare, corpora, datasets, metrics, params, paths, provenance, smoke_language, texts
 from lib.instances import Instance, Sentence, label_of
 
 
@@ -48,9 +49,36 @@ def name_device() -> str:
     return f" · {torch.cuda.get_device_name() if torch.cuda.is_available() else 'CPU'}"
 
 
-def show(rows, decimals: int = 2) -> Styler:
-    """A table without its index; empty cells as n/a."""
-    return pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a")
+def show(rows, decimals: int = 2, escape: str | None = "html") -> Styler:
+    """A table without its index; empty cells as n/a. `escape=None` where cells are HTML already."""
+    return pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
+
+
+Place = tuple[str, str, str]  # row, column and metric of a cell
+
+
+def show_beside(lines: pd.DataFrame, metric: str, runs: dict[Place, list[tuple[str, str, str]]], scale: str) -> Styler:
+    """A published table with our numbers beside the paper's, each of ours leading to the pages of its runs.
+
+    `runs`: of each cell, by row, column and metric as printed: model, dataset and protocol of what fills it. A number
+    of several runs unfolds into their links.
+    """
+    wide = compare.spread(lines, metric).map(html.escape)
+    for line in compare.of_metric(lines[lines["ours"].notna()], metric).to_dict("records"):
+        place, made = (line["row"], (line["column"], "ours")), runs[line["row"], line["column"], line["metric"]]
+        wide.loc[place] = link_runs(wide.loc[place], made, scale)
+    wide.index = wide.index.map(html.escape)
+    return show(wide.reset_index(names=""), escape=None)
+
+
+def link_runs(text: str, runs: list[tuple[str, str, str]], scale: str) -> str:
+    """A number as HTML that leads to the executed notebooks beside this one which made it, as far as they are there."""
+    found = {" ".join(run): paths.find_page(scale, *run) for run in runs}
+    links = {name: f'<a href="{page.name}" title="{name}">' for name, page in found.items() if page}
+    if len(runs) == 1 and links:
+        return f"{''.join(links.values())}{text}</a>"
+    listed = "".join(f"<br>{link}{name}</a>" for name, link in links.items())
+    return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
 
 
 def show_settings(*parts: tuple[str, str], scale: str | None = None) -> Styler:

@@ -28,7 +28,7 @@ def build(scale: str, runs: Runs) -> pd.DataFrame:
         line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
         line |= {"score": scoring.main_score(dataset), "n_seeds": 0}
         result = results.read(scale, model, dataset, protocol)
-        why = datasets.why_missing(dataset, scale) if result is None else ""
+        why = datasets.why_missing(dataset, scale, protocol) if result is None else ""
         if result is None:
             lines.append(line | {"note": why or "the run failed or has not been made"})
         else:

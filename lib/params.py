@@ -648,11 +648,14 @@ def locate(kind: str, key: str) -> Path:
     return paths.PARAMS / kind / f"{key}.yaml"
 
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same in C, seven times as fast, where PyYAML has it
+
+
 def parse_yaml(path: Path):
     """What a YAML file holds; StudyError when it is not there or not YAML."""
     where = paths.show(path)
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), LOADER)
     except FileNotFoundError:
         raise StudyError(f"{where}: no such file") from None
     except yaml.YAMLError as error:

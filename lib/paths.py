@@ -88,6 +88,11 @@ def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
     return output(scale, "results", f"{model_key}--{dataset}--{setting}.json")
 
 
+def find_page(scale: str, model_key: str, dataset: str, setting: str) -> Path | None:
+    """The executed notebook of a run, whose notebook follows from its dataset; None where there is none."""
+    return next(output(scale, "notebooks").glob(f"*--{model_key}--{dataset}--{setting}.ipynb"), None)
+
+
 def evaluations(scale: str) -> Path:
     return output(scale, "evaluations")
 

@@ -78,8 +78,13 @@ def reachable_modules(modules, without: Collection[str] = ()) -> set[str]:
         name = waiting.pop()
         if name not in found and name not in without:
             found.add(name)
-            waiting += imported_modules(module_tree(name))
+            waiting += modules_of(name)
     return found
+
+
+@cache
+def modules_of(name: str) -> set[str]:
+    return imported_modules(module_tree(name))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import shutil
 import tempfile
 import warnings
@@ -12,7 +13,7 @@ import pandas as pd
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from lib import artefacts, compare, params, paths, provenance, results, scoreboard
+from lib import artefacts, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -27,9 +28,11 @@ CHAPTERS = {  # by the first digit of a notebook's number
     "8": "Across papers",
     "9": "Scoreboard",
 }
+LINK = r'(<a href=")([^"/:#]+\.ipynb)("[^>]*>.*?)</a>'  # of pages.link_runs
 STYLE = """\
 table { font-size: 0.85em; display: block; overflow-x: auto; max-width: 100%; border-collapse: collapse; }
 td, th { padding: 0.25em 0.6em; text-align: left; vertical-align: top; }
+td:first-child a { white-space: nowrap; }
 tbody tr:nth-child(odd) { background: var(--color-background-secondary); }
 """
 SETTINGS = {
@@ -58,8 +61,9 @@ def build(scale: str) -> tuple[Path, bool]:
         raise StudyError(f"nothing has been run at scale '{scale}' yet: run ./run_all.sh {scale}")
     folder = paths.output(scale, "report")
     tables = sorted(paths.output(scale, "tables").glob("*.csv"))
+    runs = sorted(paths.output(scale, "results").glob("*.json"))
     state = provenance.fingerprint(
-        [[path.name, provenance.file_fingerprint(path)] for path in [*pages, *tables]],
+        [[path.name, provenance.file_fingerprint(path)] for path in [*pages, *tables, *runs]],
         [[path.stem, path.read_text(encoding="utf-8")] for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))],
         provenance.module_code("report"),
     )
@@ -94,6 +98,8 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     """What Sphinx reads: the notebooks with their code folded, and the index."""
     (folder / "_static").mkdir()
     (folder / "_static" / "study.css").write_text(STYLE)
+    groups = group_pages(pages)
+    there = {path.name for path, state in pages.items() if state == "done"}
     for path, state in pages.items():
         notebook = with_current_prose(nbformat.read(path, as_version=4), path.stem.split("--")[0])
         if state != "done":
@@ -102,8 +108,42 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.metadata.tags = sorted({*cell.metadata.get("tags", []), "hide-input"})
+                link_outputs(cell, there)
         nbformat.write(notebook, folder / f"{page_name(path, state)}.ipynb")
+    runs = results.gather(scale)
+    for group, names in groups.items():
+        if len(names) > 1:
+            (folder / f"{group}.md").write_text(make_group(group, names, runs), encoding="utf-8")
     (folder / "index.md").write_text(make_index(scale, pages), encoding="utf-8")
+
+
+def link_outputs(cell: nbformat.NotebookNode, there: set[str]) -> None:
+    """Turn a cell's links to executed notebooks into links to their pages; those without a page into plain text."""
+
+    def turn(found: re.Match) -> str:
+        opened, name, text = found.groups()
+        return f"{opened}{name.removesuffix('.ipynb')}.html{text}</a>" if name in there else text.partition(">")[2]
+
+    for output in cell.outputs:
+        if "text/html" in output.get("data", {}):
+            output.data["text/html"] = re.sub(LINK, turn, output.data["text/html"])
+
+
+def make_group(group: str, names: list[str], runs: pd.DataFrame) -> str:
+    """The page of a notebook that was run for several keys: its question, and each run with what it scored."""
+    source, keys = paths.NOTEBOOKS / f"{group}.ipynb", ["model", "dataset", "setting"]
+    title = find_title(nbformat.read(source, as_version=4)).source.splitlines()[0] if source.exists() else f"# {group}"
+    by_seed = runs.groupby([*keys, "seed"])["score"].mean()  # over folds
+    scores = by_seed.groupby(keys).agg(["mean", "std", "size"])
+    lines = [title, "", f"This notebook was run for {len(names)} choices of its keys. Scores: the main metric of each "
+             "dataset, mean ± standard deviation over seeds.", "", "| run | score |", "|---|---|"]  # fmt: skip
+    for name in names:
+        run, said = tuple(name.split("--")[1:]), ""
+        if len(run) == 3 and run in scores.index:
+            mean, deviation, n = scores.loc[run]
+            said = f"{mean:.2f}" + (f" ± {deviation:.2f} ({n:.0f} seeds)" if n > 1 else "")
+        lines.append(f"| [{' · '.join(run)}]({name}.ipynb) | {said} |")
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```", ""])
 
 
 def page_name(path: Path, state: str) -> str:
@@ -130,60 +170,133 @@ def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def make_index(scale: str, pages: dict[Path, str]) -> str:
-    """The front page (MyST Markdown): what, scoreboard, tables, state of every page."""
+    """The front page (MyST Markdown): what was found, claims and tables by paper, then every page."""
     budget = params.load("scales", scale)
-    lines = [f"# Five biomedical language models, reproduced: {scale}", ""]
-    seeds = ", ".join(map(str, budget.seeds))
-    lines += [f"Scale **{budget.title}**. Commit `{provenance.commit()}`. Seeds {seeds}.", ""]
+    lines = [f"# Five biomedical language models, reproduced: {scale}", "", *describe_scale(scale), ""]
     if budget.made_up:
         lines += [":::{warning}\nThe data are **made up** by the study itself. No number here is a finding.\n:::", ""]
     failed = {path: state for path, state in pages.items() if state != "done"}
     if failed:
         lines += ["## Failed or interrupted", ""]
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
-    lines += ["## Scoreboard of claims", "", *describe_scoreboard(scale), ""]
-    lines += ["## Published tables, ours beside the paper's", ""]
-    for key in params.keys("tables"):
-        lines += describe_published_table(key, scale, pages)
+    claims, coverage = read_claims(scale), count_coverage(scale)
+    lines += ["## What the study found", "", *describe_findings(claims), ""]
+    lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, coverage)), ""]
+    for paper, name in results.PAPERS.items():
+        lines += [f"## {name}", "", *describe_paper(paper, claims, coverage, pages)]
     lines += ["## Pages", ""]
     for digit, chapter in CHAPTERS.items():
-        names = [page_name(path, state) for path, state in pages.items() if path.stem.startswith(digit)]
+        names = [name for name in list_entries(pages) if name.startswith(digit)]
         if names:
             lines += ["```{toctree}", f":caption: {chapter}", ":maxdepth: 1", "", *names, "```", ""]
     return "\n".join(lines)
 
 
-def describe_scoreboard(scale: str) -> list[str]:
+def describe_scale(scale: str) -> list[str]:
+    """Scale, seeds, data and commits, as the runs say them."""
+    budget, runs = params.load("scales", scale), results.gather(scale)
+    seeds = ", ".join(map(str, budget.seeds))
+    lines = [f"Scale **{budget.title}**. Report at commit `{provenance.commit()}`. Seeds {seeds}."]
+    if len(runs):
+        commits = ", ".join(f"`{commit}`" for commit in sorted(set(runs["commit"])))
+        lines.append(
+            f"Fine-tuning: {len(runs)} runs of {runs['model'].nunique()} models on {runs['dataset'].nunique()} "
+            f"datasets, at commit {commits}."
+        )
+    return lines
+
+
+def read_claims(scale: str) -> pd.DataFrame:
+    """The scoreboard; without verdicts before notebook 90 has run."""
     path = paths.table(scale, "claims")
-    if not path.exists():
-        return ["Not judged yet: notebook 90 has not run."]
-    claims = results.read_table(path)
-    measured = claims[claims["n"] > 0]
+    return results.read_table(path) if path.exists() else results.read_claims().assign(n=0, verdict="n/a", note="")
+
+
+def describe_findings(claims: pd.DataFrame) -> list[str]:
+    """The scoreboard in a sentence, then the claims of each paper that hold and that fail (Markdown)."""
     lines = [scoreboard.describe(claims), ""]
+    for paper, name in results.PAPERS.items():
+        own = claims[claims["paper"] == paper]
+        for verdict, said in (("holds", "holds"), ("fails", "does not hold")):
+            for statement in own.loc[own["verdict"] == verdict, "statement"]:
+                lines.append(f"- {name}, *{said}*: {statement}")
+    return lines
+
+
+def count_coverage(scale: str) -> pd.DataFrame:
+    """Of each table: its printed cells, how many have ours beside them, how many of these are judged, how many agree.
+
+    Tables that have not been made, and figures whose values the papers do not print, have none.
+    """
+    lines = []
+    for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
+        table, path = params.load("tables", key), paths.table(scale, key)
+        cells = results.read_table(path) if path.exists() and table.kind != "curves" else pd.DataFrame()
+        printed = cells[cells["published"].notna()] if len(cells) else cells
+        ran = printed[printed["ours"].notna()] if len(printed) else printed
+        verdicts = ran["verdict"].tolist() if len(ran) else []
+        lines.append(
+            {"paper": table.paper, "key": key, "title": table.title, "notebook": table.notebook}
+            | {"printed": len(printed), "ours": len(ran), "judged": len(verdicts) - verdicts.count("n/a")}
+            | {"agree": verdicts.count("agrees"), "explained": verdicts.count("explained")}
+        )
+    return pd.DataFrame(lines)
+
+
+def tally_papers(claims: pd.DataFrame, coverage: pd.DataFrame) -> pd.DataFrame:
+    """A line a paper: its claims by verdict, its printed cells, and how many of them have ours beside them."""
+    lines = []
+    for paper, name in results.PAPERS.items():
+        verdicts = claims.loc[claims["paper"] == paper, "verdict"].tolist()
+        cells = coverage[coverage["paper"] == paper]
+        lines.append(
+            {"paper": name, "claims": len(verdicts)}
+            | {verdict: verdicts.count(verdict) for verdict in ("holds", "fails", "undecided", "n/a")}
+            | {"printed cells": cells["printed"].sum(), "ours beside": cells["ours"].sum()}
+            | {"agree": describe_agreement(*cells[["judged", "agree", "explained"]].sum())}
+        )
+    return pd.DataFrame(lines)
+
+
+def describe_agreement(judged: int, agree: int, explained: int) -> str:
+    if not judged:
+        return "none is judged"
+    return f"{agree} of {judged}" + (f", {explained} more explained" if explained else "")
+
+
+def describe_paper(paper: str, claims: pd.DataFrame, coverage: pd.DataFrame, pages: dict[Path, str]) -> list[str]:
+    """A paper's part of the front page: its claims that were measured, and its tables with how far each is covered."""
+    own = claims[claims["paper"] == paper]
+    measured = own[own["n"] > 0]
+    tests = link_page("90_scoreboard", pages, "All, with their tests and notes")
+    lines = [f"{len(measured)} of {len(own)} claims are measured. {tests}"]
     if len(measured):
-        shown = measured[["paper", "statement", "effect", "ci_low", "ci_high", "n", "verdict", "note"]]
-        lines += [to_html(shown)]
-    by_paper = claims.groupby("paper")["verdict"].value_counts().unstack(fill_value=0).reset_index()
-    by_paper["paper"] = by_paper["paper"].map(results.PAPERS)
-    return [*lines, "", to_html(by_paper)]
+        lines += ["", to_html(measured[["statement", "effect", "ci_low", "ci_high", "n", "verdict"]])]
+    lines += ["", "| page | table or figure | printed cells | ours beside | agree |", "|---|---|---|---|---|"]
+    for table in coverage[coverage["paper"] == paper].to_dict("records"):
+        stems = (f"{table['notebook']}--{table['key']}", table["notebook"])
+        page = next((link for stem in stems if (link := link_page(stem, pages, table["key"]))), table["key"])
+        agree = describe_agreement(table["judged"], table["agree"], table["explained"])
+        lines.append(f"| {page} | {table['title']} | {table['printed']} | {table['ours']} | {agree} |")
+    return [*lines, ""]
 
 
-def describe_published_table(key: str, scale: str, pages: dict[Path, str]) -> list[str]:
-    table = params.load("tables", key)
-    stems = (table.notebook, f"{table.notebook}--{key}")
-    page = next((page_name(path, state) for path, state in pages.items() if path.stem in stems), None)
-    lines = [f"### {key}: {table.title}", ""]
-    path = paths.table(scale, key)
-    if not path.exists():
-        return [*lines, f"Not there: notebook {table.notebook} has not ended.", ""]
-    cells = results.read_table(path)
-    runs = table.kind in ("scores", "curves")
-    metric = getattr(table, "shown", "") if runs else cells["metric"].iloc[0]
-    named = metric or ", ".join(dict.fromkeys(cells["metric"]))
-    said = f"{named}, mean ± standard deviation over seeds." if runs else f"{named}."
-    lines += [said + (f" [Its page]({page}.ipynb)." if page else ""), ""]
-    decimals = 0 if table.kind == "counts" else 2
-    return [*lines, to_html(compare.spread(cells, metric, decimals).reset_index(names="")), ""]
+def link_page(stem: str, pages: dict[Path, str], text: str) -> str:
+    """A link (Markdown) to the page of an executed notebook, or nothing."""
+    return next((f"[{text}]({page_name(path, state)}.ipynb)" for path, state in pages.items() if path.stem == stem), "")
+
+
+def list_entries(pages: dict[Path, str]) -> list[str]:
+    """What stands in the list of pages: one for each notebook; that of one run several times lists its runs."""
+    return list(dict.fromkeys(group if len(names) > 1 else names[0] for group, names in group_pages(pages).items()))
+
+
+def group_pages(pages: dict[Path, str]) -> dict[str, list[str]]:
+    """The pages of each notebook."""
+    groups: dict[str, list[str]] = {}
+    for path, state in pages.items():
+        groups.setdefault(path.stem.split("--")[0], []).append(page_name(path, state))
+    return groups
 
 
 def to_html(table: pd.DataFrame) -> str:
@@ -226,20 +339,6 @@ def update_readme(scale: str) -> None:
 
 def summarise(scale: str) -> list[str]:
     """The state of the study in a few Markdown lines."""
-    lines = [f"At scale *{params.load('scales', scale).title}*:", ""]
-    if paths.table(scale, "claims").exists():
-        claims = results.read_table(paths.table(scale, "claims"))
-        lines += [scoreboard.describe(claims), ""]
-    lines += ["| table | printed cells with ours beside them | of those judged, agree |", "|---|---|---|"]
-    for key in params.keys("tables"):
-        curves = params.load("tables", key).kind == "curves"  # what follows from printed cells is in their tables
-        if paths.table(scale, key).exists() and not curves:
-            cells = results.read_table(paths.table(scale, key))
-            printed = cells[cells["published"].notna()]
-            ran = printed[printed["ours"].notna()]
-            judged = ran[ran["verdict"] != "n/a"]
-            tally = judged["verdict"].value_counts()
-            agree = f"{tally.get('agrees', 0)} of {len(judged)}" if len(judged) else "none is judged"
-            explained = f", {tally['explained']} more explained" if "explained" in tally else ""
-            lines.append(f"| {key} | {len(ran)} of {len(printed)} | {agree}{explained} |")
-    return lines
+    claims, coverage = read_claims(scale), count_coverage(scale)
+    tally = tally_papers(claims, coverage).to_markdown(index=False, disable_numparse=True)
+    return [f"At scale *{params.load('scales', scale).title}*:", "", *describe_findings(claims), "", tally]

@@ -20,8 +20,8 @@ SIGNIFICANT = 0.05
 def why_not(model: str, dataset: str, protocol: str, scale: str) -> str:
     """Why a run is made neither for tables nor for panels of a scale, or an empty string."""
     if (model, dataset, protocol) in params.load("scales", scale).panel_runs():
-        return datasets.why_not(dataset, scale)
-    return cells.find_obstacle(model, [[dataset]], scale)
+        return datasets.why_not(dataset, scale, protocol)
+    return cells.find_obstacle(model, [[dataset]], scale, protocol)
 
 
 def choose(scale: str) -> facts.Comparison | None:

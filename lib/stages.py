@@ -203,13 +203,14 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
     return [
         STAGES["finetune"].path(dataset=dataset, **keys)
         for dataset in read_evaluation(scale, keys)["datasets"]
-        if not datasets.why_missing(dataset, scale)
+        if not datasets.why_missing(dataset, scale, keys["setting"])
     ]
 
 
 def panel_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of the scale's panels that can be made."""
-    return finetuned([run for run in params.load("scales", scale).panel_runs() if not datasets.why_not(run[1], scale)])
+    runs = params.load("scales", scale).panel_runs()
+    return finetuned([run for run in runs if not datasets.why_not(run[1], scale, run[2])])
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
@@ -239,8 +240,14 @@ def attention_settings(scale: str, keys: dict) -> list:
     return [shown.model_dump(), found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt")))]
 
 
+def timed_settings(scale: str) -> dict:
+    """What of a scale decides the size of its models and their steps, and on what these are computed."""
+    named = {"bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up"}
+    return params.load("scales", scale).model_dump(include=named)
+
+
 def inference_settings(scale: str, keys: dict) -> list:
-    return [params.load("scales", "paper").model_dump(), params.load("scales", scale).model_dump()]
+    return [timed_settings("paper"), timed_settings(scale)]
 
 
 def sample_settings(scale: str, keys: dict) -> list:
@@ -283,7 +290,7 @@ def table_settings(scale: str, keys: dict) -> list:
         named = curves.list_models(keys["table"], scale)
         others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
     if table.kind == "times":
-        named, others = list(table.rows.values()), [params.load("scales", scale).model_dump()]
+        named, others = list(table.rows.values()), [timed_settings(scale)]
         others.append(facts.hardware().model_dump())
     registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
     models = [params.load("scales", scale).compared, *registered, *others] if named else []

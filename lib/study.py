@@ -116,10 +116,10 @@ def evaluate(words: list[str]) -> int:
     if encoder.fingerprint.startswith("hub "):  # a published model of the study's goes by the name that it has there
         encoder = models.find(encoder.source, scale)
     chosen = options.datasets or panels.choose(protocol)
-    at_hand = [key for key in chosen if not datasets.why_missing(key, scale)]
+    at_hand = [key for key in chosen if not datasets.why_missing(key, scale, protocol)]
     for key in chosen:
         if key not in at_hand:
-            print(f"left out: {key}: {datasets.why_missing(key, scale)}")
+            print(f"left out: {key}: {datasets.why_missing(key, scale, protocol)}")
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source

@@ -96,13 +96,23 @@ class Study:
     def outputs(self) -> Path:
         return self.folder / "outputs" / "smoke"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | {"PYTHONPATH": str(self.folder)}
+
+    def python(self, code: str) -> str:
+        """What a few lines of Python print that read this copy."""
+        command = [sys.executable, "-c", code]
+        return subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True
+        ).stdout
+
     def start(self, *words: str) -> subprocess.Popen:
         """The study's command line in this copy, as run_all.sh calls it."""
-        environment = os.environ | {"PYTHONPATH": str(self.folder), "MPLBACKEND": "agg"}
         return subprocess.Popen(
             [sys.executable, "-m", "lib.study", *words],
             cwd=self.folder,
-            env=environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -146,6 +156,15 @@ def finished_study(tmp_path_factory) -> Study:
     study = Study(tmp_path_factory.mktemp("study"))
     study.first_output = study.run()
     return study
+
+
+@pytest.fixture
+def study(finished_study, tmp_path):
+    """A finished study of the test's own."""
+    copy = Study.__new__(Study)
+    copy.folder = tmp_path / "study"
+    shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
+    return copy
 
 
 @pytest.fixture

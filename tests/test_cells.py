@@ -50,7 +50,7 @@ def test_a_mean_over_groups_needs_every_set(scores):
 
 
 def test_what_cannot_be_run_says_why(monkeypatch):
-    monkeypatch.setattr(cells.datasets, "why_not", lambda key, scale: "not at hand" if key == "mednli" else "")
+    monkeypatch.setattr(cells.datasets, "why_not", lambda key, *_: "not at hand" if key == "mednli" else "")
     assert cells.find_obstacle("pubmedbert", [["mednli"]], "paper") == "not at hand"
     assert cells.find_obstacle("pubmedbert", [["mednli", "biosses"]], "paper") == "a mean of 2 sets; missing: mednli"
     assert "Semantic Scholar" in cells.find_obstacle("scibert-cased", [["biosses"]], "paper")

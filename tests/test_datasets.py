@@ -9,6 +9,7 @@ from itertools import product
 import pytest
 
 from lib import (
+    cells,
     chemprot,
     cleaning,
     datasets,
@@ -241,6 +242,17 @@ def test_what_is_missing_says_the_command(folder, key):
             datasets.load(key, split, "laptop")
         assert str(error.value) == reason and str(folder) not in reason
     assert datasets.why_missing(key, "laptop") == datasets.why_not(key, "laptop") == next(iter(missing.values()))
+
+
+def test_a_set_to_be_trained_on_first_is_missed_too(folder):
+    for split, files in datasets.lookup("bioasq-7b-factoid").files.items():
+        for name in files:
+            write(folder / name, "{}")
+        assert datasets.split_files("bioasq-7b-factoid", split, "laptop")
+    assert datasets.why_missing("bioasq-7b-factoid", "laptop", "lee-no-squad") == ""
+    reason = datasets.why_not("bioasq-7b-factoid", "laptop", "lee")
+    assert reason.startswith("lee fine-tunes on squad first: SQuAD v1.1: no $STUDY_DATA/")
+    assert cells.find_obstacle("bert-general", [["bioasq-7b-factoid"]], "laptop", "lee") == reason
 
 
 def test_a_split_that_is_missing_is_named(folder):

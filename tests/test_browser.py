@@ -1,0 +1,139 @@
+"""The report and JupyterLab in a browser: opened from disk with the network off, read, clicked through, run."""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lib import paths
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium of the distribution")
+WIDE, NARROW = 1280, 390
+
+# Elements whose right edge no scrolling of their own brings into the window: text that runs out of the page.
+OVERFLOWING = """() => [...document.querySelectorAll("body *")].filter(element => {
+    const box = element.getBoundingClientRect();
+    if (!box.width || !box.height || box.right <= innerWidth + 1 || box.left >= innerWidth) return false;
+    for (let outer = element.parentElement; outer; outer = outer.parentElement)
+        if (["auto", "scroll", "hidden"].includes(getComputedStyle(outer).overflowX)) return false;
+    return true;
+}).map(element => `${element.tagName}: ${element.textContent.slice(0, 80)}`)"""
+# Tables that cannot be seen, and pictures that were not drawn.
+UNSEEN = """() => [
+    ...[...document.querySelectorAll("article table:has(th, td)")].filter(table => !table.checkVisibility()),
+    ...[...document.querySelectorAll("article img")].filter(image => !image.checkVisibility() || !image.naturalWidth),
+].filter(element => !element.closest("details:not([open])")).map(element => element.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def window(chromium):
+    """A wide window without a network, and what was asked for through it."""
+    context = chromium.new_context(viewport={"width": WIDE, "height": 900}, offline=True)
+    page = context.new_page()
+    page.asked = []
+    page.on("request", lambda request: page.asked.append(request.url))
+    yield page
+    context.close()
+
+
+@pytest.fixture(params=["this code", "committed"])
+def site(request):
+    """The report of a tiny study, and the one that is committed."""
+    if request.param == "this code":
+        return request.getfixturevalue("finished_study").outputs / "report"
+    folder = paths.output("laptop", "report")
+    if not folder.is_dir():
+        pytest.skip("no report is committed")
+    return folder
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_no_page_asks_the_network_or_runs_out_of_its_window(window, site, width):
+    window.set_viewport_size({"width": width, "height": 900})
+    pages = sorted(site.glob("*.html"))
+    assert len(pages) > 20
+    for path in pages:
+        window.goto(path.as_uri())
+        window.evaluate("scrollTo(0, document.body.scrollHeight)")
+        assert window.evaluate(OVERFLOWING) == [], path.name
+        assert window.evaluate("document.documentElement.scrollWidth <= innerWidth"), path.name
+        assert window.evaluate(UNSEEN) == [], path.name
+    assert window.asked and not [address for address in window.asked if not address.startswith(("file:", "data:"))]
+
+
+def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finished_study):
+    window.goto((finished_study.outputs / "report" / "index.html").as_uri())
+    window.get_by_role("main").get_by_role("link", name="lee-4", exact=True).click()
+    assert window.url.endswith("30_biobert_ner.html")
+    window.locator("table a", has_text="±").first.click()
+    assert re.search(r"20_finetune_tagging--bert-\w+--ncbi-disease--lee\.html$", window.url)
+    window.get_by_role("heading", name="Training and testing, every seed").wait_for()
+    window.locator("article img").first.wait_for()  # the curve
+
+
+def test_the_menu_and_the_search_lead_to_pages(window, finished_study):
+    window.goto((finished_study.outputs / "report" / "index.html").as_uri())
+    menu = window.get_by_role("complementary").first
+    menu.get_by_role("link", name="Which claims of the five papers hold?").click()
+    assert window.url.endswith("90_scoreboard.html")
+    window.locator("input.sidebar-search").fill("undecided")
+    window.keyboard.press("Enter")
+    results = window.locator("#search-results li a")
+    results.first.wait_for()
+    results.first.click()
+    assert "search.html" not in window.url and "undecided" in window.content()
+
+
+def test_a_notebook_runs_in_jupyterlab(chromium, study):
+    """Run All, as a person would; nothing but the server on this machine is asked."""
+    notebook = study.folder / "notebooks" / "30_biobert_ner.ipynb"
+    options = ["--no-browser", "--allow-root", "--port=0", "--IdentityProvider.token=once"]
+    command = [sys.executable, "-m", "jupyterlab", *options]
+    with open(study.folder / "lab.log", "w") as log:
+        server = subprocess.Popen(command, cwd=study.folder, env=study.environment, stdout=log, stderr=log)
+    try:
+        address = wait_for_address(study.folder / "lab.log", server)
+        window = chromium.new_page(viewport={"width": WIDE, "height": 900})
+        window.set_default_timeout(180_000)
+        asked = []
+        window.on("request", lambda request: asked.append(request.url))
+        window.goto(f"{address}/lab/tree/notebooks/{notebook.name}?token=once")
+        window.get_by_text("| Idle").wait_for()  # the kernel; before it is there, JupyterLab asks for one
+        window.get_by_role("menuitem", name="Run", exact=True).click()
+        window.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        last = window.locator(".jp-OutputArea-output", has_text="Written: outputs/smoke/tables/lee-4.csv")
+        last.last.wait_for()
+        assert window.locator(".jp-OutputArea-output table").first.is_visible()
+        own = (address, address.replace("http", "ws"), "data:", "blob:")
+        assert asked and not [url for url in asked if not url.startswith(own)]
+        window.close()
+    finally:
+        server.terminate()
+        try:
+            server.wait(timeout=30)
+        except subprocess.TimeoutExpired:  # it waits for its kernel
+            server.kill()
+            server.wait()
+
+
+def wait_for_address(log, server) -> str:
+    """Where JupyterLab listens, once it does."""
+    for _ in range(180):
+        if found := re.search(r"(http://(?:localhost|127\.0\.0\.1):\d+)/lab", log.read_text()):
+            return found[1]
+        assert server.poll() is None, log.read_text()
+        time.sleep(1)
+    raise AssertionError(f"JupyterLab did not start: {log.read_text()}")
