@@ -648,7 +648,7 @@ def locate(kind: str, key: str) -> Path:
     return paths.PARAMS / kind / f"{key}.yaml"
 
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same in C, seven times as fast, where PyYAML has it
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same parser in C, where PyYAML has it
 
 
 def parse_yaml(path: Path):

@@ -288,7 +288,7 @@ def link_page(stem: str, pages: dict[Path, str], text: str) -> str:
 
 def list_entries(pages: dict[Path, str]) -> list[str]:
     """What stands in the list of pages: one for each notebook; that of one run several times lists its runs."""
-    return list(dict.fromkeys(group if len(names) > 1 else names[0] for group, names in group_pages(pages).items()))
+    return [group if len(names) > 1 else names[0] for group, names in group_pages(pages).items()]
 
 
 def group_pages(pages: dict[Path, str]) -> dict[str, list[str]]:
