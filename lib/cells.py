@@ -30,8 +30,8 @@ class Cell:
         return [dataset for group in self.groups for dataset in group]
 
     @property
-    def runs(self) -> list[tuple[str, str, str]]:
-        """Model, dataset and protocol of each run; none where the cell cannot be filled."""
+    def runs(self) -> list[params.RunKey]:
+        """Each run; none where the cell cannot be filled."""
         return [] if self.why_not else [(self.model, dataset, self.protocol) for dataset in self.datasets]
 
 
@@ -149,12 +149,12 @@ def summarise(cell: Cell, values: list[float], scale: str) -> dict:
     }
 
 
-def list_runs(key: str, scale: str) -> list[tuple[str, str, str]]:
-    """Model, dataset and protocol of every run that a table needs, each once."""
-    return list(dict.fromkeys(run for cell in list_cells(key, scale) for run in cell.runs))
+def list_runs(key: str, scale: str) -> list[params.RunKey]:
+    """Every run that a table needs, each once."""
+    return list(dict.fromkeys(run for runs in map_runs(key, scale).values() for run in runs))
 
 
-def map_runs(key: str, scale: str) -> dict[tuple[str, str, str], list[tuple[str, str, str]]]:
+def map_runs(key: str, scale: str) -> dict[params.Place, list[params.RunKey]]:
     """The runs of each cell of a table, by row, column and metric."""
     return {(cell.row, cell.column, cell.metric): cell.runs for cell in list_cells(key, scale)}
 
@@ -208,8 +208,8 @@ def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
     return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, note="", why_not=why_not)
 
 
-def list_free_runs(scale: str) -> list[tuple[str, str, str]]:
-    """Model, dataset and protocol of every run that claims need and no table names."""
+def list_free_runs(scale: str) -> list[params.RunKey]:
+    """Every run that claims need and no table names."""
     parts = [part for test in params.claim_tests().values() if test.kind == "paired" for part in test.parts]
     free = [
         make_free_cell(run, dataset, scale)

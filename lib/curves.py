@@ -55,7 +55,7 @@ def make_point(table: params.CurveTable, scores: params.ScoreTable, printed: dic
     return Point(made[0], made[1] if than else None, scores.metrics.get(metric, ""))
 
 
-def map_runs(key: str, scale: str) -> dict[tuple[str, str, str], list[tuple[str, str, str]]]:
+def map_runs(key: str, scale: str) -> dict[params.Place, list[params.RunKey]]:
     """The runs of each point of a figure, by row, column and metric: of a gain, those of both sides."""
     return {
         (point.cell.row, point.cell.column, point.cell.metric): [
@@ -65,8 +65,8 @@ def map_runs(key: str, scale: str) -> dict[tuple[str, str, str], list[tuple[str,
     }
 
 
-def list_runs(key: str, scale: str) -> list[tuple[str, str, str]]:
-    """Model, dataset and protocol of every run that a figure needs, each once."""
+def list_runs(key: str, scale: str) -> list[params.RunKey]:
+    """Every run that a figure needs, each once."""
     return list(dict.fromkeys(run for runs in map_runs(key, scale).values() for run in runs))
 
 

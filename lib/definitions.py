@@ -34,7 +34,6 @@ DEFINITIONS: dict[str, Definition] = {  # of a dataset's gold and predicted
 RECORDED = {"mean reciprocal rank": "mrr", "lenient accuracy": "lenient accuracy"}
 MOST_FREQUENT, LOOK_UP = "always the most frequent label", "each word's most frequent tag"
 NO_MODEL = (MOST_FREQUENT, LOOK_UP)
-Run = tuple[str, str, str]  # model, dataset, protocol
 BySeed = dict[int, float]
 
 
@@ -71,7 +70,7 @@ def subtract(first: BySeed, second: BySeed) -> dict:
     return found
 
 
-def compare(runs: list[Run], scale: str) -> list[dict]:
+def compare(runs: list[params.RunKey], scale: str) -> list[dict]:
     """A line for each run and each two ways to score it, and for the answers that need no model.
 
     StudyError for a definition that params/comparisons.yaml names and that does not exist.
@@ -85,7 +84,7 @@ def compare(runs: list[Run], scale: str) -> list[dict]:
                     for line in compare_no_model(key, scale)]  # fmt: skip
 
 
-def compare_run(run: Run, scale: str) -> list[dict]:
+def compare_run(run: params.RunKey, scale: str) -> list[dict]:
     """The lines of one run's predictions."""
     model, dataset, protocol = run
     pairs = list_metrics(dataset)

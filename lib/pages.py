@@ -54,14 +54,12 @@ def show(rows, decimals: int = 2, escape: str | None = "html") -> Styler:
     return pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
 
 
-Place = tuple[str, str, str]  # row, column and metric of a cell
-
-
-def show_beside(lines: pd.DataFrame, metric: str, runs: dict[Place, list[tuple[str, str, str]]], scale: str) -> Styler:
+def show_beside(
+    lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[params.RunKey]], scale: str
+) -> Styler:
     """A published table with our numbers beside the paper's, each of ours leading to the pages of its runs.
 
-    `runs`: of each cell, by row, column and metric as printed: model, dataset and protocol of what fills it. A number
-    of several runs unfolds into their links.
+    `runs`: what fills each cell. A number of several runs unfolds into their links.
     """
     wide = compare.spread(lines, metric).map(html.escape)
     for line in compare.of_metric(lines[lines["ours"].notna()], metric).to_dict("records"):
@@ -71,7 +69,7 @@ def show_beside(lines: pd.DataFrame, metric: str, runs: dict[Place, list[tuple[s
     return show(wide.reset_index(names=""), escape=None)
 
 
-def link_runs(text: str, runs: list[tuple[str, str, str]], scale: str) -> str:
+def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
     """A number as HTML that leads to the executed notebooks beside this one which made it, as far as they are there."""
     found = {" ".join(run): paths.find_page(scale, *run) for run in runs}
     links = {name: f'<a href="{page.name}" title="{name}">' for name, page in found.items() if page}

@@ -11,7 +11,6 @@ from lib.compare import show_value
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
            "seconds", "FLOPs", "note"]  # fmt: skip
 TOTALS = {"gu": ("BLURB score", "gu-6"), "wada": ("BLUE total", "wada-7")}  # protocol -> name, and table of its sets
-Runs = Iterable[tuple[str, str, str]]  # model, dataset, protocol
 
 
 def choose(protocol: str) -> list[str]:
@@ -20,7 +19,7 @@ def choose(protocol: str) -> list[str]:
     return [row.key for row in datasets.ROWS if any(table.startswith(f"{paper}-") for table in row.results)]
 
 
-def build(scale: str, runs: Runs) -> pd.DataFrame:
+def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
     """A line for each run: mean and standard deviation over seeds, what it took, or why there is none."""
     lines = []
     for model, dataset, protocol in runs:

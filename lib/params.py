@@ -110,6 +110,10 @@ class FinetuningBudget(Settings):
 BASELINES = ("tfidf-svm", "cnn", "bilstm")  # of lib/baselines.py: they stand where models do, and are not pretrained
 
 
+RunKey = tuple[str, str, str]  # model, dataset and protocol
+Place = tuple[str, str, str]  # row, column and metric of a cell, as printed
+
+
 class Panel(Settings):
     """Models that are fine-tuned on the same datasets under one protocol."""
 
@@ -136,7 +140,7 @@ class Scale(Settings):
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
 
-    def panel_runs(self) -> list[tuple[str, str, str]]:
+    def panel_runs(self) -> list[RunKey]:
         """Model, dataset and protocol of every run of the panels, whether or not it can be made."""
         return [
             (model, key, panel.protocol) for panel in self.panels for key in panel.datasets for model in panel.models
@@ -813,13 +817,28 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
 
 
 def explain(kind: str, key: str) -> list[dict]:
-    """Rows `setting, value, from` for a page: each setting of a key, and the file that it came from."""
+    """Rows `setting, value, from` for a page: each setting of a key, and the file that it came from.
+
+    What stands inside another setting has a row of its own, named for both.
+    """
     settings, layers = load(kind, key), list_layers(kind, key)
-    origin = {name: path for path, content in layers for name in content}
+    origin = {name: paths.show(path) for path, content in layers for name in content}
     return [
-        {"setting": name, "value": str(value), "from": paths.show(origin.get(name, layers[-1][0]))}
-        for name, value in settings.model_dump().items()
+        {"setting": setting, "value": value, "from": origin.get(name, paths.show(layers[-1][0]))}
+        for name, content in settings.model_dump().items()
+        for setting, value in flatten(name, content)
     ]
+
+
+def flatten(name: str, content) -> list[tuple[str, str]]:
+    """A setting as names and values that a person reads: `families, relations, max_length` and `256`."""
+    if isinstance(content, list) and any(isinstance(part, dict) for part in content):
+        content = {str(number): part for number, part in enumerate(content, 1)}
+    if isinstance(content, dict) and content:
+        return [line for inner, part in content.items() for line in flatten(f"{name}, {inner}", part)]
+    if content is None or content in ([], {}, ""):
+        return [(name, "none")]
+    return [(name, ", ".join(map(str, content)) if isinstance(content, list) else str(content))]
 
 
 def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[dict]:

@@ -14,14 +14,14 @@ from statistics import median
 import pandas as pd
 
 from lib import audit, cells, datasets, definitions, facts, params, printed, results, versions
-from lib.definitions import Run, subtract
+from lib.definitions import subtract
 
 COLUMNS = ["set", "kind", "what", "dataset", "protocol", "model", "first", "second", "unit", "first_value", "first_std",
            "second_value", "second_std", "difference", "difference_std", "n", "first_by_seed", "second_by_seed", "same",
            "differs", "note"]  # fmt: skip
 
 
-def list_runs(scale: str) -> list[Run]:
+def list_runs(scale: str) -> list[params.RunKey]:
     """The runs of tables and panels that enter a comparison: all are under a paper's own protocol."""
     tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
     planned = [run for key in tables for run in cells.list_runs(key, scale)]
@@ -31,10 +31,10 @@ def list_runs(scale: str) -> list[Run]:
     return [run for run in own if run in pairs or definitions.list_metrics(run[1])]
 
 
-def pair_runs(runs: Iterable[Run]) -> list[tuple[Run, Run]]:
+def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params.RunKey]]:
     """Runs of one model on one set under two protocols or on two versions, in the order of the protocols."""
     order = facts.comparisons().protocols
-    groups: dict[tuple[str, str], list[Run]] = {}
+    groups: dict[tuple[str, str], list[params.RunKey]] = {}
     for run in sorted(runs, key=lambda run: order.index(run[2])):
         groups.setdefault((versions.name_set(run[1]), run[0]), []).append(run)
     return [pair for found in groups.values() for pair in itertools.combinations(found, 2)]
@@ -50,7 +50,7 @@ def build(scale: str) -> pd.DataFrame:
 # The same model, fine-tuned
 
 
-def compare_runs(runs: list[Run], scale: str) -> list[dict]:
+def compare_runs(runs: list[params.RunKey], scale: str) -> list[dict]:
     """A line for each model with two runs on one set; for a set of several versions that has none, why."""
     lines = [compare_two_runs(*pair, scale) for pair in pair_runs(runs)]
     has = {line["set"] for line in lines}
@@ -58,7 +58,7 @@ def compare_runs(runs: list[Run], scale: str) -> list[dict]:
     return lines + [{"set": name} | empty for name in facts.comparisons().sets if name not in has]
 
 
-def compare_two_runs(first: Run, second: Run, scale: str) -> dict:
+def compare_two_runs(first: params.RunKey, second: params.RunKey, scale: str) -> dict:
     line = {"set": versions.name_set(first[1]), "kind": "runs", "what": "score", "model": first[0]}
     line |= {"first": ", ".join(first[1:]), "second": ", ".join(second[1:]), "unit": "points", "note": ""}
     line |= {"same": "weights before fine-tuning, seeds", "differs": tell_apart(first[1:], second[1:], scale)}

@@ -213,13 +213,13 @@ def read_claims(scale: str) -> pd.DataFrame:
 
 
 def describe_findings(claims: pd.DataFrame) -> list[str]:
-    """The scoreboard in a sentence, then the claims of each paper that hold and that fail (Markdown)."""
+    """The scoreboard in a sentence, then the claims of each paper that hold and that fail, with effects (Markdown)."""
     lines = [scoreboard.describe(claims), ""]
     for paper, name in results.PAPERS.items():
-        own = claims[claims["paper"] == paper]
         for verdict, said in (("holds", "holds"), ("fails", "does not hold")):
-            for statement in own.loc[own["verdict"] == verdict, "statement"]:
-                lines.append(f"- {name}, *{said}*: {statement}")
+            found = claims[(claims["paper"] == paper) & (claims["verdict"] == verdict)]
+            for claim in found.to_dict("records"):
+                lines.append(f"- {name}, *{said}*: {claim['statement']}. {scoreboard.describe_effect(claim)}")
     return lines
 
 
@@ -271,7 +271,7 @@ def describe_paper(paper: str, claims: pd.DataFrame, coverage: pd.DataFrame, pag
     tests = link_page("90_scoreboard", pages, "All, with their tests and notes")
     lines = [f"{len(measured)} of {len(own)} claims are measured. {tests}"]
     if len(measured):
-        lines += ["", to_html(measured[["statement", "effect", "ci_low", "ci_high", "n", "verdict"]])]
+        lines += ["", to_html(measured[["statement", "verdict", "effect", "ci_low", "ci_high", "n", "note"]])]
     lines += ["", "| page | table or figure | printed cells | ours beside | agree |", "|---|---|---|---|---|"]
     for table in coverage[coverage["paper"] == paper].to_dict("records"):
         stems = (f"{table['notebook']}--{table['key']}", table["notebook"])

@@ -37,7 +37,7 @@ def choose(scale: str) -> facts.Comparison | None:
     return None
 
 
-def list_runs(scale: str) -> list[tuple[str, str, str]]:
+def list_runs(scale: str) -> list[params.RunKey]:
     """Model, dataset and protocol of every run that is compared."""
     one = choose(scale)
     return (

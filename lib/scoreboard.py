@@ -301,6 +301,12 @@ def judge(scale: str) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=COLUMNS).round({"effect": 2, "ci_low": 2, "ci_high": 2, "p": 4})
 
 
+def describe_effect(claim: dict) -> str:
+    """A measured claim's effect, 95% interval and number of comparisons, and what they are of."""
+    interval = f" (95% {claim['ci_low']:g} to {claim['ci_high']:g})" if pd.notna(claim["ci_low"]) else ""
+    return f"Effect {claim['effect']:g}{interval}, n = {claim['n']}: {claim['note']}."
+
+
 def describe(claims: pd.DataFrame) -> str:
     """The scoreboard in one sentence (Markdown)."""
     counts = claims["verdict"].value_counts()

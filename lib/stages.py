@@ -172,7 +172,7 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
     return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
 
 
-def finetuned(runs: list[tuple[str, str, str]]) -> list[str]:
+def finetuned(runs: list[params.RunKey]) -> list[str]:
     """The results of runs: model, dataset and protocol of each."""
     return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in runs]
 

@@ -228,6 +228,14 @@ def test_a_model_is_like_another_but_for_what_it_says(settings_folder):
     assert (rows["share"], rows["vocabulary"], rows["released"]) == ("half.yaml", "whole.yaml", "half.yaml")
 
 
+def test_a_page_shows_each_setting_in_a_row_of_its_own():
+    rows = {row["setting"]: row["value"] for row in params.explain("protocols", "gu")}
+    assert rows["all, epochs"] == "2, 5, 10, 20, 60"
+    assert (rows["families, relations, max_length"], rows["like"]) == ("256", "none")
+    recipe = {row["setting"]: row["value"] for row in params.explain("scales", "laptop")}
+    assert (recipe["pretraining, recipe, phases, 2, length"], recipe["bodies, base, hidden"]) == ("128", "256")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
