@@ -51,12 +51,13 @@ def list_cells(key: str, scale: str) -> list[Cell]:
 def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:
     """A cell with its runs, or why it has none."""
     row, column = cell["row"], cell["column"]
-    run = find_run(table, row, column)
+    asked = find_run(table, row, column)
+    run = settle(asked, scale)
     groups = run.mean_of or [[run.dataset]]
     obstacle = find_obstacle(run.model, groups, scale, run.protocol)
     return Cell(
         row, column, cell["metric"], cell["value"], cell["std"], run.model, groups, run.protocol,
-        note="not in the paper" if column in table.ours_only else "",
+        note="not in the paper" if column in table.ours_only else describe_instead(asked, run),
         why_not=table.not_run.get(column) or table.not_run.get(row) or obstacle,
     )  # fmt: skip
 
@@ -66,6 +67,19 @@ def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run |
     parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
     said = [part.model_dump(exclude_defaults=True) for part in parts if part]
     return params.Run(**{name: value for part in said for name, value in part.items()})
+
+
+def settle(run: params.Run, scale: str) -> params.Run:
+    """A run as it is made at a scale, which may have another model or protocol stand for the one that is named."""
+    instead = params.load("scales", scale).instead
+    found = {"model": instead.models.get(run.model), "protocol": instead.protocols.get(run.protocol)}
+    return run.model_copy(update={name: key for name, key in found.items() if key})
+
+
+def describe_instead(asked: params.Run, made: params.Run) -> str:
+    """What a run has in place of what was asked for, or an empty string."""
+    pairs = ((made.model, asked.model), (made.protocol, asked.protocol))
+    return ", ".join(f"{one} in place of {other}" for one, other in pairs if one != other)
 
 
 def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str = "") -> str:
@@ -79,10 +93,15 @@ def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str
     missing = [dataset for dataset in named if why[dataset]]
     if missing:
         return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
-    compared = params.load("scales", scale).compared
-    if compared is not None and model not in compared:
-        return f"outside the budget of scale '{scale}': {model} is not among the models compared"
-    return ""
+    return "" if is_planned(model, named, scale, protocol) else f"outside the budget of scale '{scale}'"
+
+
+def is_planned(model: str, named: list[str], scale: str, protocol: str) -> bool:
+    """Whether a model's runs on some datasets are within the budget of a scale: it is compared, or panels have them."""
+    budget = params.load("scales", scale)
+    if budget.compared is None or model in budget.compared:
+        return True
+    return {(model, dataset, protocol) for dataset in named} <= set(budget.panel_runs())
 
 
 def read_scores(cell: Cell, metric_name: str, scale: str) -> dict[int, float] | None:
@@ -204,6 +223,7 @@ def run_differences(better: params.Run, than: params.Run, on: list[str], scale: 
 
 def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
     """A run on a dataset that no table prints."""
+    run = settle(run, scale)
     why_not = find_obstacle(run.model, [[dataset]], scale, run.protocol)
     return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, note="", why_not=why_not)
 
@@ -227,11 +247,12 @@ def subtract(better: Cell, than: Cell, score: str, scale: str) -> list[float]:
     return [both[0][seed] - both[1][seed] for seed in sorted(both[0].keys() & both[1].keys())] if all(both) else []
 
 
-def describe_runs(key: str) -> pd.DataFrame:
+def describe_runs(key: str, scale: str) -> pd.DataFrame:
     """Which model of ours stands for which row or column of a table, and how it differs from the paper's."""
     table = params.load("tables", key)
     named = {"every cell": table.all} | table.ours_only | table.columns | table.rows
-    models = {name: part.model for name, part in named.items() if part.model in params.keys("models")}
+    parts = {name: settle(part, scale) for name, part in named.items()}
+    models = {name: part.model for name, part in parts.items() if part.model in params.keys("models")}
     settings = {model: params.load("models", model) for model in models.values()}
     return pd.DataFrame(
         {"printed": name, "ours": model, "pretrained on": ", then ".join(params.list_texts(model)) or "nothing",

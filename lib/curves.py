@@ -39,8 +39,9 @@ def list_points(key: str, scale: str) -> list[Point]:
 def make_point(table: params.CurveTable, scores: params.ScoreTable, printed: dict, row, metric, column, scale) -> Point:
     """A point with its runs, or why it has none. `printed`: the value of each row, column and metric of the table."""
     own = table.columns[column]
-    run = cells.find_run(scores, row, column, own)
-    than = cells.find_run(scores, row, table.than, params.Run(protocol=own.protocol)) if table.than else None
+    run = cells.settle(cells.find_run(scores, row, column, own), scale)
+    base = cells.find_run(scores, row, table.than, params.Run(protocol=own.protocol)) if table.than else None
+    than = cells.settle(base, scale) if base else None
     value = printed.get((row, column, metric), np.nan) - (printed[row, table.than, metric] if than else 0)
     runs = [one for one in (run, than) if one]
     obstacles = (cells.find_obstacle(one.model, [[one.dataset]], scale, one.protocol) for one in runs)

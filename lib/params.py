@@ -95,7 +95,12 @@ class PretrainingBudget(Settings):
 Numbers = Annotated[list[int], Field(min_length=1)]
 
 
-class FinetuningBudget(Settings):
+Family = Literal[
+    "tagging", "pico", "relations", "similarity", "inference", "documents", "answers", "questions", "ranking"
+]
+
+
+class Changes(Settings):
     """What a scale changes of a protocol; lists are candidates, chosen between on the development set."""
 
     epochs: Numbers | None = None
@@ -107,7 +112,25 @@ class FinetuningBudget(Settings):
     trials: int | None = Field(default=None, gt=1)  # of a protocol that searches
 
 
+class FinetuningBudget(Changes):
+    """What a scale changes for all, and for a family of tasks."""
+
+    families: dict[Family, Changes] = {}
+
+    def list_changes(self, family: str) -> dict:
+        """What is changed for a family, its own word last."""
+        own = self.families.get(family, Changes())
+        return self.model_dump(exclude_none=True, exclude={"families"}) | own.model_dump(exclude_none=True)
+
+
 BASELINES = ("tfidf-svm", "cnn", "bilstm")  # of lib/baselines.py: they stand where models do, and are not pretrained
+
+
+class Instead(Settings):
+    """What a scale runs in place of what tables and claims name, so that one run serves several of them."""
+
+    models: dict[str, str] = {}  # that differ in their published steps alone, which the scale's recipe replaces
+    protocols: dict[str, str] = {}  # of which the scale's budget leaves little
 
 
 RunKey = tuple[str, str, str]  # model, dataset and protocol
@@ -135,8 +158,9 @@ class Scale(Settings):
     seeds: list[int] = Field(min_length=1)
     datasets: list[str] | None = None  # None: every dataset that is present
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
-    panels: list[Panel] = []  # what is fine-tuned besides what tables need
-    compared: list[str] | None = None  # the models whose cells of tables are filled; None: every model
+    instead: Instead = Instead()
+    panels: list[Panel] = []  # what is fine-tuned besides
+    compared: list[str] | None = None  # the models whose every cell of a table is filled; None: all. Others: by panels
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
 
@@ -313,11 +337,6 @@ class Finetuning(Settings):
         """A candidate's epochs, or as many as `min_steps` take where that is more."""
         in_epoch = -(-rows // candidate["batch_size"])
         return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))
-
-
-Family = Literal[
-    "tagging", "pico", "relations", "similarity", "inference", "documents", "answers", "questions", "ranking"
-]
 
 
 class Protocol(Settings):
@@ -718,7 +737,7 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     here = f"params/protocols/{key}.yaml"
     for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
         layers.append((here, settings))
-    changes = budget.finetuning.model_dump(exclude_none=True)
+    changes = budget.finetuning.list_changes(family)
     so_far = {name: value for _, settings in layers for name, value in settings.items()}
     # What is searched is the protocol's; a budget limits the trials, or chooses among candidates of its own.
     apart = ("epochs", "batch_size", "learning_rate", "min_steps") if "trials" in so_far else ("trials",)

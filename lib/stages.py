@@ -293,7 +293,8 @@ def table_settings(scale: str, keys: dict) -> list:
         named, others = list(table.rows.values()), [timed_settings(scale)]
         others.append(facts.hardware().model_dump())
     registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
-    models = [params.load("scales", scale).compared, *registered, *others] if named else []
+    budget = params.load("scales", scale).model_dump(include={"compared", "panels"})
+    models = [budget, *registered, *others] if named else []
     files = []
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
@@ -439,6 +440,28 @@ STAGES = {
             panel_inputs,
             lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
         ),
+        Stage(
+            "plan",
+            lambda k: "83_plan",
+            "tables/plan.csv",
+            lambda s, k: [STAGES[name].path() for name in ("pretrained", "panels", "scoreboard")],
+            lambda s, k: params.load("scales", s).model_dump(),
+        ),
+        Stage(
+            "unstated",
+            lambda k: "84_easily_missed",
+            "tables/unstated.csv",
+            lambda s, k: [],
+            lambda s, k: [params.load(kind, key).model_dump() for kind in ("models", "protocols") for key in
+                          params.keys(kind)],
+        ),
+        Stage(
+            "lessons",
+            lambda k: "91_lessons",
+            "tables/lessons.csv",
+            lambda s, k: [STAGES["scoreboard"].path()],
+            lambda s, k: [],
+        ),
         Stage("attention", lambda k: "49_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
         Stage(
             "samples",
@@ -501,7 +524,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 # The last stages of the study: all others are on the way to them.
 WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
-         "inference", "audit", "protocols", "cost", "panels", "scoreboard")  # fmt: skip
+         "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan", "unstated", "lessons")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:

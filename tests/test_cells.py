@@ -54,9 +54,37 @@ def test_what_cannot_be_run_says_why(monkeypatch):
     assert cells.find_obstacle("pubmedbert", [["mednli"]], "paper") == "not at hand"
     assert cells.find_obstacle("pubmedbert", [["mednli", "biosses"]], "paper") == "a mean of 2 sets; missing: mednli"
     assert "Semantic Scholar" in cells.find_obstacle("scibert-cased", [["biosses"]], "paper")
-    assert "not among the models compared" in cells.find_obstacle("roberta", [["biosses"]], "smoke")
+    assert cells.find_obstacle("roberta", [["biosses"]], "smoke") == "outside the budget of scale 'smoke'"
     assert cells.find_obstacle("", [["biosses"]], "paper") == "no run is assigned to this cell"
     assert cells.find_obstacle("tfidf-svm", [["jmed-crade"]], "smoke") == ""
+
+
+def change_scale(monkeypatch, **changes):
+    """Let the scale laptop have other settings."""
+    load, changed = params.load, params.load("scales", "laptop").model_copy(update=changes)
+    monkeypatch.setattr(params, "load", lambda *named: changed if named == ("scales", "laptop") else load(*named))
+
+
+def test_panels_fill_cells_of_models_that_are_not_compared(monkeypatch):
+    monkeypatch.setattr(cells.datasets, "why_not", lambda *_: "")
+    panel = params.Panel(protocol="gu", models=["pubmedbert-half"], datasets=["gad", "ddi"])
+    change_scale(monkeypatch, compared=["bert-general"], panels=[panel])
+    outside = "outside the budget of scale 'laptop'"
+    assert cells.find_obstacle("bert-general", [["hoc"]], "laptop", "lee") == ""
+    assert cells.find_obstacle("pubmedbert-half", [["gad"], ["ddi"]], "laptop", "gu") == ""
+    assert cells.find_obstacle("pubmedbert-half", [["gad", "hoc"]], "laptop", "gu") == outside
+    assert cells.find_obstacle("pubmedbert-half", [["gad"]], "laptop", "gu-bilstm") == outside
+
+
+def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
+    instead = params.Instead(models={"biobert-1m": "bert-general-pubmed"}, protocols={"wada": "gu"})
+    change_scale(monkeypatch, compared=None, instead=instead)
+    scores["bert-general-pubmed", "biosses", "gu"] = (70.0, 74.0)
+    line = one(cells.build("wada-7", "laptop"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
+    assert line["ours"] == 72.0 and line["note"] == "bert-general-pubmed in place of biobert-1m, gu in place of wada"
+    assert ("bert-general-pubmed", "biosses", "gu") in cells.list_runs("wada-7", "laptop")
+    shown = cells.describe_runs("wada-7", "laptop").set_index("printed")["ours"]
+    assert shown["BioBERT (W + BC/ P: BaseVocab)"] == "bert-general-pubmed"
 
 
 def test_pairs_of_columns_and_of_rows(scores):

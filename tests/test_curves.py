@@ -86,8 +86,8 @@ def test_one_set_made_smaller_is_compared_under_the_same_protocol(scores):
 
 
 def test_a_figure_without_an_axis_holds_every_set_of_its_table(scores):
-    scores["albert-base", "ddi", "naseem"] = (60.0, 62.0, 100)
-    scores["bioalbert-base1", "ddi", "naseem"] = (64.0, 66.0, 100)
+    scores["albert-base", "ddi", "gu"] = (60.0, 62.0, 100)  # which stands for naseem at this scale
+    scores["bioalbert-base1", "ddi", "gu"] = (64.0, 66.0, 100)
     lines = curves.build("naseem-figure-2", "laptop")
     assert lines["row"].nunique() == 20 and not lines["row"].str.startswith("BLURB").any()
     assert lines.loc[lines["row"] == "DDI", "ours"].tolist() == [61.0, 65.0]
@@ -107,12 +107,6 @@ def test_every_figure_is_made_without_a_run_and_says_why(monkeypatch, key):
     assert figures.draw_curves(lines, params.load("tables", key)).axes
     models = curves.describe_models(key, "paper")
     assert len(models) >= 2 and (models["steps"] > 0).all()
-
-
-def test_at_laptop_scale_no_model_is_pretrained_for_a_figure():
-    compared = params.load("scales", "laptop").compared
-    for key in FIGURES:
-        assert {model for model, *_ in curves.list_runs(key, "laptop")} <= set(compared)
 
 
 def test_a_figure_needs_its_runs_and_no_more():

@@ -313,6 +313,14 @@ def test_models_compared_differ_in_what_is_compared(one, other, differing):
     assert settings_that_differ(one, other) == differing
 
 
+@pytest.mark.parametrize("scale", params.keys("scales"))
+def test_a_model_in_place_of_another_is_trained_in_the_same_way(scale):
+    instead = params.load("scales", scale).instead.models
+    assert not instead or scale in RECIPES
+    for asked, made in instead.items():
+        assert settings_that_differ(asked, made) <= {"published"}
+
+
 @pytest.mark.parametrize("scale", RECIPES)
 def test_compared_models_get_the_same_start(scale):
     starts = {key: params.load_pretraining(key, scale).start for key in MODELS}
@@ -371,7 +379,8 @@ def test_a_scale_shows_a_model_of_each_kind(scale):
     shown = [params.load("models", key) for key in params.load("scales", scale).models]
     assert {model.architecture for model in shown} == {"bert", "albert", "electra"}
     assert {bool(model.initial) for model in shown if model.architecture == "bert"} == {True, False}
-    assert any(model.mixing == "simultaneous" for model in shown) and any(model.adversarial for model in shown)
+    assert any(model.mixing == "simultaneous" for model in shown)
+    assert any(model.adversarial for model in shown) or scale == "laptop"  # it takes the time of two others
     assert all(model.corpora for model in shown)
 
 

@@ -31,6 +31,21 @@ def test_a_key_never_holds_what_joins_keys():
     assert all("--" not in key for key in datasets.DATASETS)
 
 
+def test_panels_name_what_is_registered():
+    for scale in params.keys("scales"):
+        for panel in params.load("scales", scale).panels:
+            assert set(panel.models) <= {*params.keys("models"), *params.BASELINES}
+            assert set(panel.datasets) <= set(datasets.DATASETS) and panel.protocol in params.keys("protocols")
+
+
+def test_a_scale_may_change_more_of_one_family():
+    budget = params.FinetuningBudget(epochs=[3], batch_size=[16], families={"relations": {"batch_size": [4]}})
+    assert budget.list_changes("relations") == {"epochs": [3], "batch_size": [4]}
+    assert budget.list_changes("tagging") == {"epochs": [3], "batch_size": [16]}
+    for family, batch_size in (("tagging", [16]), ("relations", [4])):
+        assert params.load_finetuning("gu", "gad", family, "laptop").batch_size == batch_size
+
+
 @pytest.mark.parametrize("key", params.keys("tables"))
 def test_tables_name_printed_cells_and_existing_runs(key):
     table = params.load("tables", key)
@@ -344,8 +359,8 @@ def test_every_protocol_has_settings_for_every_dataset(protocol, scale):
 def test_a_budgets_epochs_take_the_place_of_steps_and_small_sets_are_repeated():
     settings = datasets.load_settings("biosses", "naseem", "laptop")
     assert settings.steps is None and settings.epochs == [3]
-    assert settings.count_epochs({"epochs": 3, "batch_size": 16}, 64) == 75  # 300 steps of 4
-    assert settings.count_epochs({"epochs": 3, "batch_size": 16}, 16_000) == 3
+    assert settings.count_epochs({"epochs": 3, "batch_size": 4}, 64) == 25  # 400 steps, 16 in an epoch
+    assert settings.count_epochs({"epochs": 3, "batch_size": 4}, 16_000) == 3
 
 
 def test_start_markers_need_markers(monkeypatch):

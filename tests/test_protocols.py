@@ -212,9 +212,9 @@ def test_small_models_leave_the_claim_open_and_say_how_far_definitions_are_apart
     judged = scored("laptop", {
         ("bert-general", "lee", "ncbi-disease"): ([60.0], [64.0], [96.0]),
         ("bert-general", "lee", "bc2gm"): ([60.0], [64.0], [96.0]),
-        ("bioalbert-base1", "naseem", "s800"): ([50.0], [60.0], [97.0]),
+        ("bioalbert-base1", "gu", "s800"): ([50.0], [60.0], [97.0]),
     })  # fmt: skip
-    assert judged["note"].startswith("bioalbert-base1 under naseem on s800: 50.00 by entity") and judged["effect"] == 47
+    assert judged["note"].startswith("bioalbert-base1 under gu on s800: 50.00 by entity") and judged["effect"] == 47
 
 
 @pytest.mark.parametrize(

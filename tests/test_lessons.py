@@ -1,0 +1,52 @@
+"""What the study learnt, from settings and from tables."""
+
+import pandas as pd
+import pytest
+
+from lib import compare, lessons, params, paths, results
+
+
+def test_what_is_not_stated_of_pretraining_names_its_models():
+    found = lessons.list_unstated_pretraining()
+    named = {key for keys in found["models"] for key in keys.split(", ")}
+    assert named == {key for key in params.keys("models") if (own := params.load("models", key).published)
+                     and "Not stated" in own.source}  # fmt: skip
+    assert not found["not stated, and what is taken"].str.startswith(":").any()
+
+
+def test_what_is_left_open_of_fine_tuning_skips_protocols_that_add_nothing():
+    found = lessons.list_unstated_finetuning().set_index("protocol")
+    assert "gu-bioul" not in found.index and found.loc["lee", "paper"] == "BioBERT"
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    """Two tables of three cells each: one agrees, one is below, the others could not be run for one reason."""
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+
+    def line(ours, verdict, note):
+        values = ["p", "t", "r", "c", "F1", 80.0, None, ours, None, 3 if ours else 0, verdict, note]
+        return dict(zip(results.COLUMNS, values, strict=True))
+
+    first = [line(80.0, "agrees", ""), line(70.0, "below", ""), line(None, "n/a", "no data")]
+    second = [line(None, "n/a", "no data"), line(None, "n/a", "no data"), line(None, "n/a", "no model")]
+    for key, lines in (("lee-4", first), ("gu-6", second)):
+        compare.write_table(paths.table("laptop", key), pd.DataFrame(lines))
+
+
+def test_reasons_and_verdicts_are_counted_over_all_tables(tables):
+    reasons = lessons.count_reasons("laptop").to_dict("records")
+    assert reasons == [
+        {"reason": "no data", "cells": 3, "tables": "gu-6, lee-4"},
+        {"reason": "no model", "cells": 1, "tables": "gu-6"},
+    ]
+    counted = lessons.count_verdicts("laptop").set_index("table")
+    assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
+    assert counted.loc["gu-6", "ours beside"] == 0
+
+
+def test_runs_that_learnt_nothing_are_counted_by_dataset(monkeypatch):
+    runs = pd.DataFrame({"dataset": ["hoc", "hoc", "gad"], "collapsed": ["one answer only", "", None]})
+    monkeypatch.setattr(results, "gather", lambda scale: runs)
+    (line,) = lessons.list_collapsed("laptop").to_dict("records")
+    assert line == {"dataset": "hoc", "collapsed": "one answer only", "runs": 1, "of": 2}

@@ -1,0 +1,46 @@
+"""What a scale's budget comes to, from its files and from the runs that were made."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from lib import params, plans, results
+
+
+def make_result(*scores: float, seconds: float) -> dict:
+    runs = [{"seed": seed, "seconds": seconds, "scores": {"f1": score}} for seed, score in enumerate(scores, 1)]
+    return {"main score": "f1", "runs": runs}
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """Two models on one dataset, of which one has been run, and one on another that has not."""
+    made = {("pubmedbert", "gad", "gu"): make_result(60.0, 62.0, 64.0, seconds=120)}
+    monkeypatch.setattr(results, "read", lambda scale, *run: made.get(run))
+    runs = [("pubmedbert", "gad", "gu"), ("bert-general", "gad", "gu"), ("pubmedbert", "hoc", "gu")]
+    found = pd.DataFrame(plans.plan_finetuning(runs, "laptop"), columns=plans.COLUMNS)
+    return found.assign(**{"minutes planned": found["minutes each"] * found["runs planned"]})
+
+
+def test_a_plan_counts_runs_and_goes_by_those_that_were_made(lines):
+    gad, hoc = lines.to_dict("records")
+    assert (gad["kind"], gad["runs planned"], gad["runs made"]) == ("fine-tuning: relations", 6, 3)
+    assert (gad["minutes each"], gad["minutes planned"], gad["minutes taken"]) == (2.0, 12.0, 6.0)
+    assert gad["sd"] == pytest.approx(2.0) and gad["error"] == pytest.approx(2 * math.sqrt(2 / 3))
+    assert hoc["runs made"] == hoc["minutes taken"] == 0 and math.isnan(hoc["minutes planned"])
+
+
+def test_the_plan_in_sentences(lines):
+    said = plans.describe(lines, "laptop").splitlines()
+    assert said[0] == (
+        "- Fine-tuning: 3 of 9 runs are made; planned 0.2 hours, without 1 lines that no run was made of, taken 0.1."
+    )
+    assert "1 thread each" in said[1] and "relations 3.3 points" in said[2]
+
+
+def test_pieces_of_a_model_are_its_own_share_alone():
+    whole = params.load("scales", "laptop").pretraining.recipe.tokens
+    assert plans.count_pieces("bert-random", "laptop") == 0
+    assert plans.count_pieces("bert-general", "laptop") == pytest.approx(whole, rel=0.01)
+    assert plans.count_pieces("bert-general-pubmed", "laptop") == pytest.approx(whole / 2, rel=0.01)
