@@ -112,7 +112,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     # A lib module that only fine-tuning imports: it would be done again, and the tables that read it; no model.
     study.edit_text("lib/examples.py", "POOL = 50", "POOL = 51")
     planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run"), re.M))
-    assert planned == {"all", "finetune", "table", "samples", "panels", "protocols", "scoreboard"}
+    assert planned == {"all", "finetune", "table", "samples", "panels", "protocols", "scoreboard", "plan", "lessons"}
 
     # A parameter of fine-tuning: the same, and this time it is run.
     weights = study.outputs / "models" / "bert-general" / "model.safetensors"
