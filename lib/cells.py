@@ -70,8 +70,12 @@ def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run |
 
 
 def settle(run: params.Run, scale: str) -> params.Run:
-    """A run as it is made at a scale, which may have another model or protocol stand for the one that is named."""
-    instead = params.load("scales", scale).instead
+    """A run as it is made at a scale: where no panel has it as named, another model or protocol may stand for it."""
+    budget = params.load("scales", scale)
+    named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
+    if {(run.model, dataset, run.protocol) for dataset in named} <= set(budget.panel_runs()):
+        return run
+    instead = budget.instead
     found = {"model": instead.models.get(run.model), "protocol": instead.protocols.get(run.protocol)}
     return run.model_copy(update={name: key for name, key in found.items() if key})
 
@@ -223,7 +227,7 @@ def run_differences(better: params.Run, than: params.Run, on: list[str], scale: 
 
 def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
     """A run on a dataset that no table prints."""
-    run = settle(run, scale)
+    run = settle(run.model_copy(update={"dataset": dataset}), scale)
     why_not = find_obstacle(run.model, [[dataset]], scale, run.protocol)
     return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, note="", why_not=why_not)
 

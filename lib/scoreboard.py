@@ -227,8 +227,8 @@ def decide_definitions(test: params.DefinitionsTest, scale: str) -> dict:
         return {"note": "no predictions of its named entities have been scored"}
     runs = dict(list(lines.groupby(["model", "protocol"], sort=False)))
     ranks = {name: (part["dataset"].nunique(), part["first_value"].mean()) for name, part in runs.items()}
-    asked_run = cells.settle(params.Run(model=test.model, protocol=test.protocol), scale)
-    asked = (asked_run.model, asked_run.protocol)
+    run = cells.settle(params.Run(model=test.model, protocol=test.protocol), scale)
+    asked = (run.model, run.protocol)
     chosen = asked if asked in runs else max(ranks, key=ranks.get)
     found = dict(list(runs[chosen].groupby("second")))
     gaps = {name: compare.judge_difference(definitions.list_differences(part)) for name, part in found.items()}

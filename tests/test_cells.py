@@ -35,7 +35,7 @@ def test_rows_and_columns_may_be_models_datasets_or_protocols(scores):
     line = one(cells.build("gu-12", "laptop"), "BC5-chem", "Bi-LSTM")
     assert (line["ours"], line["n_seeds"]) == (81.0, 2) and line["ours_std"] == pytest.approx(2**0.5, abs=0.01)
     assert one(cells.build("gu-14", "laptop"), "entity markers / [CLS]", "DDI")["ours"] == 61.0
-    assert one(cells.build("wada-7", "laptop"), "BlueBERT (W + BC/ P: BaseVocab)", "BIOSSES")["ours"] == 72.0
+    assert one(cells.build("wada-7", "paper"), "BlueBERT (W + BC/ P: BaseVocab)", "BIOSSES")["ours"] == 72.0
     assert one(cells.build("gu-12", "laptop"), "BC5-chem", "Linear layer")["note"] == cells.NOT_MADE
 
 
@@ -83,6 +83,9 @@ def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
     line = one(cells.build("wada-7", "laptop"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
     assert line["ours"] == 72.0 and line["note"] == "bert-general-pubmed in place of biobert-1m, gu in place of wada"
     assert ("bert-general-pubmed", "biosses", "gu") in cells.list_runs("wada-7", "laptop")
+    planned = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
+    change_scale(monkeypatch, compared=None, instead=instead, panels=[planned])
+    assert ("medbert-en", "biosses", "wada") in cells.list_runs("wada-7", "laptop")  # as the panel has it
     shown = cells.describe_runs("wada-7", "laptop").set_index("printed")["ours"]
     assert shown["BioBERT (W + BC/ P: BaseVocab)"] == "bert-general-pubmed"
 
@@ -96,7 +99,7 @@ def test_pairs_of_columns_and_of_rows(scores):
     }
     assert cells.paired_differences("gu-12", "", "Linear layer", "Bi-LSTM", "laptop") == {"BC5-chem": [1.0, 2.0]}
     rows = ("BERT (prop sP + W + BC: AmpVocab)", "BERT (sP: BaseVocab)")
-    assert cells.paired_differences("wada-7", "", *rows, "laptop") == {"BIOSSES": [5.0, 4.0]}
+    assert cells.paired_differences("wada-7", "", *rows, "paper") == {"BIOSSES": [5.0, 4.0]}
     better, than = (params.Run(model="pubmedbert", protocol=key) for key in ("gu", "gu-bilstm"))
     assert cells.run_differences(better, than, ["bc5cdr-chem", "ddi"], "laptop") == {"bc5cdr-chem": [1.0, 2.0]}
 
