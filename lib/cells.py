@@ -57,7 +57,7 @@ def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:
     obstacle = find_obstacle(run.model, groups, scale, run.protocol)
     return Cell(
         row, column, cell["metric"], cell["value"], cell["std"], run.model, groups, run.protocol,
-        note="not in the paper" if column in table.ours_only else describe_instead(asked, run),
+        note="; ".join(filter(None, ["not in the paper" * (column in table.ours_only), describe_instead(asked, run)])),
         why_not=table.not_run.get(column) or table.not_run.get(row) or obstacle,
     )  # fmt: skip
 
@@ -182,9 +182,9 @@ def map_runs(key: str, scale: str) -> dict[params.Place, list[params.RunKey]]:
     return {(cell.row, cell.column, cell.metric): cell.runs for cell in list_cells(key, scale)}
 
 
-def list_protocols(key: str) -> list[str]:
-    """The protocols that a table names."""
-    return list(dict.fromkeys(part.protocol for part in list_parts(key) if part.protocol))
+def list_protocols(key: str, scale: str) -> list[str]:
+    """The protocols of a table's cells, as they are at a scale."""
+    return list(dict.fromkeys(cell.protocol for cell in list_cells(key, scale)))
 
 
 def list_models(key: str) -> list[str]:

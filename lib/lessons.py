@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lib import cells, params, paths, results
+from lib import cells, params, paths, results, scoreboard
 
 UNSTATED = "Not stated"  # begins what a model's source says of settings that its paper does not have
 SAME = "Nothing else."  # what a protocol says that differs from the one it is like in its settings alone
@@ -32,8 +32,9 @@ def list_unstated_finetuning() -> pd.DataFrame:
 
 
 def read_tables(scale: str) -> dict[str, pd.DataFrame]:
-    """The published tables that have been made at a scale, by key."""
-    found = {key: paths.table(scale, key) for key in params.keys("tables")}
+    """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
+    keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
+    found = {key: paths.table(scale, key) for key in keys}
     return {key: results.read_table(path) for key, path in found.items() if path.exists()}
 
 
@@ -69,7 +70,7 @@ def list_collapsed(scale: str) -> pd.DataFrame:
 
 def describe(scale: str) -> str:
     """What came out and what did not, in sentences made from the tables (Markdown)."""
-    verdicts, reasons, claims = count_verdicts(scale), count_reasons(scale), read_claims(scale)
+    verdicts, reasons, claims = count_verdicts(scale), count_reasons(scale), scoreboard.read(scale)
     said = []
     if len(verdicts):
         agree = verdicts.get("agrees", pd.Series([0])).sum()
@@ -87,10 +88,3 @@ def describe(scale: str) -> str:
     if params.load("scales", scale).made_up:
         said.append("The data are made up: none of this is a finding.")
     return "\n".join(f"- {line}" for line in said)
-
-
-def read_claims(scale: str) -> pd.DataFrame:
-    """The scoreboard's claims that were not measured or not decided, with what is missing."""
-    path = paths.table(scale, "claims")
-    columns = ["claim", "statement", "verdict", "note"]
-    return results.read_table(path)[columns] if path.exists() else pd.DataFrame(columns=columns)

@@ -671,14 +671,21 @@ def locate(kind: str, key: str) -> Path:
     return paths.PARAMS / kind / f"{key}.yaml"
 
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same parser in C, where PyYAML has it
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser in C, where PyYAML has it
+    """YAML that says nothing twice: PyYAML itself takes the last of two equal keys without a word."""
+
+    def construct_mapping(self, node, deep=False):
+        found = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        if twice := {key for key in found if found.count(key) > 1}:
+            raise yaml.constructor.ConstructorError(None, None, f"{', '.join(sorted(twice))} twice", node.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 def parse_yaml(path: Path):
     """What a YAML file holds; StudyError when it is not there or not YAML."""
     where = paths.show(path)
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), LOADER)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader)
     except FileNotFoundError:
         raise StudyError(f"{where}: no such file") from None
     except yaml.YAMLError as error:

@@ -179,7 +179,7 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
     if failed:
         lines += ["## Failed or interrupted", ""]
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
-    claims, coverage = read_claims(scale), count_coverage(scale)
+    claims, coverage = scoreboard.read(scale), count_coverage(scale)
     lines += ["## What the study found", "", *describe_findings(claims), ""]
     lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, coverage)), ""]
     for paper, name in results.PAPERS.items():
@@ -204,12 +204,6 @@ def describe_scale(scale: str) -> list[str]:
             f"datasets, at commit {commits}."
         )
     return lines
-
-
-def read_claims(scale: str) -> pd.DataFrame:
-    """The scoreboard; without verdicts before notebook 90 has run."""
-    path = paths.table(scale, "claims")
-    return results.read_table(path) if path.exists() else results.read_claims().assign(n=0, verdict="n/a", note="")
 
 
 def describe_findings(claims: pd.DataFrame) -> list[str]:
@@ -339,6 +333,6 @@ def update_readme(scale: str) -> None:
 
 def summarise(scale: str) -> list[str]:
     """The state of the study in a few Markdown lines."""
-    claims, coverage = read_claims(scale), count_coverage(scale)
+    claims, coverage = scoreboard.read(scale), count_coverage(scale)
     tally = tally_papers(claims, coverage).to_markdown(index=False, disable_numparse=True)
     return [f"At scale *{params.load('scales', scale).title}*:", "", *describe_findings(claims), "", tally]

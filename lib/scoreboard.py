@@ -302,6 +302,12 @@ def judge(scale: str) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=COLUMNS).round({"effect": 2, "ci_low": 2, "ci_high": 2, "p": 4})
 
 
+def read(scale: str) -> pd.DataFrame:
+    """The scoreboard as it was written; without verdicts before notebook 90 has run."""
+    path = paths.table(scale, "claims")
+    return results.read_table(path) if path.exists() else results.read_claims().assign(n=0, verdict="n/a", note="")
+
+
 def describe_effect(claim: dict) -> str:
     """A measured claim's effect, 95% interval and number of comparisons, and what they are of."""
     interval = f" (95% {claim['ci_low']:g} to {claim['ci_high']:g})" if pd.notna(claim["ci_low"]) else ""

@@ -293,7 +293,7 @@ def table_settings(scale: str, keys: dict) -> list:
         named, others = list(table.rows.values()), [timed_settings(scale)]
         others.append(facts.hardware().model_dump())
     registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
-    budget = params.load("scales", scale).model_dump(include={"compared", "panels"})
+    budget = params.load("scales", scale).model_dump(include={"compared", "instead", "panels"})
     models = [budget, *registered, *others] if named else []
     files = []
     if table.kind in ("terms", "lengths"):

@@ -209,6 +209,7 @@ def test_vocabularies_name_corpora_or_a_file(key):
         ("title: x\nsize: 9\ncased: true\ndiffers: ''", "either corpora to train on, or the file"),
         ("title: x\ncorpora: [a]\namplify: [a]\nsize: 9\ncased: true\ndiffers: ''", "amplify names some of"),
         ("title: [x", "not valid YAML"),
+        ("title: x\ntitle: y", "not valid YAML: title twice"),
     ],
 )
 def test_faults_in_a_file_are_named(tmp_path, text, message):
