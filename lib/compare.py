@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib import artefacts, corpora, params, results
+from lib import artefacts, corpora, params, paths, results
 
 RESAMPLES = 10_000
+VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
 
 
 def judge_cell(published: float, ours: list[float]) -> str:
@@ -223,6 +224,29 @@ def describe_cells(table: pd.DataFrame, scale: str) -> str:
     said = f"Of {len(printed)} printed cells {len(tried)} can be tried here, and {agree} come out exactly as printed."
     differ = [f"{line['row']} ({line['column']})" for line in tried[tried["verdict"] == "differs"].to_dict("records")]
     return said + (f" Not reached: {', '.join(differ)}." if differ else "")
+
+
+def read_tables(scale: str) -> dict[str, pd.DataFrame]:
+    """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
+    keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
+    found = {key: paths.table(scale, key) for key in keys}
+    return {key: results.read_table(path) for key, path in found.items() if path.exists()}
+
+
+def count_verdicts(scale: str) -> pd.DataFrame:
+    """Of each table: its printed cells, how many have ours beside them, and how many of these each verdict took.
+
+    In the order of the notebooks. Tables that have not been made, and figures whose values the papers do not print,
+    count nothing.
+    """
+    lines, made = [], read_tables(scale)
+    for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
+        cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
+        printed = cells[cells["published"].notna()]
+        ran = printed[printed["ours"].notna()]
+        verdicts = ran["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+        lines.append({"table": key, "printed": len(printed), "ours beside": len(ran)} | verdicts.to_dict())
+    return pd.DataFrame(lines)
 
 
 def write_markdown(path: Path, table: pd.DataFrame) -> None:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lib import cells, params, paths, results, scoreboard
+from lib import cells, compare, params, results, scoreboard
 
 UNSTATED = "Not stated"  # begins what a model's source says of settings that its paper does not have
 SAME = "Nothing else."  # what a protocol says that differs from the one it is like in its settings alone
@@ -31,32 +31,13 @@ def list_unstated_finetuning() -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["paper", "protocol"], ignore_index=True)
 
 
-def read_tables(scale: str) -> dict[str, pd.DataFrame]:
-    """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
-    keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
-    found = {key: paths.table(scale, key) for key in keys}
-    return {key: results.read_table(path) for key, path in found.items() if path.exists()}
-
-
 def count_reasons(scale: str) -> pd.DataFrame:
     """Why printed cells have no number of ours: how many cells, in which tables, the commonest reason first."""
-    parts = [cells.count_reasons(table).assign(table=key) for key, table in read_tables(scale).items()]
+    parts = [cells.count_reasons(table).assign(table=key) for key, table in compare.read_tables(scale).items()]
     if not parts:
         return pd.DataFrame(columns=["reason", "cells", "tables"])
     together = pd.concat(parts).groupby("reason").agg(cells=("cells", "sum"), tables=("table", ", ".join))
     return together.sort_values("cells", ascending=False).reset_index()
-
-
-def count_verdicts(scale: str) -> pd.DataFrame:
-    """Of each table: printed cells, those with ours beside them, and how these were judged."""
-    rows = []
-    for key, table in read_tables(scale).items():
-        printed = table[table["published"].notna()]
-        ran = printed[printed["ours"].notna()]
-        if len(printed):
-            verdicts = ran["verdict"].value_counts()
-            rows.append({"table": key, "printed": len(printed), "ours beside": len(ran)} | verdicts.to_dict())
-    return pd.DataFrame(rows).fillna(0)
 
 
 def list_collapsed(scale: str) -> pd.DataFrame:
@@ -70,14 +51,9 @@ def list_collapsed(scale: str) -> pd.DataFrame:
 
 def describe(scale: str) -> str:
     """What came out and what did not, in sentences made from the tables (Markdown)."""
-    verdicts, reasons, claims = count_verdicts(scale), count_reasons(scale), scoreboard.read(scale)
-    said = []
-    if len(verdicts):
-        agree = verdicts.get("agrees", pd.Series([0])).sum()
-        said.append(
-            f"Of {verdicts['printed'].sum()} printed cells {verdicts['ours beside'].sum()} have a number of ours, and "
-            f"{agree:.0f} of these agree with the print."
-        )
+    verdicts, reasons, claims = compare.count_verdicts(scale), count_reasons(scale), scoreboard.read(scale)
+    printed, ours, agree = verdicts[["printed", "ours beside", "agrees"]].sum()
+    said = [f"Of {printed} printed cells {ours} have a number of ours, and {agree} of these agree with the print."]
     if len(reasons):
         most = reasons.iloc[0]
         said.append(f"The commonest reason for an empty cell, of {most['cells']}: {most['reason']}.")

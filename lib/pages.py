@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 from IPython import get_ipython
-from IPython.display import Markdown, display
-from pandas.io.formats.style import Styler
+from IPython.display import HTML, Markdown, display
 
 from lib import compare, corpora, datasets, metrics, params, paths, provenance, smoke_language, texts
 from lib.instances import Instance, Sentence, label_of
@@ -49,14 +48,18 @@ def name_device() -> str:
     return f" · {torch.cuda.get_device_name() if torch.cuda.is_available() else 'CPU'}"
 
 
-def show(rows, decimals: int = 2, escape: str | None = "html") -> Styler:
-    """A table without its index; empty cells as n/a. `escape=None` where cells are HTML already."""
-    return pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
+def show(rows, decimals: int = 2, escape: str | None = "html", caption: str = "") -> HTML:
+    """A table without its index; empty cells as n/a. `escape=None` where cells are HTML already.
+
+    Without the name and class that pandas gives each cell, which are three times as long as what is in it.
+    """
+    table = pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
+    return HTML(table.to_html(exclude_styles=True, caption=caption or None))
 
 
 def show_beside(
     lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[params.RunKey]], scale: str
-) -> Styler:
+) -> HTML:
     """A published table with our numbers beside the paper's, each of ours leading to the pages of its runs.
 
     `runs`: what fills each cell. A number of several runs unfolds into their links.
@@ -79,7 +82,7 @@ def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
     return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
 
 
-def show_settings(*parts: tuple[str, str], scale: str | None = None) -> Styler:
+def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
     """Settings with the file each came from: `parts` are (kind, key) pairs of params/.
 
     With `scale`, its budget too.
@@ -88,12 +91,12 @@ def show_settings(*parts: tuple[str, str], scale: str | None = None) -> Styler:
     return show([row for kind, key in parts for row in params.explain(kind, key)])
 
 
-def show_finetuning(setting: str, dataset: str, scale: str) -> Styler:
+def show_finetuning(setting: str, dataset: str, scale: str) -> HTML:
     """The settings in force on a dataset under a protocol at a scale, with the file each came from."""
     return show(params.explain_finetuning(setting, dataset, datasets.lookup(dataset).family, scale))
 
 
-def show_pretraining(model: str, scale: str) -> Styler:
+def show_pretraining(model: str, scale: str) -> HTML:
     """How a model is pretrained at a scale: the settings that its file and the scale's come to."""
     plan = params.load_pretraining(model, scale).model_dump(exclude={"phases"})
     phases = params.load_pretraining(model, scale).phases
@@ -106,20 +109,20 @@ def show_pretraining(model: str, scale: str) -> Styler:
     return show(rows)
 
 
-def show_selection(corpus: str) -> Styler | Markdown:
+def show_selection(corpus: str) -> HTML | Markdown:
     """The rule by which a corpus's citations were chosen, where there is one."""
     key = params.load("corpora", corpus).selection
     return show(params.explain("selections", key)) if key else Markdown("No choice by MeSH.")
 
 
-def show_registry(kind: str) -> Styler:
+def show_registry(kind: str) -> HTML:
     """Every entry of a kind of params/, a row each; settings that are off are left out."""
     rows = [{"key": key} | params.load(kind, key).model_dump(exclude_defaults=True) for key in params.keys(kind)]
     table = pd.DataFrame(rows)
     return show(table.astype(object).where(table.notna(), ""))
 
 
-def show_counts(rows, reasons) -> Styler:
+def show_counts(rows, reasons) -> HTML:
     """What was read, left out for each reason that took something, and kept; MeSH headings that its tree lacks."""
     table = pd.DataFrame(rows)
     some = (*reasons, "lines dropped", "unknown headings")  # shown where they are not nought everywhere
@@ -127,7 +130,7 @@ def show_counts(rows, reasons) -> Styler:
     return show(table[[n for n in names if n in table and (n not in some or table[n].any())]])
 
 
-def show_corpus_rows(table: str) -> Styler:
+def show_corpus_rows(table: str) -> HTML:
     """Which corpus of ours stands for which row of a table, and how it differs from the paper's."""
     rows = params.load("tables", table).rows
     return show(
@@ -139,7 +142,7 @@ def show_corpus_rows(table: str) -> Styler:
     )  # fmt: skip
 
 
-def look_at_instances(dataset: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> Styler:
+def look_at_instances(dataset: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> HTML:
     """A few training instances, or made-up ones in their place where text is not to be shown."""
     row = datasets.lookup(dataset)
     if not show_text or row.access != "public":
@@ -155,7 +158,7 @@ def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
     return " / ".join(texts.render(instance))[:letters], str(label_of(instance))
 
 
-def look_at_differences(differences: list[dict], show_text: bool, letters: int = 600) -> Styler | Markdown:
+def look_at_differences(differences: list[dict], show_text: bool, letters: int = 600) -> HTML | Markdown:
     """Instances with what models say of each, from samples.find_differences; a sentence in place of text that is not to
     be shown."""
     rows = [row for row in differences if datasets.lookup(row["dataset"]).access == "public"]
@@ -178,7 +181,7 @@ def show_said(instance: Instance, predicted: list[str]) -> str:
     return ", ".join(predicted) or "none"
 
 
-def show_made_up(what: str) -> Styler:
+def show_made_up(what: str) -> HTML:
     """Made-up text, labelled as such, in place of text that is not to be shown."""
     return show(
         [{f"{what} (made up, in place of the real data's own)": text} for text in smoke_language.make_examples(3)]
@@ -201,7 +204,7 @@ def where(*files) -> Markdown:
     return Markdown("Written: " + ", ".join(f"`{paths.show(path)}`" for path in files))
 
 
-def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> Styler:
+def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:
     """The beginning of one instance of each public dataset that is at hand."""
     if not show_text:
         return show_made_up("instance")
@@ -213,7 +216,7 @@ def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> Styler:
     return show(rows)
 
 
-def show_cards() -> Styler:
+def show_cards() -> HTML:
     """The metric cards: definition, averaging, which paper uses it, and the datasets that are scored with it."""
     used = {key: [d for d, row in datasets.DATASETS.items() if row.metric == key] for key in metrics.CARDS}
     return show(
@@ -225,7 +228,7 @@ def show_cards() -> Styler:
     )  # fmt: skip
 
 
-def show_findings(leaks: pd.DataFrame, *findings: str) -> Styler | Markdown:
+def show_findings(leaks: pd.DataFrame, *findings: str) -> HTML | Markdown:
     """The rows of some findings that found something; how many found nothing, below."""
     rows = leaks[leaks["finding"].isin(findings)]
     hit = rows[rows["count"] > 0]
@@ -233,10 +236,10 @@ def show_findings(leaks: pd.DataFrame, *findings: str) -> Styler | Markdown:
         return Markdown(f"Nothing found in {len(rows)} places.")
     empty = f"{len(rows) - len(hit)} further places without any." if len(hit) < len(rows) else ""
     told = [name for name in hit if hit[name].notna().any() and (hit[name] != "").any()]
-    return show(hit[told].drop(columns=[] if len(findings) > 1 else "finding")).set_caption(empty)
+    return show(hit[told].drop(columns=[] if len(findings) > 1 else "finding"), caption=empty)
 
 
-def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> Styler:
+def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> HTML:
     """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
     if not show_text or corpora.access(corpus) == "credentialed":
         return show_made_up("text")

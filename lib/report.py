@@ -13,7 +13,7 @@ import pandas as pd
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from lib import artefacts, params, paths, provenance, results, scoreboard
+from lib import artefacts, compare, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -47,7 +47,7 @@ SETTINGS = {
     "html_copy_source": False,
     "html_show_sphinx": False,
     "myst_enable_extensions": ["colon_fence"],
-    "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure"],
+    "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure", "toc.not_included"],
 }
 
 
@@ -101,10 +101,13 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     groups = group_pages(pages)
     there = {path.name for path, state in pages.items() if state == "done"}
     for path, state in pages.items():
-        notebook = with_current_prose(nbformat.read(path, as_version=4), path.stem.split("--")[0])
+        group = path.stem.split("--")[0]
+        notebook = with_current_prose(nbformat.read(path, as_version=4), group)
         if state != "done":
             title = find_title(notebook)
             title.source = title.source.replace("# ", f"# {state.upper()}: ", 1)
+        if len(groups[group]) > 1:
+            find_title(notebook).source += f"\n\n[All runs of this notebook]({group}.md)"
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.metadata.tags = sorted({*cell.metadata.get("tags", []), "hide-input"})
@@ -130,7 +133,10 @@ def link_outputs(cell: nbformat.NotebookNode, there: set[str]) -> None:
 
 
 def make_group(group: str, names: list[str], runs: pd.DataFrame) -> str:
-    """The page of a notebook that was run for several keys: its question, and each run with what it scored."""
+    """The page of a notebook that was run for several keys: its question, and each run with what it scored.
+
+    The runs are not in the menu: every page carries the whole menu, which would grow with their square.
+    """
     source, keys = paths.NOTEBOOKS / f"{group}.ipynb", ["model", "dataset", "setting"]
     title = find_title(nbformat.read(source, as_version=4)).source.splitlines()[0] if source.exists() else f"# {group}"
     by_seed = runs.groupby([*keys, "seed"])["score"].mean()  # over folds
@@ -143,7 +149,7 @@ def make_group(group: str, names: list[str], runs: pd.DataFrame) -> str:
             mean, deviation, n = scores.loc[run]
             said = f"{mean:.2f}" + (f" ± {deviation:.2f} ({n:.0f} seeds)" if n > 1 else "")
         lines.append(f"| [{' · '.join(run)}]({name}.ipynb) | {said} |")
-    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```", ""])
+    return "\n".join([*lines, ""])
 
 
 def page_name(path: Path, state: str) -> str:
@@ -179,11 +185,11 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
     if failed:
         lines += ["## Failed or interrupted", ""]
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
-    claims, coverage = scoreboard.read(scale), count_coverage(scale)
+    claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
     lines += ["## What the study found", "", *describe_findings(claims), ""]
-    lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, coverage)), ""]
+    lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, verdicts)), ""]
     for paper, name in results.PAPERS.items():
-        lines += [f"## {name}", "", *describe_paper(paper, claims, coverage, pages)]
+        lines += [f"## {name}", "", *describe_paper(paper, claims, verdicts, pages)]
     lines += ["## Pages", ""]
     for digit, chapter in CHAPTERS.items():
         names = [name for name in list_entries(pages) if name.startswith(digit)]
@@ -217,48 +223,31 @@ def describe_findings(claims: pd.DataFrame) -> list[str]:
     return lines
 
 
-def count_coverage(scale: str) -> pd.DataFrame:
-    """Of each table: its printed cells, how many have ours beside them, how many of these are judged, how many agree.
-
-    Tables that have not been made, and figures whose values the papers do not print, have none.
-    """
-    lines = []
-    for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
-        table, path = params.load("tables", key), paths.table(scale, key)
-        cells = results.read_table(path) if path.exists() and table.kind != "curves" else pd.DataFrame()
-        printed = cells[cells["published"].notna()] if len(cells) else cells
-        ran = printed[printed["ours"].notna()] if len(printed) else printed
-        verdicts = ran["verdict"].tolist() if len(ran) else []
-        lines.append(
-            {"paper": table.paper, "key": key, "title": table.title, "notebook": table.notebook}
-            | {"printed": len(printed), "ours": len(ran), "judged": len(verdicts) - verdicts.count("n/a")}
-            | {"agree": verdicts.count("agrees"), "explained": verdicts.count("explained")}
-        )
-    return pd.DataFrame(lines)
-
-
-def tally_papers(claims: pd.DataFrame, coverage: pd.DataFrame) -> pd.DataFrame:
+def tally_papers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """A line a paper: its claims by verdict, its printed cells, and how many of them have ours beside them."""
     lines = []
     for paper, name in results.PAPERS.items():
-        verdicts = claims.loc[claims["paper"] == paper, "verdict"].tolist()
-        cells = coverage[coverage["paper"] == paper]
+        judged = claims.loc[claims["paper"] == paper, "verdict"].tolist()
+        tables = verdicts[[params.load("tables", key).paper == paper for key in verdicts["table"]]]
         lines.append(
-            {"paper": name, "claims": len(verdicts)}
-            | {verdict: verdicts.count(verdict) for verdict in ("holds", "fails", "undecided", "n/a")}
-            | {"printed cells": cells["printed"].sum(), "ours beside": cells["ours"].sum()}
-            | {"agree": describe_agreement(*cells[["judged", "agree", "explained"]].sum())}
+            {"paper": name, "claims": len(judged)}
+            | {verdict: judged.count(verdict) for verdict in ("holds", "fails", "undecided", "n/a")}
+            | {"printed cells": tables["printed"].sum(), "ours beside": tables["ours beside"].sum()}
+            | {"agree": describe_agreement(tables.sum(numeric_only=True))}
         )
     return pd.DataFrame(lines)
 
 
-def describe_agreement(judged: int, agree: int, explained: int) -> str:
+def describe_agreement(counts: pd.Series) -> str:
+    """Of the cells that were judged, how many agree: of one table, or of several added up."""
+    judged = counts["ours beside"] - counts["n/a"]
     if not judged:
         return "none is judged"
-    return f"{agree} of {judged}" + (f", {explained} more explained" if explained else "")
+    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
+    return f"{counts['agrees']} of {judged}{explained}"
 
 
-def describe_paper(paper: str, claims: pd.DataFrame, coverage: pd.DataFrame, pages: dict[Path, str]) -> list[str]:
+def describe_paper(paper: str, claims: pd.DataFrame, verdicts: pd.DataFrame, pages: dict[Path, str]) -> list[str]:
     """A paper's part of the front page: its claims that were measured, and its tables with how far each is covered."""
     own = claims[claims["paper"] == paper]
     measured = own[own["n"] > 0]
@@ -267,11 +256,13 @@ def describe_paper(paper: str, claims: pd.DataFrame, coverage: pd.DataFrame, pag
     if len(measured):
         lines += ["", to_html(measured[["statement", "verdict", "effect", "ci_low", "ci_high", "n", "note"]])]
     lines += ["", "| page | table or figure | printed cells | ours beside | agree |", "|---|---|---|---|---|"]
-    for table in coverage[coverage["paper"] == paper].to_dict("records"):
-        stems = (f"{table['notebook']}--{table['key']}", table["notebook"])
-        page = next((link for stem in stems if (link := link_page(stem, pages, table["key"]))), table["key"])
-        agree = describe_agreement(table["judged"], table["agree"], table["explained"])
-        lines.append(f"| {page} | {table['title']} | {table['printed']} | {table['ours']} | {agree} |")
+    for _, counts in verdicts.iterrows():
+        key, table = counts["table"], params.load("tables", counts["table"])
+        if table.paper == paper:
+            stems = (f"{table.notebook}--{key}", table.notebook)
+            page = next((link for stem in stems if (link := link_page(stem, pages, key))), key)
+            cells = f"{counts['printed']} | {counts['ours beside']} | {describe_agreement(counts)}"
+            lines.append(f"| {page} | {table.title} | {cells} |")
     return [*lines, ""]
 
 
@@ -333,6 +324,6 @@ def update_readme(scale: str) -> None:
 
 def summarise(scale: str) -> list[str]:
     """The state of the study in a few Markdown lines."""
-    claims, coverage = scoreboard.read(scale), count_coverage(scale)
-    tally = tally_papers(claims, coverage).to_markdown(index=False, disable_numparse=True)
+    claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
+    tally = tally_papers(claims, verdicts).to_markdown(index=False, disable_numparse=True)
     return [f"At scale *{params.load('scales', scale).title}*:", "", *describe_findings(claims), "", tally]

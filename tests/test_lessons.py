@@ -40,7 +40,7 @@ def test_reasons_and_verdicts_are_counted_over_all_tables(tables):
         {"reason": "no data", "cells": 3, "tables": "gu-6, lee-4"},
         {"reason": "no model", "cells": 1, "tables": "gu-6"},
     ]
-    counted = lessons.count_verdicts("laptop").set_index("table")
+    counted = compare.count_verdicts("laptop").set_index("table")
     assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
     assert counted.loc["gu-6", "ours beside"] == 0
 

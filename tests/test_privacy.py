@@ -378,7 +378,7 @@ def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
     shown = [pages.look_at_instances(key, "laptop", show_text) for key in tagged]
     shown += [pages.look_at_datasets("laptop", show_text), pages.look_at_corpus("mimic", "laptop", show_text)]
     assert len(shown) == 4
-    assert not any(CANARY.search(table.to_html().encode()) for table in shown)
+    assert not any(CANARY.search(table.data.encode()) for table in shown)
 
 
 def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
@@ -386,7 +386,7 @@ def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
     monkeypatch.setattr(datasets, "DATASETS", public)
     monkeypatch.setattr(corpora, "access", lambda corpus: "public")
     shown = pages.look_at_instances(SET, "laptop", True), pages.look_at_datasets("laptop", True)
-    assert all(CANARY.search(t.to_html().encode()) for t in (*shown, pages.look_at_corpus("mimic", "laptop", True)))
+    assert all(CANARY.search(t.data.encode()) for t in (*shown, pages.look_at_corpus("mimic", "laptop", True)))
 
 
 # What is done to a file besides cutting it off and putting a byte into it that is not UTF-8. Canaries stand also where
