@@ -1,7 +1,9 @@
 """Two models on the same instances: counts and McNemar's test by hand, and what is shown of text."""
 
 import dataclasses
+import io
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -115,7 +117,7 @@ def differing(outputs, monkeypatch):
 def test_instances_that_one_alone_has_right_are_shown_to_a_person(differing):
     found = samples.find_differences("smoke")
     assert [row["instance"] for row in found] == [SENTENCES[0], SENTENCES[2]]
-    shown = pages.look_at_differences(found, show_text=True).data
+    (shown,) = pd.read_html(io.StringIO(pages.look_at_differences(found, show_text=True).data))
     assert shown.loc[0, ["gold", "g", "b"]].tolist() == ["the [qzword fever0]", "the [qzword] fever0",
                                                          "the [qzword fever0]"]  # fmt: skip
     assert "qzword" not in pages.look_at_differences(found, show_text=False).data
