@@ -2,6 +2,7 @@
 
     python benchmarks/recipe.py bar [--seeds N]
     python benchmarks/recipe.py settings [name ...]
+    python benchmarks/recipe.py bodies [name ...]
 
 `bar`: one model is pretrained by the scale's recipe with two threads, on a machine that should have nothing else to
 do, and fine-tuned on BC5CDR-chem; beside it the same body with random weights. Each seed does both. The learning
@@ -13,12 +14,16 @@ with one thread and one seed; two run beside each other. Held-out rows and their
 rows of 64 pieces, which hold half the text and show less of it at once; the F1 is of the development set. Where a body
 or an objective is changed, seconds differ too.
 
+`bodies`: the same for the scale's recipe with bodies of other widths and depths, each on as many pieces as it trains on
+in about the time that the scale's own takes for its four million.
+
 The model has PubMedBERT's text and vocabulary; it hides pieces, not whole words, and has no pairs, so that its loss is
 that of masked pieces alone. Needs that text and vocabulary (./run_all.sh laptop pubmed-uncased) and the folder of real
 data. All else is made in outputs/benchmarks/recipe/; what is there is not made again. Seconds of pretraining include
 those of the word vectors and not the text's conversion into pieces, which all models of one text share.
 
-Writes outputs/benchmarks/recipe.csv or recipe-settings.csv; of the latter the lines of the settings that are named.
+Writes outputs/benchmarks/recipe.csv, recipe-settings.csv or recipe-bodies.csv; of the latter two the lines that are
+named.
 """
 
 import argparse
@@ -41,7 +46,6 @@ OUTPUT = paths.output("benchmarks")
 STUDY = OUTPUT / "recipe"  # a copy of the study, with a scale of its own for each run
 SCALE, MODEL, DATASET, PROTOCOL = "laptop", "pubmedbert", "bc5cdr-chem", "lee"
 SHARED = ("corpora", "vocabularies", "tokens")  # of the scale laptop, used where they lie
-SETTINGS = OUTPUT / "recipe-settings.csv"
 SETTINGS_PIECES = 1_200_000  # fewer than the scale's, which the bar has
 LOSS_BAR, F1_BAR, MINUTES_BAR = 3.9, 10.0, 20.0
 FINETUNING = {"epochs": [4], "batch_size": [16], "learning_rate": [5.0e-4, 1.0e-3]}
@@ -51,9 +55,11 @@ PLAIN = {"masking": "word-piece", "pairs": "none"}
 
 @dataclass(frozen=True)
 class Change:
-    """What a run has otherwise than the recipe."""
+    """What a run has otherwise than the recipe: that before the tuning, or `adopted`, the scale's."""
 
     what: str
+    adopted: bool = False
+    pieces: int = SETTINGS_PIECES
     recipe: dict = field(default_factory=dict)
     phase: dict = field(default_factory=dict)
     body: dict = field(default_factory=dict)
@@ -65,7 +71,14 @@ BEFORE = {  # the recipe that the tuning started from
     "phases": [{"length": 128, "batch_size": 16, "learning_rate": 1.0e-3, "warmup": 0.05, "share": 1.0}],
 }
 ADOPTED = "adopted"
-CHANGES = {
+
+
+def make_body(layers: int, hidden: int, pieces: int) -> Change:
+    body = {"layers": layers, "hidden": hidden, "heads": hidden // 64, "intermediate": 4 * hidden}
+    return Change(f"{layers} layers, {hidden} wide", adopted=True, pieces=pieces, body=body)
+
+
+SETTINGS = {
     "before": Change("nothing"),
     "start-random": Change("random start", recipe={"start": []}),
     "start-no-waves": Change("start without position waves", recipe={"start": ["word vectors", "piece counts"]}),
@@ -81,8 +94,15 @@ CHANGES = {
     "shallow": Change("2 layers, 384 wide", body={"layers": 2, "hidden": 384, "heads": 6, "intermediate": 1536}),
     "deep": Change("8 layers, 192 wide", body={"layers": 8, "hidden": 192, "heads": 3, "intermediate": 768}),
     "electra": Change("ELECTRA", model={"architecture": "electra", "objective": "replaced pieces"}),
-    ADOPTED: Change("to the scale's recipe"),
+    ADOPTED: Change("to the scale's recipe", adopted=True),
 }
+BODIES = {  # pieces by the multiplications that one takes
+    "4x256": make_body(4, 256, 4_000_000),
+    "2x384": make_body(2, 384, 3_400_000),
+    "4x384": make_body(4, 384, 2_000_000),
+    "3x512": make_body(3, 512, 1_450_000),
+}
+CHANGES = SETTINGS | BODIES
 
 
 def make_study() -> None:
@@ -103,7 +123,7 @@ def add_scale(name: str, key: str, finetuning: dict, threads: int, seed: int, pi
     """A scale, with a model `trained` and its sibling `random`, of one run; `pieces`: in place of the scale's."""
     scale = yaml.safe_load((paths.PARAMS / f"scales/{SCALE}.yaml").read_text())
     recipe, change = scale["pretraining"]["recipe"], CHANGES[key]
-    if key != ADOPTED:
+    if not change.adopted:
         recipe |= BEFORE | change.recipe
         recipe["phases"] = [phase | change.phase for phase in recipe["phases"]]
     if pieces:
@@ -212,7 +232,7 @@ def describe_bar(lines: list[dict]) -> str:
 def measure_change(key: str) -> dict:
     """A line of the table of settings."""
     change, name = CHANGES[key], f"settings-{key}"
-    add_scale(name, key, SETTINGS_FINETUNING, threads=1, seed=1, pieces=SETTINGS_PIECES)
+    add_scale(name, key, SETTINGS_FINETUNING, threads=1, seed=1, pieces=change.pieces)
     record = pretrain(name, "trained", threads=1)
     result = finetune(name, "trained", threads=1)
     line = {
@@ -224,17 +244,17 @@ def measure_change(key: str) -> dict:
     return line | {"device": record["device"], "commit": provenance.commit()}
 
 
-def merge(lines: list[dict]) -> list[dict]:
+def merge(path: Path, lines: list[dict]) -> list[dict]:
     """The lines with those of other settings that were measured before, in the order of CHANGES."""
-    before = pd.read_csv(SETTINGS).to_dict("records") if SETTINGS.exists() else []
+    before = pd.read_csv(path).to_dict("records") if path.exists() else []
     known = {line["name"]: line for line in [*before, *lines]}
     return [known[name] for name in CHANGES if name in known]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["bar", "settings"])
-    parser.add_argument("names", nargs="*", help=f"settings: {', '.join(CHANGES)}")
+    parser.add_argument("what", choices=["bar", "settings", "bodies"])
+    parser.add_argument("names", nargs="*", help=f"settings: {', '.join(SETTINGS)}; bodies: {', '.join(BODIES)}")
     parser.add_argument("--seeds", type=int, default=3)
     words = parser.parse_args()
     try:
@@ -244,12 +264,14 @@ def main() -> None:
             compare.write_table(OUTPUT / "recipe.csv", lines)
             print(describe_bar(lines))
             return
+        known = SETTINGS if words.what == "settings" else BODIES
         for name in words.names:
-            if name not in CHANGES:
-                raise unknown("setting", name, CHANGES)
+            if name not in known:
+                raise unknown(words.what, name, known)
         with ThreadPoolExecutor(2) as pool:
-            lines = list(pool.map(measure_change, words.names or CHANGES))
-        compare.write_table(SETTINGS, merge(lines))
+            lines = list(pool.map(measure_change, words.names or known))
+        path = OUTPUT / f"recipe-{words.what}.csv"
+        compare.write_table(path, merge(path, lines))
     except StudyError as error:
         sys.exit(f"error: {error}")
 
