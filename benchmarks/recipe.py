@@ -73,9 +73,10 @@ BEFORE = {  # the recipe that the tuning started from
 ADOPTED = "adopted"
 
 
-def make_body(layers: int, hidden: int, pieces: int) -> Change:
+def change_body(layers: int, hidden: int, **others) -> Change:
+    """A body of BERT's proportions, with heads of 64."""
     body = {"layers": layers, "hidden": hidden, "heads": hidden // 64, "intermediate": 4 * hidden}
-    return Change(f"{layers} layers, {hidden} wide", adopted=True, pieces=pieces, body=body)
+    return Change(f"{layers} layers, {hidden} wide", body=body, **others)
 
 
 SETTINGS = {
@@ -91,16 +92,16 @@ SETTINGS = {
     "masked-15": Change("15% of the pieces masked", recipe={"masked_share": 0.15}),
     "masked-40": Change("40% of the pieces masked", recipe={"masked_share": 0.4}),
     "length-64": Change("rows of 64 pieces, twice as many", phase={"length": 64, "batch_size": 32}),
-    "shallow": Change("2 layers, 384 wide", body={"layers": 2, "hidden": 384, "heads": 6, "intermediate": 1536}),
-    "deep": Change("8 layers, 192 wide", body={"layers": 8, "hidden": 192, "heads": 3, "intermediate": 768}),
+    "shallow": change_body(2, 384),
+    "deep": change_body(8, 192),
     "electra": Change("ELECTRA", model={"architecture": "electra", "objective": "replaced pieces"}),
     ADOPTED: Change("to the scale's recipe", adopted=True),
 }
 BODIES = {  # pieces by the multiplications that one takes
-    "4x256": make_body(4, 256, 4_000_000),
-    "2x384": make_body(2, 384, 3_400_000),
-    "4x384": make_body(4, 384, 2_000_000),
-    "3x512": make_body(3, 512, 1_450_000),
+    "4x256": change_body(4, 256, adopted=True, pieces=4_000_000),
+    "2x384": change_body(2, 384, adopted=True, pieces=3_400_000),
+    "4x384": change_body(4, 384, adopted=True, pieces=2_000_000),
+    "3x512": change_body(3, 512, adopted=True, pieces=1_450_000),
 }
 CHANGES = SETTINGS | BODIES
 
