@@ -14,8 +14,9 @@ with one thread and one seed; two run beside each other. Held-out rows and their
 rows of 64 pieces, which hold half the text and show less of it at once; the F1 is of the development set. Where a body
 or an objective is changed, seconds differ too.
 
-`bodies`: the same for the scale's recipe with bodies of other widths and depths, each on as many pieces as it trains on
-in about the time that the scale's own takes for its four million.
+`bodies`: the same for the scale's recipe with bodies of other widths and depths, and with a larger vocabulary, each on
+as many pieces as it trains on in about the time that the scale's own takes for three million. Losses over different
+vocabularies are not of the same text in as many pieces: they do not compare.
 
 The model has PubMedBERT's text and vocabulary; it hides pieces, not whole words, and has no pairs, so that its loss is
 that of masked pieces alone. Needs that text and vocabulary (./run_all.sh laptop pubmed-uncased) and the folder of real
@@ -64,6 +65,7 @@ class Change:
     phase: dict = field(default_factory=dict)
     body: dict = field(default_factory=dict)
     model: dict = field(default_factory=dict)
+    vocabulary_size: int | None = None  # None: the scale's
 
 
 BEFORE = {  # the recipe that the tuning started from
@@ -73,9 +75,10 @@ BEFORE = {  # the recipe that the tuning started from
 ADOPTED = "adopted"
 
 
-def make_body(layers: int, hidden: int, pieces: int) -> Change:
+def change_body(layers: int, hidden: int, **others) -> Change:
+    """A body of BERT's proportions, with heads of 64."""
     body = {"layers": layers, "hidden": hidden, "heads": hidden // 64, "intermediate": 4 * hidden}
-    return Change(f"{layers} layers, {hidden} wide", adopted=True, pieces=pieces, body=body)
+    return Change(f"{layers} layers, {hidden} wide", body=body, **others)
 
 
 SETTINGS = {
@@ -91,16 +94,16 @@ SETTINGS = {
     "masked-15": Change("15% of the pieces masked", recipe={"masked_share": 0.15}),
     "masked-40": Change("40% of the pieces masked", recipe={"masked_share": 0.4}),
     "length-64": Change("rows of 64 pieces, twice as many", phase={"length": 64, "batch_size": 32}),
-    "shallow": Change("2 layers, 384 wide", body={"layers": 2, "hidden": 384, "heads": 6, "intermediate": 1536}),
-    "deep": Change("8 layers, 192 wide", body={"layers": 8, "hidden": 192, "heads": 3, "intermediate": 768}),
+    "shallow": change_body(2, 384),
+    "deep": change_body(8, 192),
     "electra": Change("ELECTRA", model={"architecture": "electra", "objective": "replaced pieces"}),
     ADOPTED: Change("to the scale's recipe", adopted=True),
 }
 BODIES = {  # pieces by the multiplications that one takes
-    "4x256": make_body(4, 256, 4_000_000),
-    "2x384": make_body(2, 384, 3_400_000),
-    "4x384": make_body(4, 384, 2_000_000),
-    "3x512": make_body(3, 512, 1_450_000),
+    "4x256": change_body(4, 256, adopted=True, pieces=3_000_000),
+    "2x384": change_body(2, 384, adopted=True, pieces=2_500_000),
+    "4x384": change_body(4, 384, adopted=True, pieces=1_450_000),
+    "2x384-16k": change_body(2, 384, adopted=True, pieces=2_000_000, vocabulary_size=16_384),
 }
 CHANGES = SETTINGS | BODIES
 
@@ -129,6 +132,7 @@ def add_scale(name: str, key: str, finetuning: dict, threads: int, seed: int, pi
     if pieces:
         recipe["tokens"] = pieces
     scale["bodies"]["base"] |= change.body
+    scale["vocabulary_size"] = change.vocabulary_size or scale["vocabulary_size"]
     scale |= {"threads": threads, "seeds": [seed], "models": [], "finetuning": finetuning}
     write_yaml(STUDY / f"params/scales/{name}.yaml", scale)
     model = yaml.safe_load((paths.PARAMS / f"models/{MODEL}.yaml").read_text()) | PLAIN | change.model
@@ -136,7 +140,7 @@ def add_scale(name: str, key: str, finetuning: dict, threads: int, seed: int, pi
     write_yaml(STUDY / f"params/models/{name}-random.yaml", model | {"corpora": [], "start": "random"})
     folder = STUDY / "outputs" / name
     folder.mkdir(parents=True, exist_ok=True)
-    for kind in SHARED:
+    for kind in SHARED if change.vocabulary_size is None else ["corpora"]:
         if not (folder / kind).exists():
             (folder / kind).symlink_to(paths.output(SCALE, kind))
 
@@ -233,6 +237,9 @@ def measure_change(key: str) -> dict:
     """A line of the table of settings."""
     change, name = CHANGES[key], f"settings-{key}"
     add_scale(name, key, SETTINGS_FINETUNING, threads=1, seed=1, pieces=change.pieces)
+    if change.vocabulary_size:
+        vocabulary = params.load("models", MODEL).vocabulary
+        run_study(1, "-c", f"from lib import vocabularies; vocabularies.train('{vocabulary}', '{name}')")
     record = pretrain(name, "trained", threads=1)
     result = finetune(name, "trained", threads=1)
     line = {

@@ -10,6 +10,7 @@ import pytest
 from lib import (
     cells,
     cleaning,
+    compare,
     datasets,
     documents,
     leakage,
@@ -46,6 +47,12 @@ def test_tables_follow_from_the_committed_results(real_data):
         rebuilt = cells.build(key, SCALE)
         columns = ["row", "column", "metric", "published", "ours", "ours_std", "n_seeds", "verdict"]
         pd.testing.assert_frame_equal(committed[columns], rebuilt[columns], check_dtype=False)
+
+
+def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():
+    counted = compare.count_verdicts(SCALE)
+    assert counted["ours beside"].sum() > 0
+    assert (counted[list(compare.VERDICTS)].sum(axis=1) == counted["ours beside"]).all()
 
 
 def test_the_scoreboard_follows_from_the_committed_results(real_data, monkeypatch):
