@@ -13,7 +13,7 @@ MODELS = params.keys("models")
 RECIPES = [scale for scale in params.keys("scales") if params.load("scales", scale).pretraining.recipe]
 HALVES = {key for key in MODELS if key.endswith("-half") and key != "pubmedbert-half"}
 POINTS = {key for key in MODELS if "-steps-" in key or "-text-" in key}  # of curves
-OURS = {"bert-random", *HALVES, *POINTS}
+OURS = {"bert-random", "small-encoder", *HALVES, *POINTS}
 
 GU = {
     "6": {

@@ -1,0 +1,91 @@
+"""Which settings of fine-tuning suit small encoders: scores on development sets, from which a scale's own were set.
+
+    python benchmarks/pilot.py laptop|two-hours [dataset ...]
+
+One registered model of the scale is fine-tuned with the scale's first seed, once for each candidate: what it says
+replaces the protocol's and the scale's settings. Two run beside each other. No test set is read: where a set has no
+development split, a tenth of its training set is held out, as in the study. Seconds are of training alone.
+
+Needs the model (./run_all.sh SCALE MODEL) and the folder of real data. Writes outputs/benchmarks/pilot.csv; of it the
+lines of the scale and the datasets that are named.
+"""
+
+import argparse
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+import pandas as pd
+import torch
+
+from lib import compare, datasets, finetuning, models, params, paths, provenance, scoring
+from lib.errors import StudyError, unknown
+
+FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
+SMALL = [MORE_SMALL | {"learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4)]
+CAPPED = {"epochs": 3, "train_instances": 6000}
+TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
+    "laptop": ("pubmedbert", "gu", {
+        "ncbi-disease": [FEW_LARGE, MORE_SMALL],
+        "ddi": [FEW_LARGE, *SMALL],
+        "gad": [FEW_LARGE, MORE_SMALL],
+        "biosses": [FEW_LARGE, *SMALL[1:]],
+        "hoc": [FEW_LARGE, *SMALL],
+    }),
+    "two-hours": ("small-encoder", "small-encoder", {
+        "ncbi-disease": [
+            {"epochs": 8, "learning_rate": rate, "head": head}
+            for rate, head in [(5.0e-4, "linear"), (2.0e-4, "linear"), (2.0e-4, "CRF"), (2.0e-4, "biLSTM")]
+        ],
+        "chemprot-bioelectra": [
+            CAPPED | {"learning_rate": rate, "encoding": encoding}
+            for rate, encoding in [(1.0e-4, "first piece"), (1.0e-4, "mentions"), (3.0e-4, "mentions")]
+        ],
+    }),
+}  # fmt: skip
+PATH = paths.output("benchmarks", "pilot.csv")
+
+
+def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
+    """The line of one candidate."""
+    key, protocol, _ = TRIED[scale]
+    row, budget = datasets.lookup(dataset), params.load("scales", scale)
+    torch.set_num_threads(budget.threads)
+    lists = {name: [changes[name]] for name in ("epochs", "batch_size", "learning_rate") if name in changes}
+    settings = datasets.load_settings(dataset, protocol, scale).model_copy(update=changes | lists)
+    job = finetuning.Job(models.find(key, scale), row, scale, protocol, settings)
+    (candidate,) = settings.candidates()
+    split = "dev" if "dev" in row.files else "held out"
+    what = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())
+    run = job.train(candidate, budget.seeds[0], 1, f"pilot-{provenance.fingerprint(changes)}", split, what)
+    score = scoring.main_score(dataset)
+    return {
+        "scale": scale, "model": key, "dataset": dataset, "protocol": protocol, "tried": what, "steps": run["steps"],
+        "score": score, "on dev": round(run["scores"][score], 2), "collapsed": run["collapsed"],
+        "seconds": run["seconds"], "device": run["device"], "commit": run["commit"],
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scale", choices=list(TRIED))
+    parser.add_argument("datasets", nargs="*")
+    words = parser.parse_args()
+    candidates = TRIED[words.scale][2]
+    named = words.datasets or list(candidates)
+    try:
+        for dataset in named:
+            if dataset not in candidates:
+                raise unknown("dataset", dataset, candidates)
+        tried = [(words.scale, dataset, changes) for dataset in named for changes in candidates[dataset]]
+        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+            lines = list(pool.map(try_candidate, *zip(*tried, strict=True)))
+    except StudyError as error:
+        sys.exit(f"error: {error}")
+    before = pd.read_csv(PATH, keep_default_na=False).to_dict("records") if PATH.exists() else []
+    others = [line for line in before if (line["scale"], line["dataset"]) not in {one[:2] for one in tried}]
+    compare.write_table(PATH, others + lines)
+
+
+if __name__ == "__main__":
+    main()
