@@ -1,4 +1,4 @@
-"""What is committed under outputs/laptop: it follows from its records, and holds no text of the real data."""
+"""What is committed of scales with real data: it follows from its records, and holds no text of the real data."""
 
 import itertools
 import re
@@ -14,6 +14,7 @@ from lib import (
     datasets,
     documents,
     leakage,
+    panels,
     params,
     paths,
     pieces,
@@ -25,8 +26,12 @@ from lib import (
 )
 
 SCALE = "laptop"
+SCALES = [key for key in params.keys("scales") if paths.table(key, "panels").exists() and key != "smoke"]
 COMMITTED = [
-    p for p in paths.output(SCALE).rglob("*") if p.suffix in (".ipynb", ".html", ".csv", ".json", ".md", ".js")
+    path
+    for scale in SCALES
+    for path in paths.output(scale).rglob("*")
+    if path.suffix in (".ipynb", ".html", ".csv", ".json", ".md", ".js")
 ]
 SAME_TEXT = {"bc5cdr-disease", "bc5cdr-disease-pubtator", "jnlpba-biobert"}  # as in another set
 NOT_FOR_READERS = re.compile(r"<[^>]+>")
@@ -67,8 +72,16 @@ def test_the_scoreboard_follows_from_the_committed_results(real_data, monkeypatc
     pd.testing.assert_frame_equal(committed[rows], rebuilt[rows], check_dtype=False)
 
 
-def test_every_number_traces_to_a_record():
-    runs = results.gather(SCALE)
+@pytest.mark.parametrize("scale", SCALES)
+def test_panels_follow_from_the_committed_results(real_data, scale):
+    committed = pd.read_csv(paths.table(scale, "panels"), keep_default_na=False, na_values=[""])
+    rebuilt = panels.build(scale, params.load("scales", scale).panel_runs())
+    pd.testing.assert_frame_equal(committed, rebuilt, check_dtype=False)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_number_traces_to_a_record(scale):
+    runs = results.gather(scale)
     assert len(runs) and runs.notna().all(axis=None)
     assert runs["commit"].str.fullmatch(r"[0-9a-f]{12}").all()  # made from committed code
 
