@@ -75,10 +75,11 @@ BEFORE = {  # the recipe that the tuning started from
 ADOPTED = "adopted"
 
 
-def change_body(layers: int, hidden: int, **others) -> Change:
+def change_body(layers: int, hidden: int, vocabulary_size: int | None = None, **others) -> Change:
     """A body of BERT's proportions, with heads of 64."""
     body = {"layers": layers, "hidden": hidden, "heads": hidden // 64, "intermediate": 4 * hidden}
-    return Change(f"{layers} layers, {hidden} wide", body=body, **others)
+    what = f"{layers} layers, {hidden} wide" + f", a vocabulary of {vocabulary_size}" * bool(vocabulary_size)
+    return Change(what, body=body, vocabulary_size=vocabulary_size, **others)
 
 
 SETTINGS = {
@@ -103,7 +104,7 @@ BODIES = {  # pieces by the multiplications that one takes
     "4x256": change_body(4, 256, adopted=True, pieces=3_000_000),
     "2x384": change_body(2, 384, adopted=True, pieces=2_500_000),
     "4x384": change_body(4, 384, adopted=True, pieces=1_450_000),
-    "2x384-16k": change_body(2, 384, adopted=True, pieces=2_000_000, vocabulary_size=16_384),
+    "2x384-16k": change_body(2, 384, 16_384, adopted=True, pieces=2_000_000),
 }
 CHANGES = SETTINGS | BODIES
 
