@@ -34,8 +34,8 @@ TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
     }),
     "two-hours": ("small-encoder", "small-encoder", {
         "ncbi-disease": [
-            {"epochs": 8, "learning_rate": rate, "head": head}
-            for rate, head in [(5.0e-4, "linear"), (2.0e-4, "linear"), (2.0e-4, "CRF"), (2.0e-4, "biLSTM")]
+            {"epochs": 5, "learning_rate": rate, "head": head}
+            for rate, head in [(5.0e-4, "linear"), (2.0e-4, "linear"), (5.0e-4, "CRF"), (5.0e-4, "biLSTM")]
         ],
         "chemprot-bioelectra": [
             CAPPED | {"learning_rate": rate, "encoding": encoding}
