@@ -26,7 +26,11 @@ from lib import (
 )
 
 SCALE = "laptop"
-SCALES = [key for key in params.keys("scales") if paths.table(key, "panels").exists() and key != "smoke"]
+SCALES = [
+    key
+    for key in params.keys("scales")
+    if not params.load("scales", key).made_up and paths.table(key, "panels").exists()
+]
 COMMITTED = [
     path
     for scale in SCALES
