@@ -121,6 +121,11 @@ def test_the_committed_terms_are_those_of_the_published_vocabularies(real_data):
         assert line["ours"] == pieces.show_pieces(line["row"], vocabularies.load(vocabulary, SCALE))
 
 
+def test_no_page_of_a_run_that_was_broken_off():
+    assert COMMITTED
+    assert not [path for path in COMMITTED if path.stem.endswith(("--failed", "--interrupted"))]
+
+
 def test_no_path_of_a_machine():
     for path in COMMITTED:
         assert not re.search(r"(?<![\w.])/(home|root|tmp|work|Users)/", path.read_text(encoding="utf-8")), path
