@@ -21,9 +21,12 @@ def data(scale: str) -> Path:
 
     A relative $STUDY_DATA counts from the repository's root, so that a notebook and the shell agree.
     """
-    if scale == "smoke":
-        return output(scale, "data")
-    return ROOT / os.environ.get("STUDY_DATA", "data")
+    return output(scale, "data") if scale == "smoke" else real_data()
+
+
+def real_data() -> Path:
+    """$STUDY_DATA or data/, without the `..` of a relative one, which would look like a place in the repository."""
+    return Path(os.path.abspath(ROOT / os.environ.get("STUDY_DATA", "data")))
 
 
 def require_data(scale: str) -> Path:
@@ -37,10 +40,9 @@ def require_data(scale: str) -> Path:
 
 def show(path: Path) -> str:
     """A path as pages and messages print it: relative to the repository or to the data folder."""
-    path = Path(path)
+    path, real = Path(os.path.abspath(path)), real_data()
     if path.is_relative_to(ROOT):
         return str(path.relative_to(ROOT))
-    real = ROOT / os.environ.get("STUDY_DATA", "data")
     return f"$STUDY_DATA/{path.relative_to(real)}" if path.is_relative_to(real) else path.name
 
 

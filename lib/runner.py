@@ -125,7 +125,7 @@ def clean(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     places = {f"{paths.ROOT}/": "", str(paths.ROOT): ".", sys.prefix: "$PREFIX", str(Path.home()): "~"}
     if os.environ.get("STUDY_DATA"):
-        places = {str(paths.ROOT / os.environ["STUDY_DATA"]): "$STUDY_DATA"} | places
+        places = {str(paths.real_data()): "$STUDY_DATA"} | places
     for place, shown in places.items():
         if len(place) > 1:
             text = text.replace(place, shown)

@@ -244,6 +244,11 @@ def test_what_is_missing_says_the_command(folder, key):
     assert datasets.why_missing(key, "laptop") == datasets.why_not(key, "laptop") == next(iter(missing.values()))
 
 
+def test_what_is_missing_in_a_relative_folder_is_named_alike(monkeypatch):
+    monkeypatch.setenv("STUDY_DATA", "../no-such-data")  # counted from the repository's root
+    assert datasets.why_missing("bc2gm", "laptop").startswith("BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv")
+
+
 def test_a_set_to_be_trained_on_first_is_missed_too(folder):
     for split, files in datasets.lookup("bioasq-7b-factoid").files.items():
         for name in files:
