@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 import pandas as pd
 
 from lib import cells, datasets, metrics, params, results, scoring
-from lib.compare import show_value
+from lib.compare import show_ours, show_value
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
            "seconds", "FLOPs", "note"]  # fmt: skip
@@ -87,12 +87,28 @@ def spread(lines: pd.DataFrame) -> pd.DataFrame:
     for (protocol, dataset), found in lines.groupby(["protocol", "dataset"], sort=False):
         row = {"dataset": dataset, "protocol": protocol, "score": found["score"].iloc[0]}
         for line in found.to_dict("records"):
-            sd = "" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}"
-            row[line["model"]] = "n/a" if pd.isna(line["ours"]) else show_value(line["ours"]) + sd
+            row[line["model"]] = show_ours(line)
         printed = read_published(dataset, protocol).items()
         rows.append(row | {"printed": ", ".join(f"{name} {show_value(value)}" for name, value in printed)})
     wide = pd.DataFrame(rows).fillna("")
     return wide[[name for name in wide if name != "printed"] + ["printed"]]
+
+
+def describe_bar(lines: pd.DataFrame, scale: str) -> list[str]:
+    """Each score of a scale with a bar against the printed one (Markdown items).
+
+    Reached: the mean over seeds is no lower than the printed number.
+    """
+    bar, said = params.load("scales", scale).bar, []
+    for line in lines[lines["ours"].notna()].to_dict("records") if bar else []:
+        for name, printed in read_published(line["dataset"], line["protocol"]).items():
+            if name.rsplit(" (", 1)[0] == bar:
+                verdict = "reached" if line["ours"] >= printed else "not reached"
+                said.append(
+                    f"- {line['model']}, {line['dataset']}: {line['score']} {show_ours(line)} over {line['n_seeds']} "
+                    f"seeds; {name} prints {show_value(printed)}: *{verdict}*, {line['ours'] - printed:+.2f}."
+                )
+    return said
 
 
 def describe(lines: pd.DataFrame, scale: str) -> str:
@@ -108,6 +124,7 @@ def describe(lines: pd.DataFrame, scale: str) -> str:
                 f"- {model}: {found['name']} {found['value']:.2f} over {found['sets']} of "
                 f"{found['sets'] + len(found['missing'])} sets{missing}."
             )
+    said += describe_bar(lines, scale)
     said += [
         f"- {len(ran)} of {len(lines)} runs were made, on {ran['dataset'].nunique()} datasets of "
         f"{ran['family'].nunique()} families, in {seconds / 60:.0f} minutes of training; {collapsed:.0f} runs of a "

@@ -160,6 +160,7 @@ class Scale(Settings):
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
     instead: Instead = Instead()
     panels: list[Panel] = []  # what is fine-tuned besides
+    bar: str = ""  # the model of a paper, as its tables name it, whose printed scores those of the panels are to reach
     compared: list[str] | None = None  # the models whose every cell of a table is filled; None: all. Others: by panels
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget

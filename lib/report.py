@@ -13,7 +13,7 @@ import pandas as pd
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from lib import artefacts, compare, params, paths, provenance, results, scoreboard
+from lib import artefacts, compare, panels, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -77,8 +77,7 @@ def build(scale: str) -> tuple[Path, bool]:
         run_sphinx(source, Path(temporary) / "site")  # myst-nb leaves a folder of its own beside what it builds
         shutil.copytree(Path(temporary) / "site", site, dirs_exist_ok=True)
         artefacts.write_json(site / "built.json", {"state": state})
-    if scale == "laptop":
-        update_readme(scale)
+    update_readme(scale)
     return folder / "index.html", True
 
 
@@ -186,7 +185,7 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
         lines += ["## Failed or interrupted", ""]
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
     claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
-    lines += ["## What the study found", "", *describe_findings(claims), ""]
+    lines += ["## What the study found", "", *describe_findings(scale, claims), ""]
     lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, verdicts)), ""]
     for paper, name in results.PAPERS.items():
         lines += [f"## {name}", "", *describe_paper(paper, claims, verdicts, pages)]
@@ -212,9 +211,14 @@ def describe_scale(scale: str) -> list[str]:
     return lines
 
 
-def describe_findings(claims: pd.DataFrame) -> list[str]:
-    """The scoreboard in a sentence, then the claims of each paper that hold and that fail, with effects (Markdown)."""
-    lines = [scoreboard.describe(claims), ""]
+def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
+    """Scores against the scale's bar; the scoreboard in a sentence, then the claims of each paper that hold and that
+    fail, with effects (Markdown). A scale with a bar that measures no claim has no scoreboard."""
+    path = paths.table(scale, "panels")
+    lines = panels.describe_bar(results.read_table(path), scale) if path.exists() else []
+    if lines and not claims["n"].any():
+        return lines
+    lines += [scoreboard.describe(claims), ""]
     for paper, name in results.PAPERS.items():
         for verdict, said in (("holds", "holds"), ("fails", "does not hold")):
             found = claims[(claims["paper"] == paper) & (claims["verdict"] == verdict)]
@@ -310,9 +314,9 @@ def run_sphinx(source: Path, site: Path) -> None:
 
 
 def update_readme(scale: str) -> None:
-    """Write the scoreboard's summary between the marks of README.md."""
+    """Write the scale's summary between its marks in README.md, if it has any."""
     path = paths.ROOT / "README.md"
-    begin, end = "<!-- scoreboard: generated -->", "<!-- /scoreboard -->"
+    begin, end = f"<!-- {scale}: generated -->", f"<!-- /{scale} -->"
     text = path.read_text(encoding="utf-8")
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
@@ -325,5 +329,7 @@ def update_readme(scale: str) -> None:
 def summarise(scale: str) -> list[str]:
     """The state of the study in a few Markdown lines."""
     claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
-    tally = tally_papers(claims, verdicts).to_markdown(index=False, disable_numparse=True)
-    return [f"At scale *{params.load('scales', scale).title}*:", "", *describe_findings(claims), "", tally]
+    lines = [f"At scale *{params.load('scales', scale).title}*:", "", *describe_findings(scale, claims)]
+    if verdicts["ours beside"].any():
+        lines += ["", tally_papers(claims, verdicts).to_markdown(index=False, disable_numparse=True)]
+    return lines

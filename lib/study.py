@@ -16,7 +16,7 @@ from pathlib import Path
 
 import nbformat
 
-from lib import artefacts, datasets, downloads, params, paths, report, stages
+from lib import artefacts, datasets, downloads, panels, params, paths, report, stages
 from lib.errors import StudyError, unknown
 
 USAGE = """\
@@ -108,7 +108,7 @@ def evaluate(words: list[str]) -> int:
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     options = parser.parse_args(words)
-    from lib import models, panels  # here, as they take seconds
+    from lib import models  # here, as it takes seconds
 
     scale, protocol = options.scale, options.protocol
     params.load("scales", scale), params.load("protocols", protocol)

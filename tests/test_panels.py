@@ -55,6 +55,20 @@ def test_a_protocols_sets_are_those_its_paper_prints_scores_on():
         assert panels.choose(protocol)
 
 
+@pytest.mark.parametrize(("score", "verdict"), [(78.31, "*not reached*, -0.01."), (78.32, "*reached*, +0.00.")])
+def test_scores_are_held_against_the_bar_of_their_scale(outputs, score, verdict):
+    result = {"main score": "f1", "runs": [
+        {"seed": seed, "fold": 1, "scores": {"f1": score + gap}, "collapsed": ""} for seed, gap in enumerate((-1, 0, 1))
+    ]}  # fmt: skip
+    artefacts.write_json(paths.results("two-hours", "small-encoder", "ncbi-disease", "small-encoder"), result)
+    lines = panels.build("two-hours", params.load("scales", "two-hours").panel_runs())
+    said = panels.describe_bar(lines, "two-hours")
+    expected = f"ncbi-disease: f1 {score:.2f} ± 1.00 over 3 seeds; Bio-ELECTRA (ozyurt-4) prints 78.32: {verdict}"
+    assert said == [f"- small-encoder, {expected}"]
+    assert said[0] in panels.describe(lines, "two-hours")
+    assert panels.describe_bar(lines, "smoke") == []
+
+
 def test_what_is_printed_of_a_dataset_stands_beside_it():
     printed = panels.read_published("ncbi-disease", "lee")
     assert printed["BioBERT (+PubMed) (lee-4)"] == 89.94 and printed["State-of-the-art (lee-4)"] == 87.34

@@ -4,7 +4,7 @@ import fcntl
 
 import pandas as pd
 
-from lib import paths, report
+from lib import compare, paths, report, scoreboard
 
 
 def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):
@@ -25,7 +25,30 @@ def test_what_was_found_says_effect_interval_and_note():
     counted = {"claim": "b", "paper": "lee-biobert", "statement": "sums are right", "verdict": "fails", "effect": 90.0,
                "ci_low": None, "ci_high": None, "n": 10, "note": "% that follow"}  # fmt: skip
     open_one = paired | {"claim": "c", "statement": "C beats D", "verdict": "undecided"}
-    assert report.describe_findings(pd.DataFrame([paired, counted, open_one]))[2:] == [
+    assert report.describe_findings("laptop", pd.DataFrame([paired, counted, open_one]))[2:] == [
         "- BioBERT, *holds*: A beats B. Effect 1.7 (95% 0.9 to 2.25), n = 12: one pretraining of each model.",
         "- BioBERT, *does not hold*: sums are right. Effect 90, n = 10: % that follow.",
     ]
+
+
+def test_a_scale_writes_its_own_summary_in_the_readme(tmp_path, monkeypatch):
+    marked = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
+    readme = tmp_path / "README.md"
+    readme.write_text("\n".join(["before", marked["laptop"], marked["two-hours"], "after"]).format("old", "its own"))
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    monkeypatch.setattr(report, "summarise", lambda scale: [f"of {scale}"])
+    for scale in ("laptop", "smoke"):  # smoke has no marks
+        report.update_readme(scale)
+    expected = ["before", marked["laptop"].format("of laptop"), marked["two-hours"].format("its own"), "after"]
+    assert readme.read_text() == "\n".join(expected)
+
+
+def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    line = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
+            "ours": 79.0, "ours_std": 0.5, "n_seeds": 3}  # fmt: skip
+    compare.write_table(paths.table("two-hours", "panels"), [line])
+    claims = pd.DataFrame([{"claim": "a", "paper": "lee-biobert", "verdict": "n/a", "n": 0}])
+    (said,) = report.describe_findings("two-hours", claims)
+    assert "small-encoder, ncbi-disease: f1 79.00 ± 0.50 over 3 seeds" in said and "*reached*" in said
+    assert report.describe_findings("laptop", claims)[0] == scoreboard.describe(claims)
