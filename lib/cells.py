@@ -202,27 +202,26 @@ def paired_differences(key: str, metric: str, better: str, than: str, scale: str
     """One column minus another by row, or one row minus another by column: a list over the seeds that both have.
 
     `metric`: as printed, or empty for every one of the table. Means over several sets are left out: their sets are
-    there one by one.
+    there one by one. The list of a place where one has not been run is empty.
     """
     table = params.load("tables", key)
-    cells = [cell for cell in list_cells(key, scale) if cell.runs and metric in ("", cell.metric)]
-    cells = [cell for cell in cells if len(cell.datasets) == 1]
+    cells = [cell for cell in list_cells(key, scale) if metric in ("", cell.metric)]
+    cells = [cell for cell in cells if cell.model and len(cell.datasets) == 1 and cell.datasets[0]]
     across = "row" if {better, than} <= set(table.columns | table.ours_only) else "column"
     along = {"row": "column", "column": "row"}[across]
     by_place = {(getattr(cell, along), getattr(cell, across), cell.metric): cell for cell in cells}
     found = {}
     for (name, place, printed), cell in by_place.items():
         other = by_place.get((than, place, printed)) if name == better else None
-        if other and (values := subtract(cell, other, table.metrics.get(printed, ""), scale)):
-            found[place] = values
+        if other:
+            found[place] = subtract(cell, other, table.metrics.get(printed, ""), scale) or found.get(place, [])
     return found
 
 
 def run_differences(better: params.Run, than: params.Run, on: list[str], scale: str) -> dict[str, list[float]]:
     """One kind of run minus another by dataset: a list over the seeds that both have, of the dataset's main score."""
     pairs = {dataset: [make_free_cell(run, dataset, scale) for run in (better, than)] for dataset in on}
-    found = {dataset: subtract(*pair, "", scale) for dataset, pair in pairs.items()}
-    return {dataset: values for dataset, values in found.items() if values}
+    return {dataset: subtract(*pair, "", scale) for dataset, pair in pairs.items()}
 
 
 def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
@@ -267,7 +266,7 @@ def describe_runs(key: str, scale: str) -> pd.DataFrame:
 
 def name_model(table: params.ScoreTable, cell: dict) -> str:
     """What a printed cell is named for in a table: its column, or its row where the columns are datasets."""
-    column = table.columns.get(cell["column"])
+    column = (table.columns | table.ours_only).get(cell["column"])
     return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
 
 
@@ -285,7 +284,7 @@ def count_reasons(table: pd.DataFrame) -> pd.DataFrame:
 
 def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
     """What the table shows, in sentences made from its numbers (Markdown)."""
-    rows = compare.of_metric(table, metric)
+    rows = name_lines(compare.of_metric(table, metric))
     ran = rows[rows["ours"].notna()]
     budget = params.load("scales", scale)
     if ran.empty:
@@ -293,26 +292,42 @@ def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
     printed = rows[rows["published"].notna()]
     covered, of = printed["ours"].notna().sum(), f" of {metric}" if metric else ""
     lines = [f"Scale **{budget.title}**: {covered} of {len(printed)} printed cells{of} have a number of "
-             f"ours, each a mean over {ran['n_seeds'].min()} seeds."]  # fmt: skip
+             f"ours, each a mean over {describe_range(ran['n_seeds'])} seeds."]  # fmt: skip
     if budget.made_up:
         lines.append("**The data are made up**, so no number on this page says anything about the paper.")
-    return "\n".join(f"- {line}" for line in [*lines, *describe_columns(ran, printed)])
+    return "\n".join(f"- {line}" for line in [*lines, *describe_models(ran, printed)])
 
 
-def describe_columns(ran: pd.DataFrame, printed: pd.DataFrame) -> list[str]:
-    """The mean of each column, and what it is ahead of the one before: sentences, of the cells that were run."""
-    lines = []
-    means = {column: ran[ran["column"] == column].set_index("row")["ours"] for column in dict.fromkeys(ran["column"])}
-    for column, ours in means.items():
-        paper = printed[(printed["column"] == column) & printed["row"].isin(ours.index)]["published"]
-        theirs = f"; the paper prints {paper.mean():.2f} on the same sets" if len(paper) else ""
-        lines.append(f"{column}: {ours.mean():.2f} on average over {len(ours)} sets{theirs}.")
-    columns = list(means)
-    for other, base in zip(columns[1:], columns, strict=False):
-        difference = (means[other] - means[base]).dropna()
-        ahead = (difference > 0).sum()
-        lines.append(
-            f"{other} against {base}: {difference.mean():+.2f} points on average, "
-            f"ahead on {ahead} of {len(difference)} sets."
-        )
-    return lines
+def describe_range(values: pd.Series) -> str:
+    """The lowest and the highest of some numbers, or the one that all are."""
+    return " to ".join(str(value) for value in sorted({values.min(), values.max()}))
+
+
+def describe_models(ran: pd.DataFrame, printed: pd.DataFrame) -> list[str]:
+    """The mean of each `name`, and what it is ahead of the one before on the same `set`: sentences, of what was run."""
+    ours, theirs = (lines.set_index(["set", "metric"]).groupby("name", sort=False) for lines in (ran, printed))
+    means = {name: lines["ours"] for name, lines in ours}
+    published = {name: lines["published"] for name, lines in theirs}
+    said = []
+    for name, found in means.items():
+        paper = published[name].reindex(found.index).dropna() if name in published else found.iloc[:0]
+        beside = f"; the paper prints {paper.mean():.2f} on the same sets" if len(paper) else ""
+        said.append(f"{name}: {found.mean():.2f} on average over {len(found)} sets{beside}.")
+    for name, base in zip(list(means)[1:], means, strict=False):
+        difference = (means[name] - means[base]).dropna()
+        if len(difference):
+            said.append(
+                f"{name} against {base}: {difference.mean():+.2f} points on average, "
+                f"ahead on {(difference > 0).sum()} of {len(difference)} sets."
+            )
+    return said if len(means) > 1 else [*said, "One model was run: nothing to compare."]
+
+
+def name_lines(table: pd.DataFrame) -> pd.DataFrame:
+    """The lines of a table with the name of what is compared, and of the set: a column and a row, or the reverse."""
+    scores = [params.load("tables", key) for key in params.keys("tables")]
+    paper, number = map(str, table[["paper", "table"]].iloc[0])
+    (found,) = [one for one in scores if one.kind == "scores" and (one.paper, one.table) == (paper, number)]
+    names = [name_model(found, line) for line in table.to_dict("records")]
+    sets = np.where(table["column"] == names, table["row"], table["column"])
+    return table.assign(name=names, set=sets)

@@ -166,12 +166,13 @@ def describe_models(key: str, scale: str) -> pd.DataFrame:
 def describe(lines: pd.DataFrame, key: str, scale: str) -> str:
     """What the figure shows, in sentences made from its numbers (Markdown)."""
     table, budget = params.load("tables", key), params.load("scales", scale)
+    lines = lines.assign(name=lines["column"], set=lines["row"])
     ran = lines[lines["ours"].notna()]
     said = [f"Scale **{budget.title}**: {len(ran)} of {len(lines)} points have a number of ours."]
     if len(ran) and budget.made_up:
         said.append("**The data are made up**, so no number on this page says anything about the paper.")
     if table.axis is None:
-        said += cells.describe_columns(ran, lines[lines["published"].notna()])
+        said += cells.describe_models(ran, lines[lines["published"].notna()])
     elif table.along == "columns":
         said += [describe_curve(row, found, table.axis) for row, found in ran.groupby("row", sort=False)]
     else:

@@ -525,6 +525,14 @@ class PairedTest(Settings):
 
     kind: Literal["paired"]
     parts: list[Part] = Field(min_length=1)
+    ahead: int = Field(default=0, ge=0)  # the sets of its one part on which the better has to be ahead; 0: their mean
+    untested: str = ""  # what else the claim says
+
+    @model_validator(mode="after")
+    def check(self):
+        if self.ahead and len(self.parts) > 1:
+            raise ValueError("ahead counts the sets of one part")
+        return self
 
 
 class Trend(Settings):
@@ -593,7 +601,7 @@ class TimesTest(Settings):
 
     kind: Literal["times"]
     table: str  # of repetitions
-    better: str  # models
+    better: list[str] = Field(min_length=1)  # models, each of which is faster
     than: str
     ratio: float = Field(default=1.0, gt=0)  # what has to be exceeded; with a margin, met
     margin: float = Field(default=0.0, ge=0)

@@ -220,10 +220,11 @@ def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
         return lines
     lines += [scoreboard.describe(claims), ""]
     for paper, name in results.PAPERS.items():
-        for verdict, said in (("holds", "holds"), ("fails", "does not hold")):
+        for verdict in ("holds", "fails"):
             found = claims[(claims["paper"] == paper) & (claims["verdict"] == verdict)]
             for claim in found.to_dict("records"):
-                lines.append(f"- {name}, *{said}*: {claim['statement']}. {scoreboard.describe_effect(claim)}")
+                said = f"{name}, *{scoreboard.describe_verdict(claim)}*: {claim['statement']}"
+                lines.append(f"- {said}. {scoreboard.describe_effect(claim)}")
     return lines
 
 

@@ -8,24 +8,51 @@ from lib import attention, cells, compare, curves, definitions, params, paths, p
 COLUMNS = ["claim", "paper", "statement", "test", "effect", "ci_low", "ci_high", "n", "p", "verdict", "note"]
 SIGNIFICANT = 0.05  # what a corrected p must be below
 FEWEST = 3  # points of a curve that make a trend
+ASKED = {"beats": "above 0", "as good as": "above -{:g}", "equals": "within {:g} of 0"}
+OPEN = {"verdict": "undecided", "p": 1.0}  # what has not been tested in full
 ONE_MODEL = "one pretraining of each model"  # which no interval holds
 
 
 def decide_paired(test: params.PairedTest, scale: str) -> dict:
-    """A claim of paired comparisons, as many as it has parts."""
+    """A claim of paired comparisons, as many as it has parts.
+
+    A part is undecided while one of its pairs has not been run, or while only one of its several sets has; so is a
+    claim that would hold, but is ahead on fewer sets than it speaks of.
+    """
     judged, notes = [], []
-    for part in test.parts:
-        differences = pair_differences(part, scale)
-        said = part.relation + (f" ({part.margin:g} points)" if part.margin else "")
-        if differences:
-            sets = ", ".join(dict.fromkeys(place for _, place in differences))
-            judged.append(compare.judge_difference(list(differences.values()), part.relation, part.margin))
-            notes.append(f"{said}, {len(differences)} pairs: {sets}")
+    for number, part in enumerate(test.parts, 1):
+        every = pair_differences(part, scale)
+        ran = {place: values for place, values in every.items() if values}
+        if ran:
+            one = compare.judge_difference(list(ran.values()), part.relation, part.margin)
+            pairs, sets = ({place[i] for place in ran} for i in (0, 1))
+            of_pairs, of_sets = ({place[i] for place in every} for i in (0, 1))
+            if len(pairs) < len(of_pairs) or len(sets) == 1 < len(of_sets):
+                one |= OPEN
+            judged.append(one | {"part": number})
+            where = ", ".join(dict.fromkeys(place for _, place in ran))
+            where += f", {len(sets)} of {len(of_sets)} sets"
+            where += f", {len(pairs)} of {len(of_pairs)} pairs" if len(of_pairs) > 1 else ""
+            said = f"asked to be {ASKED[part.relation].format(part.margin)}: {where}"
+            notes.append(f"part {number}: {one['effect']:+.2f} points, {one['verdict']}, {said}")
         else:
-            notes.append(f"{said}: no pair has been run")
+            notes.append(f"part {number}: no pair has been run")
     if not judged:
         return {"note": "no pair of runs has been made"}
-    return decide_parts(judged, len(test.parts)) | {"note": "; ".join([*notes, ONE_MODEL])}
+    decided = decide_parts(judged, len(test.parts))
+    deciding = decided.pop("part")
+    notes = [f"points, {said}"] if len(test.parts) == 1 else [f"points, of part {deciding}", *notes]
+    if test.ahead:
+        ahead = sum(np.mean(values) > 0 for values in ran.values())
+        notes.append(f"ahead on {ahead} of the {test.ahead} sets that it speaks of")
+        if ahead < test.ahead and decided["verdict"] == "holds":
+            decided |= OPEN
+    return decided | {"note": join_notes(notes, test.untested)}
+
+
+def join_notes(notes: list[str], untested: str) -> str:
+    """What was compared, what else the claim says, and what no interval holds."""
+    return "; ".join([*notes, *([f"not tested: {untested}"] if untested else []), ONE_MODEL])
 
 
 def decide_parts(judged: list[dict], parts: int) -> dict:
@@ -35,8 +62,7 @@ def decide_parts(judged: list[dict], parts: int) -> dict:
     """
     failed = [one for one in judged if one["verdict"] == "fails"]
     decisive = failed[0] if failed else max(judged, key=lambda one: one["p"])
-    incomplete = len(judged) < parts and not failed
-    return decisive | ({"verdict": "undecided"} if incomplete else {})
+    return decisive | (OPEN if len(judged) < parts and not failed else {})
 
 
 def decide_trend(test: params.TrendTest, scale: str) -> dict:
@@ -68,12 +94,11 @@ def decide_trend(test: params.TrendTest, scale: str) -> dict:
         notes.append(f"{part.table}: points for ten times {way} {table.axis}; {', '.join(turned)}, {count} points")
     if not judged:
         return {"note": "; ".join(notes)}
-    untested = [f"not tested: {test.untested}"] if test.untested else []
-    return decide_parts(judged, len(test.parts)) | {"note": "; ".join([*notes, *untested, ONE_MODEL])}
+    return decide_parts(judged, len(test.parts)) | {"note": join_notes(notes, test.untested)}
 
 
 def pair_differences(part: params.Part, scale: str) -> dict[tuple[int, str], list[float]]:
-    """The better minus the other, a list over seeds for each pair and place where both have been run."""
+    """The better minus the other, a list over seeds for each pair and place: an empty one where one was not run."""
     if part.table:
         found = [cells.paired_differences(part.table, part.metric, *pair, scale) for pair in part.pairs]
     else:
@@ -177,21 +202,28 @@ def decide_shattered(test: params.ShatteredTest, scale: str) -> dict:
 def decide_times(test: params.TimesTest, scale: str) -> dict:
     """A claim of speed: the median over repetitions of how many times as fast, resampled over the repetitions.
 
-    It holds when the interval lies above the ratio of the test or, where it has a margin, within that of the ratio.
+    It holds when the interval of every model that it names lies above the ratio of the test or, where that has a
+    margin, within that of the ratio; it fails when one does elsewhere.
     """
     path = paths.table(scale, test.table)
     times = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["model"])
-    if not {test.better, test.than} <= set(times["model"]):
-        return {"note": "the two have not been timed"}
+    if not {*test.better, test.than} <= set(times["model"]):
+        return {"note": "the models have not been timed"}
     wide = times.pivot(index="repetition", columns="model", values="seconds")
-    ratios = (wide[test.than] / wide[test.better]).to_numpy()
+    found = {better: judge_ratios((wide[test.than] / wide[better]).to_numpy(), test) for better in test.better}
+    asked = f"within {test.margin:g} of {test.ratio:g}" if test.margin else f"above {test.ratio:g}"
+    said = ", ".join(f"{better} {one['effect']:.2f}" for better, one in found.items())
+    note = f"times as fast as {test.than}, asked to be {asked}: {said}; medians of {len(wide)} paired repetitions"
+    return decide_parts(list(found.values()), len(found)) | {"note": f"{note}, {times['device'].iloc[0]}"}
+
+
+def judge_ratios(ratios: np.ndarray, test: params.TimesTest) -> dict:
+    """The median of how many times as fast one is, a ratio a repetition, and whether it is as a test asks."""
     drawn = np.random.default_rng(0).choice(ratios, (compare.RESAMPLES, len(ratios)))
     relation = "equals" if test.margin else "beats"
     judged = compare.judge_means(np.median(drawn, axis=1) - test.ratio, relation, test.margin)
     judged |= {bound: judged[bound] + test.ratio for bound in ("ci_low", "ci_high")}
-    asked = f"within {test.margin:g} of {test.ratio:g}" if test.margin else f"above {test.ratio:g}"
-    note = f"times as fast, median of {len(ratios)} paired repetitions, asked to be {asked}; {times['device'].iloc[0]}"
-    return {"effect": float(np.median(ratios)), "n": len(ratios), "note": note} | judged
+    return {"effect": float(np.median(ratios)), "n": len(ratios)} | judged
 
 
 def decide_audited(test: params.AuditedTest, scale: str) -> dict:
@@ -306,6 +338,12 @@ def read(scale: str) -> pd.DataFrame:
     """The scoreboard as it was written; without verdicts before notebook 90 has run."""
     path = paths.table(scale, "claims")
     return results.read_table(path) if path.exists() else results.read_claims().assign(n=0, verdict="n/a", note="")
+
+
+def describe_verdict(claim: dict) -> str:
+    """A verdict as a sentence has it: that a claim holds is said of what of it was tested."""
+    untested = getattr(params.claim_tests().get(claim["claim"]), "untested", "")
+    return {"holds": "holds as far as tested" if untested else "holds", "fails": "does not hold"}[claim["verdict"]]
 
 
 def describe_effect(claim: dict) -> str:

@@ -97,27 +97,34 @@ def test_pairs_of_columns_and_of_rows(scores):
         ("medbert-en", "biosses", "wada"): (50.0, 50.0),
         ("medbert-en-core-only", "biosses", "wada"): (45.0, 46.0),
     }
-    assert cells.paired_differences("gu-12", "", "Linear layer", "Bi-LSTM", "laptop") == {"BC5-chem": [1.0, 2.0]}
+    found = cells.paired_differences("gu-12", "", "Linear layer", "Bi-LSTM", "laptop")
+    assert {place: values for place, values in found.items() if values} == {"BC5-chem": [1.0, 2.0]} and len(found) == 6
     rows = ("BERT (prop sP + W + BC: AmpVocab)", "BERT (sP: BaseVocab)")
-    assert cells.paired_differences("wada-7", "", *rows, "paper") == {"BIOSSES": [5.0, 4.0]}
+    found = cells.paired_differences("wada-7", "", *rows, "paper")
+    assert {place: values for place, values in found.items() if values} == {"BIOSSES": [5.0, 4.0]} and len(found) == 10
     better, than = (params.Run(model="pubmedbert", protocol=key) for key in ("gu", "gu-bilstm"))
-    assert cells.run_differences(better, than, ["bc5cdr-chem", "ddi"], "laptop") == {"bc5cdr-chem": [1.0, 2.0]}
+    found = cells.run_differences(better, than, ["bc5cdr-chem", "ddi"], "laptop")
+    assert found == {"bc5cdr-chem": [1.0, 2.0], "ddi": []}
 
 
 def part(**settings):
     return {"table": "gu-12", "pairs": [["Linear layer", "Bi-LSTM"]]} | settings
 
 
+def decide(*parts, **more):
+    test = params.check_settings("a test", {"kind": "paired", "parts": list(parts)} | more, params.PairedTest)
+    return scoreboard.decide_paired(test, "laptop")
+
+
+def add_scores(scores, *datasets: str) -> None:
+    """Two seeds of which the linear layer is ahead, by 1 and by 2 points."""
+    for dataset in datasets:
+        scores["pubmedbert", dataset, "gu"] = (81.0, 82.0)
+        scores["pubmedbert", dataset, "gu-bilstm"] = (80.0, 80.0)
+
+
 def test_a_claim_of_several_parts(scores):
-    scores |= {
-        ("pubmedbert", "bc5cdr-chem", "gu"): (81.0, 82.0),
-        ("pubmedbert", "bc5cdr-chem", "gu-bilstm"): (80.0, 80.0),
-    }
-
-    def decide(*parts):
-        test = params.check_settings("a test", {"kind": "paired", "parts": list(parts)}, params.PairedTest)
-        return scoreboard.decide_paired(test, "laptop")
-
+    add_scores(scores, "bc5cdr-chem", "jnlpba")
     as_good = part(relation="as good as", margin=0.5)
     assert decide(part())["verdict"] == "holds" and decide(part())["effect"] == 1.5
     assert decide(part(), as_good)["verdict"] == "holds"
@@ -126,6 +133,36 @@ def test_a_claim_of_several_parts(scores):
     assert decide(part(only=["DDI"])) == {"note": "no pair of runs has been made"}
     with pytest.raises(params.StudyError, match="a margin goes with"):
         decide(part(relation="equals"))
+    with pytest.raises(params.StudyError, match="ahead counts the sets of one part"):
+        decide(part(), as_good, ahead=2)
+
+
+def test_one_set_of_several_decides_nothing(scores):
+    add_scores(scores, "bc5cdr-chem")
+    found = decide(part())
+    assert (found["verdict"], found["p"], found["effect"]) == ("undecided", 1.0, 1.5)
+    assert "BC5-chem, 1 of 6 sets" in found["note"]
+    assert decide(part(only=["BC5-chem"]))["verdict"] == "holds"  # the claim speaks of no other
+    add_scores(scores, "jnlpba")
+    assert decide(part())["verdict"] == "holds"
+
+
+def test_a_comparison_waits_for_all_its_pairs(scores):
+    for dataset in ("bc5cdr-chem", "jnlpba"):
+        scores["pubmedbert", dataset, "gu"] = (81.0, 82.0)
+        scores["pubmedbert", dataset, "gu-io"] = (80.0, 80.0)
+    schemes = {"table": "gu-13", "pairs": [["BIO", "IO"], ["BIO", "BIOUL"]]}
+    found = decide(schemes)
+    assert found["verdict"] == "undecided" and "2 of 3 sets, 1 of 2 pairs" in found["note"]
+    assert decide(schemes | {"pairs": [["BIO", "IO"]]})["verdict"] == "holds"
+
+
+def test_a_claim_of_so_many_sets_has_to_be_ahead_on_them(scores):
+    add_scores(scores, "bc5cdr-chem", "jnlpba")
+    assert decide(part(), ahead=2)["verdict"] == "holds"
+    found = decide(part(), ahead=3, untested="the rest")
+    assert found["verdict"] == "undecided" and found["p"] == 1.0
+    assert "ahead on 2 of the 3 sets that it speaks of; not tested: the rest" in found["note"]
 
 
 def test_a_verdict_that_does_not_survive_correction_is_undecided(monkeypatch):

@@ -131,7 +131,7 @@ def test_claims_with_a_test_exist_and_name_columns():
         if test.kind == "shattered":
             assert {test.better, test.than} == set(facts.attention().vocabularies.values())
         if test.kind == "times":
-            assert {test.better, test.than} <= set(params.keys("models"))
+            assert {*test.better, test.than} <= set(params.keys("models"))
         if test.kind == "sizes":
             assert set(test.printed) <= set(params.keys("models"))
         if test.kind == "paired":

@@ -31,6 +31,12 @@ def test_what_was_found_says_effect_interval_and_note():
     ]
 
 
+def test_what_holds_does_so_as_far_as_it_was_tested():
+    assert scoreboard.describe_verdict({"claim": "lee-steps", "verdict": "holds"}) == "holds as far as tested"
+    assert scoreboard.describe_verdict({"claim": "lee-steps", "verdict": "fails"}) == "does not hold"
+    assert scoreboard.describe_verdict({"claim": "gu-half-compute", "verdict": "holds"}) == "holds"
+
+
 def test_a_scale_writes_its_own_summary_in_the_readme(tmp_path, monkeypatch):
     marked = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
     readme = tmp_path / "README.md"

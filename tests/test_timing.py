@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lib import figures, hardware, params, paths, scoreboard, timing
+from lib import compare, figures, hardware, params, paths, scoreboard, timing
 
 BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
 
@@ -125,7 +125,7 @@ def test_steps_and_passes_are_timed_on_as_many_pieces():
 )
 def test_claims_of_speed(tmp_path, monkeypatch, ratios, ratio, margin, verdict):
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
-    test = params.TimesTest(kind="times", table="step-times", better="a", than="b", ratio=ratio, margin=margin)
+    test = params.TimesTest(kind="times", table="step-times", better=["a"], than="b", ratio=ratio, margin=margin)
     assert "not been timed" in scoreboard.decide_times(test, "laptop")["note"]
     (tmp_path / "tables").mkdir()
     rows = [{"model": model, "repetition": i, "seconds": seconds, "device": "a machine"}
@@ -135,3 +135,15 @@ def test_claims_of_speed(tmp_path, monkeypatch, ratios, ratio, margin, verdict):
     assert judged["verdict"] == verdict and judged["n"] == len(ratios) and "a machine" in judged["note"]
     assert judged["effect"] == pytest.approx(np.median(ratios))
     assert min(ratios) <= judged["ci_low"] <= judged["effect"] <= judged["ci_high"] <= max(ratios)
+
+
+def test_a_claim_of_speed_speaks_of_every_model_it_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
+    seconds = {"a": 1.0, "large": 3.0, "b": 2.0}
+    rows = [{"model": model, "repetition": i, "seconds": value, "device": "a machine"}
+            for i in range(5) for model, value in seconds.items()]  # fmt: skip
+    compare.write_table(paths.table("laptop", "step-times"), rows)
+    test = params.TimesTest(kind="times", table="step-times", better=["a", "large"], than="b")
+    judged = scoreboard.decide_times(test, "laptop")
+    assert judged["verdict"] == "fails" and judged["effect"] == pytest.approx(2 / 3)
+    assert "a 2.00, large 0.67" in judged["note"]
