@@ -182,11 +182,6 @@ def map_runs(key: str, scale: str) -> dict[params.Place, list[params.RunKey]]:
     return {(cell.row, cell.column, cell.metric): cell.runs for cell in list_cells(key, scale)}
 
 
-def list_protocols(key: str, scale: str) -> list[str]:
-    """The protocols of a table's cells, as they are at a scale."""
-    return list(dict.fromkeys(cell.protocol for cell in list_cells(key, scale)))
-
-
 def list_models(key: str) -> list[str]:
     """The models that a table names, registered ones and baselines."""
     return list(dict.fromkeys(part.model for part in list_parts(key) if part.model))
@@ -251,16 +246,20 @@ def subtract(better: Cell, than: Cell, score: str, scale: str) -> list[float]:
 
 
 def describe_runs(key: str, scale: str) -> pd.DataFrame:
-    """Which model of ours stands for which row or column of a table, and how it differs from the paper's."""
+    """Which model of ours stands for which row or column of a table, and how it differs from the paper's.
+
+    Where a scale runs another in its place, it is the one in place of which it runs that differs so.
+    """
     table = params.load("tables", key)
     named = {"every cell": table.all} | table.ours_only | table.columns | table.rows
-    parts = {name: settle(part, scale) for name, part in named.items()}
-    models = {name: part.model for name, part in parts.items() if part.model in params.keys("models")}
-    settings = {model: params.load("models", model) for model in models.values()}
+    asked = {name: part for name, part in named.items() if part.model in params.keys("models")}
+    made = {name: settle(part, scale).model for name, part in asked.items()}
+    texts = {model: ", then ".join(params.list_texts(model)) or "nothing" for model in made.values()}
     return pd.DataFrame(
-        {"printed": name, "ours": model, "pretrained on": ", then ".join(params.list_texts(model)) or "nothing",
-         "vocabulary": settings[model].vocabulary, "differs from the paper": settings[model].differs}
-        for name, model in models.items()
+        {"printed": name, "ours": made[name], "pretrained on": texts[made[name]],
+         "vocabulary": params.load("models", made[name]).vocabulary,
+         "differs from the paper": params.load("models", part.model).differs}
+        for name, part in asked.items()
     )  # fmt: skip
 
 

@@ -249,6 +249,23 @@ def count_verdicts(scale: str) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
+    """The verdicts of tables added up: of what needs no training, and of the scores of models trained here."""
+    scores = verdicts["table"].map(lambda key: params.load("tables", key).kind == "scores")
+    parts = {"what is counted": verdicts[~scores], "scores of models": verdicts[scores]}
+    return {name: part.sum(numeric_only=True) for name, part in parts.items()}
+
+
+def describe_agreement(counts: pd.Series) -> str:
+    """Of the cells that were judged, how many agree: of one table, or of several added up."""
+    judged = counts["ours beside"] - counts["n/a"]
+    if not judged:
+        return "none is judged"
+    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
+    below = f", {counts['below']} below" if counts["below"] else ""
+    return f"{counts['agrees']} of {judged} agree{explained}{below}"
+
+
 def write_markdown(path: Path, table: pd.DataFrame) -> None:
     """Write a table as Markdown, for readers without the report: one of `spread`, lines of cells, or any other."""
     if table.columns.nlevels > 1:

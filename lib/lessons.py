@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lib import cells, compare, params, results, scoreboard
+from lib import cells, compare, params, paths, results, scoreboard
 
 UNSTATED = "Not stated"  # begins what a model's source says of settings that its paper does not have
 SAME = "Nothing else."  # what a protocol says that differs from the one it is like in its settings alone
@@ -49,16 +49,52 @@ def list_collapsed(scale: str) -> pd.DataFrame:
     return found.assign(of=found["dataset"].map(every))
 
 
+def list_trivial(scale: str) -> pd.DataFrame:
+    """How many runs of a dataset score no better than what reads no text: one answer to all, or a table of words.
+
+    Those scores are of the audit of datasets (page 04), of the whole training set; datasets without one are left out.
+    """
+    path = paths.table(scale, "leaks")
+    leaks = results.read_table(path) if path.exists() else pd.DataFrame(columns=["finding", "dataset", "score", "note"])
+    trivial = leaks[(leaks["finding"] == "most frequent label") & leaks["score"].notna()].set_index("dataset")
+    rows = []
+    for dataset, runs in results.gather(scale).groupby("dataset"):
+        if dataset in trivial.index:
+            score, note = trivial.loc[dataset, ["score", "note"]]
+            rows.append(
+                {"dataset": dataset, "runs": len(runs), "no better": (runs["score"] <= score).sum(),
+                 "best of ours": runs["score"].max(), "without reading": score,
+                 "which is": note.rpartition("score: ")[2]}
+            )  # fmt: skip
+    columns = ["dataset", "runs", "no better", "best of ours", "without reading", "which is"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def describe_trivial(scale: str) -> list[str]:
+    """How many runs know no more than what reads no text, and of which datasets: a sentence, where there are any."""
+    found = list_trivial(scale)
+    no_better = found[found["no better"] > 0]
+    if no_better.empty:
+        return []
+    share = f"{found['no better'].sum()} of {found['runs'].sum()} fine-tuning runs score"
+    return [f"{share} no better than an answer without reading the text: on {', '.join(no_better['dataset'])}."]
+
+
 def describe(scale: str) -> str:
     """What came out and what did not, in sentences made from the tables (Markdown)."""
     verdicts, reasons, claims = compare.count_verdicts(scale), count_reasons(scale), scoreboard.read(scale)
-    printed, ours, agree = verdicts[["printed", "ours beside", "agrees"]].sum()
-    said = [f"Of {printed} printed cells {ours} have a number of ours, and {agree} of these agree with the print."]
+    said = [f"Of {verdicts['printed'].sum()} printed cells {verdicts['ours beside'].sum()} have a number of ours."]
+    for name, counts in compare.split_verdicts(verdicts).items():
+        said.append(f"{name.capitalize()}: {compare.describe_agreement(counts)}.")
     if len(reasons):
         most = reasons.iloc[0]
         said.append(f"The commonest reason for an empty cell, of {most['cells']}: {most['reason']}.")
     collapsed = list_collapsed(scale)
-    said.append(f"{collapsed['runs'].sum()} of {len(results.gather(scale))} fine-tuning runs learnt nothing.")
+    said.append(
+        f"{collapsed['runs'].sum()} of {len(results.gather(scale))} fine-tuning runs gave one answer to everything, or "
+        "their loss did not fall."
+    )
+    said += describe_trivial(scale)
     open_ones = claims[claims["verdict"] == "n/a"]
     said.append(f"{len(open_ones)} of {len(claims)} claims could not be measured.")
     if params.load("scales", scale).made_up:

@@ -96,6 +96,18 @@ def show_finetuning(setting: str, dataset: str, scale: str) -> HTML:
     return show(params.explain_finetuning(setting, dataset, datasets.lookup(dataset).family, scale))
 
 
+def show_protocols(runs: list[params.RunKey], scale: str) -> HTML | Markdown:
+    """The settings in force of some runs: a row a protocol and dataset, without settings that none of them has."""
+    seeds, rows = params.load("scales", scale).seeds, []
+    for setting, dataset in dict.fromkeys((setting, dataset) for _, dataset, setting in runs):
+        settings = params.load_finetuning(setting, dataset, datasets.lookup(dataset).family, scale).model_dump()
+        rows.append({"protocol": setting, "dataset": dataset} | settings | {"runs": len(seeds[: settings["runs"]])})
+    if not rows:
+        return Markdown(f"No run is planned at scale **{scale}**.")
+    table = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
+    return show(table.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
+
+
 def show_pretraining(model: str, scale: str) -> HTML:
     """How a model is pretrained at a scale: the settings that its file and the scale's come to."""
     plan = params.load_pretraining(model, scale).model_dump(exclude={"phases"})

@@ -19,6 +19,14 @@ def choose(protocol: str) -> list[str]:
     return [row.key for row in datasets.ROWS if any(table.startswith(f"{paper}-") for table in row.results)]
 
 
+def list_panels(scale: str) -> pd.DataFrame:
+    """A scale's panels, a row each."""
+    return pd.DataFrame(
+        {"protocol": panel.protocol, "models": ", ".join(panel.models), "datasets": ", ".join(panel.datasets)}
+        for panel in params.load("scales", scale).panels
+    )
+
+
 def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
     """A line for each run: mean and standard deviation over seeds, what it took, or why there is none."""
     lines = []
@@ -29,7 +37,7 @@ def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
         result = results.read(scale, model, dataset, protocol)
         why = datasets.why_missing(dataset, scale, protocol) if result is None else ""
         if result is None:
-            lines.append(line | {"note": why or "the run failed or has not been made"})
+            lines.append(line | {"note": why or cells.NOT_MADE})
         else:
             lines.append(line | summarise(result))
     return pd.DataFrame(lines, columns=COLUMNS)
@@ -48,7 +56,7 @@ def summarise(result: dict) -> dict:
 
 
 def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:
-    """The benchmark total of a protocol's paper over the sets that a model ran on, and which are missing.
+    """The benchmark total of a protocol's paper, and which of its sets a model did not run on: then it has none.
 
     BLURB: the mean over task types of the mean over their sets; BLUE: the mean over sets. None for a paper without one.
     """
@@ -63,7 +71,7 @@ def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:
         if row.key in scores:
             groups.setdefault(row.family if protocol == "gu" else name, []).append(row.key)
     missing = [row.key for row in wanted if row.key not in scores]
-    value = round(metrics.benchmark_total(scores, groups), 2) if groups else None
+    value = None if missing else round(metrics.benchmark_total(scores, groups), 2)
     return {"name": name, "value": value, "sets": len(wanted) - len(missing), "missing": missing}
 
 
@@ -119,19 +127,19 @@ def describe(lines: pd.DataFrame, scale: str) -> str:
     for protocol, model in lines[["protocol", "model"]].drop_duplicates().itertuples(index=False):
         found = total(lines, protocol, model)
         if found and found["sets"]:
-            missing = f"; missing: {', '.join(found['missing'])}" if found["missing"] else ""
-            said.append(
-                f"- {model}: {found['name']} {found['value']:.2f} over {found['sets']} of "
-                f"{found['sets'] + len(found['missing'])} sets{missing}."
-            )
+            missing = found["missing"]
+            value = f"n/a, without {', '.join(missing)}" if missing else f"{found['value']:.2f}"
+            said.append(f"- {model}: {found['name']} {value}.")
     said += describe_bar(lines, scale)
     said += [
-        f"- {len(ran)} of {len(lines)} runs were made, on {ran['dataset'].nunique()} datasets of "
-        f"{ran['family'].nunique()} families, in {seconds / 60:.0f} minutes of training; {collapsed:.0f} runs of a "
-        "seed or fold collapsed.",
+        f"- {len(ran)} of {len(lines)} combinations of model, dataset and protocol were run with all their seeds and "
+        f"folds, on {ran['dataset'].nunique()} datasets of {ran['family'].nunique()} families, in {seconds / 60:.0f} "
+        f"minutes of training; {collapsed:.0f} runs of a seed or fold collapsed.",
     ]
-    missing = lines[lines["ours"].isna()].drop_duplicates(["dataset", "note"])
-    said += [f"- {line['dataset']}: n/a, {line['note']}." for line in missing.to_dict("records")]
+    missing = lines[lines["ours"].isna()].groupby(["dataset", "note"], sort=False)["model"]
+    said += [
+        f"- {dataset}, n/a for {', '.join(dict.fromkeys(models))}: {note}." for (dataset, note), models in missing
+    ]
     if params.load("scales", scale).made_up:
         said.append("- The data are made up: these scores are not findings.")
     return "\n".join(said)

@@ -13,7 +13,7 @@ import pandas as pd
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from lib import artefacts, compare, panels, params, paths, provenance, results, scoreboard
+from lib import artefacts, compare, lessons, panels, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -202,6 +202,7 @@ def describe_scale(scale: str) -> list[str]:
     budget, runs = params.load("scales", scale), results.gather(scale)
     seeds = ", ".join(map(str, budget.seeds))
     lines = [f"Scale **{budget.title}**. Report at commit `{provenance.commit()}`. Seeds {seeds}."]
+    lines += describe_limits(scale)
     if len(runs):
         commits = ", ".join(f"`{commit}`" for commit in sorted(set(runs["commit"])))
         lines.append(
@@ -209,6 +210,22 @@ def describe_scale(scale: str) -> list[str]:
             f"datasets, at commit {commits}."
         )
     return lines
+
+
+def describe_limits(scale: str) -> list[str]:
+    """What the scale gives each model, and so what its scores can be held against; how many runs know nothing.
+
+    Nothing where the papers decide what a model gets, or where the data are made up.
+    """
+    budget = params.load("scales", scale)
+    recipe, tuned = budget.pretraining.recipe, budget.finetuning
+    if recipe is None or budget.made_up:
+        return []
+    said = f"Models of {budget.bodies['base'].layers} layers, each pretrained once on at most "
+    said += f"{recipe.tokens / 1e6:.1f} million pieces"
+    said += f" and fine-tuned on at most {tuned.train_instances:,} instances" if tuned.train_instances else ""
+    said += "." if budget.bar else ": their scores are to be compared with each other, not with the printed ones."
+    return [said, *lessons.describe_trivial(scale)]
 
 
 def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
@@ -238,18 +255,9 @@ def tally_papers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
             {"paper": name, "claims": len(judged)}
             | {verdict: judged.count(verdict) for verdict in ("holds", "fails", "undecided", "n/a")}
             | {"printed cells": tables["printed"].sum(), "ours beside": tables["ours beside"].sum()}
-            | {"agree": describe_agreement(tables.sum(numeric_only=True))}
+            | {name: compare.describe_agreement(counts) for name, counts in compare.split_verdicts(tables).items()}
         )
     return pd.DataFrame(lines)
-
-
-def describe_agreement(counts: pd.Series) -> str:
-    """Of the cells that were judged, how many agree: of one table, or of several added up."""
-    judged = counts["ours beside"] - counts["n/a"]
-    if not judged:
-        return "none is judged"
-    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
-    return f"{counts['agrees']} of {judged}{explained}"
 
 
 def describe_paper(paper: str, claims: pd.DataFrame, verdicts: pd.DataFrame, pages: dict[Path, str]) -> list[str]:
@@ -266,7 +274,7 @@ def describe_paper(paper: str, claims: pd.DataFrame, verdicts: pd.DataFrame, pag
         if table.paper == paper:
             stems = (f"{table.notebook}--{key}", table.notebook)
             page = next((link for stem in stems if (link := link_page(stem, pages, key))), key)
-            cells = f"{counts['printed']} | {counts['ours beside']} | {describe_agreement(counts)}"
+            cells = f"{counts['printed']} | {counts['ours beside']} | {compare.describe_agreement(counts)}"
             lines.append(f"| {page} | {table.title} | {cells} |")
     return [*lines, ""]
 
@@ -330,7 +338,8 @@ def update_readme(scale: str) -> None:
 def summarise(scale: str) -> list[str]:
     """The state of the study in a few Markdown lines."""
     claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
-    lines = [f"At scale *{params.load('scales', scale).title}*:", "", *describe_findings(scale, claims)]
+    lines = [" ".join([f"At scale *{params.load('scales', scale).title}*.", *describe_limits(scale)]), ""]
+    lines += describe_findings(scale, claims)
     if verdicts["ours beside"].any():
         lines += ["", tally_papers(claims, verdicts).to_markdown(index=False, disable_numparse=True)]
     return lines

@@ -459,7 +459,7 @@ STAGES = {
             "lessons",
             lambda k: "91_lessons",
             "tables/lessons.csv",
-            lambda s, k: [STAGES["scoreboard"].path()],
+            lambda s, k: [STAGES["scoreboard"].path(), STAGES["leaks"].path()],
             lambda s, k: [],
         ),
         Stage("attention", lambda k: "49_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),

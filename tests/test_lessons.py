@@ -45,6 +45,31 @@ def test_reasons_and_verdicts_are_counted_over_all_tables(tables):
     assert counted.loc["gu-6", "ours beside"] == 0
 
 
+def test_what_is_counted_and_what_is_trained_agree_apart(tables):
+    compare.write_table(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
+    parts = compare.split_verdicts(compare.count_verdicts("laptop"))
+    said = {name: compare.describe_agreement(counts) for name, counts in parts.items()}
+    assert said == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
+
+
+def test_runs_that_know_no_more_than_what_reads_no_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    runs = pd.DataFrame({"dataset": ["hoc", "hoc", "gad", "biosses"], "score": [31.18, 40.0, 70.0, 5.0]})
+    monkeypatch.setattr(results, "gather", lambda scale: runs)
+    assert lessons.list_trivial("laptop").empty and lessons.describe_trivial("laptop") == []  # not yet audited
+    leaks = [
+        {"finding": "most frequent label", "dataset": "hoc", "score": 31.18, "note": "no label; score: always one"},
+        {"finding": "most frequent label", "dataset": "gad", "score": 68.96, "note": "1; score: always 1"},
+        {"finding": "dev is test", "dataset": "biosses", "score": 90.0, "note": ""},
+    ]
+    compare.write_table(paths.table("laptop", "leaks"), leaks)
+    found = lessons.list_trivial("laptop").set_index("dataset")
+    assert found["no better"].to_dict() == {"gad": 0, "hoc": 1} and found["runs"].to_dict() == {"gad": 1, "hoc": 2}
+    assert found.loc["hoc", ["best of ours", "without reading", "which is"]].tolist() == [40.0, 31.18, "always one"]
+    (said,) = lessons.describe_trivial("laptop")
+    assert said.startswith("1 of 3 fine-tuning runs") and said.endswith("on hoc.")
+
+
 def test_runs_that_learnt_nothing_are_counted_by_dataset(monkeypatch):
     runs = pd.DataFrame({"dataset": ["hoc", "hoc", "gad"], "collapsed": ["one answer only", "", None]})
     monkeypatch.setattr(results, "gather", lambda scale: runs)

@@ -41,9 +41,18 @@ def test_the_blurb_score_is_the_mean_over_task_types_and_says_what_is_missing(ou
         write_result(key, [score])
     lines = panels.build("smoke", [("m", key, "gu") for key in BLURB])
     found = panels.total(lines, "gu", "m")
-    assert found["value"] == (85 + 95) / 2 and found["sets"] == 3
+    assert found["value"] is None and found["sets"] == 3
     assert sorted([*found["missing"], *scores]) == sorted(BLURB)
-    assert "BLURB score 90.00 over 3 of 13 sets; missing:" in panels.describe(lines, "smoke")
+    said = panels.describe(lines, "smoke")
+    assert f"- m: BLURB score n/a, without {', '.join(found['missing'])}." in said
+    assert "- ddi, n/a for m: " in said and "3 of 13 combinations" in said
+    for key in found["missing"]:
+        write_result(key, [70.0])
+    lines = panels.build("smoke", [("m", key, "gu") for key in BLURB])
+    # 5 sets of entities, 1 of PICO, 3 of relations, similarity, documents, 2 of answers
+    expected = [(90 + 70 + 70 + 80 + 70) / 5, 70, 70, 95, 70, 70]
+    assert panels.total(lines, "gu", "m")["value"] == round(sum(expected) / 6, 2)
+    assert "- m: BLURB score 75.17." in panels.describe(lines, "smoke")
     assert panels.total(lines, "lee", "m") is None
 
 

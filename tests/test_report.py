@@ -37,6 +37,14 @@ def test_what_holds_does_so_as_far_as_it_was_tested():
     assert scoreboard.describe_verdict({"claim": "gu-half-compute", "verdict": "holds"}) == "holds"
 
 
+def test_what_a_scale_gives_its_models_is_said(monkeypatch):
+    monkeypatch.setattr(report.lessons, "list_trivial", lambda scale: pd.DataFrame({"no better": [], "runs": []}))
+    (said,) = report.describe_limits("laptop")
+    assert "4 layers" in said and "4.0 million pieces" in said and "2,000 instances" in said and "each other" in said
+    assert "each other" not in report.describe_limits("two-hours")[0]  # whose scores are held against a printed model's
+    assert report.describe_limits("paper") == report.describe_limits("smoke") == []
+
+
 def test_a_scale_writes_its_own_summary_in_the_readme(tmp_path, monkeypatch):
     marked = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
     readme = tmp_path / "README.md"
