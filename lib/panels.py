@@ -136,9 +136,10 @@ def describe(lines: pd.DataFrame, scale: str) -> str:
         f"folds, on {ran['dataset'].nunique()} datasets of {ran['family'].nunique()} families, in {seconds / 60:.0f} "
         f"minutes of training; {collapsed:.0f} runs of a seed or fold collapsed.",
     ]
-    missing = lines[lines["ours"].isna()].groupby(["dataset", "note"], sort=False)["model"]
+    missing = lines[lines["ours"].isna()].groupby(["dataset", "protocol", "note"], sort=False)["model"]
     said += [
-        f"- {dataset}, n/a for {', '.join(dict.fromkeys(models))}: {note}." for (dataset, note), models in missing
+        f"- {dataset} under {protocol}, n/a for {', '.join(models)}: {note}."
+        for (dataset, protocol, note), models in missing
     ]
     if params.load("scales", scale).made_up:
         said.append("- The data are made up: these scores are not findings.")

@@ -45,7 +45,7 @@ def test_the_blurb_score_is_the_mean_over_task_types_and_says_what_is_missing(ou
     assert sorted([*found["missing"], *scores]) == sorted(BLURB)
     said = panels.describe(lines, "smoke")
     assert f"- m: BLURB score n/a, without {', '.join(found['missing'])}." in said
-    assert "- ddi, n/a for m: " in said and "3 of 13 combinations" in said
+    assert "- ddi under gu, n/a for m: " in said and "3 of 13 combinations" in said
     for key in found["missing"]:
         write_result(key, [70.0])
     lines = panels.build("smoke", [("m", key, "gu") for key in BLURB])
