@@ -156,11 +156,10 @@ def decide_shares(test: params.SharesTest, scale: str) -> dict:
         return {"note": "the instances have not been counted"}
     wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
     gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
-    more = (gains > 0).sum()
-    note = (
-        f"% of core text more, mean of {len(wide)} cases; more core text in {more['core share']}, more distinct pairs "
-        f"of documents in {more['distinct pairs']}"
-    )
+    note = f"% of core text more, mean of {len(wide)} cases"
+    for name, said in (("core share", "more core text"), ("distinct pairs", "more distinct pairs of documents")):
+        less = [core for core, _ in gains.index[gains[name] <= 0]]
+        note += f"; {said} in {len(wide) - len(less)}" + (f", not with the core {', '.join(less)}" if less else "")
     verdict = "holds" if (gains > 0).all(axis=None) else "fails"
     return {"effect": 100 * gains["core share"].mean(), "n": len(wide), "verdict": verdict, "note": note}
 
