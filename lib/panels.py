@@ -108,14 +108,17 @@ def describe_bar(lines: pd.DataFrame, scale: str) -> list[str]:
     Reached: the mean over seeds is no lower than the printed number.
     """
     bar, said = params.load("scales", scale).bar, []
-    for line in lines[lines["ours"].notna()].to_dict("records") if bar else []:
+    for line in lines.to_dict("records") if bar else []:
         for name, printed in read_published(line["dataset"], line["protocol"]).items():
-            if name.rsplit(" (", 1)[0] == bar:
+            if name.rsplit(" (", 1)[0] != bar:
+                continue
+            ours = f"n/a, {line['note']}"
+            if pd.notna(line["ours"]):
                 verdict = "reached" if line["ours"] >= printed else "not reached"
-                said.append(
-                    f"- {line['model']}, {line['dataset']}: {line['score']} {show_ours(line)} over {line['n_seeds']} "
-                    f"seeds; {name} prints {show_value(printed)}: *{verdict}*, {line['ours'] - printed:+.2f}."
-                )
+                ours = f"{show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
+            said.append(
+                f"- {line['model']}, {line['dataset']}, {line['score']}: {name} prints {show_value(printed)}; {ours}."
+            )
     return said
 
 
