@@ -251,9 +251,9 @@ def count_verdicts(scale: str) -> pd.DataFrame:
 
 def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
     """The verdicts of tables added up: of what needs no training, and of the scores of models trained here."""
-    scores = verdicts["table"].map(lambda key: params.load("tables", key).kind == "scores")
-    parts = {"what is counted": verdicts[~scores], "scores of models": verdicts[scores]}
-    return {name: part.sum(numeric_only=True) for name, part in parts.items()}
+    scores = np.array([params.load("tables", key).kind == "scores" for key in verdicts["table"]], dtype=bool)
+    counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
+    return {"what is counted": counts[~scores].sum(), "scores of models": counts[scores].sum()}
 
 
 def describe_agreement(counts: pd.Series) -> str:

@@ -50,6 +50,8 @@ def test_what_is_counted_and_what_is_trained_agree_apart(tables):
     parts = compare.split_verdicts(compare.count_verdicts("laptop"))
     said = {name: compare.describe_agreement(counts) for name, counts in parts.items()}
     assert said == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
+    nothing = compare.split_verdicts(compare.count_verdicts("laptop").iloc[:0])
+    assert {compare.describe_agreement(counts) for counts in nothing.values()} == {"none is judged"}
 
 
 def test_runs_that_know_no_more_than_what_reads_no_text(tmp_path, monkeypatch):
