@@ -186,9 +186,10 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
     claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
     lines += ["## What the study found", "", *describe_findings(scale, claims), ""]
-    lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, verdicts)), ""]
-    for paper, name in results.PAPERS.items():
-        lines += [f"## {name}", "", *describe_paper(paper, claims, verdicts, pages)]
+    if claims["n"].any() or verdicts["printed"].any():  # else nothing of the papers has been made at this scale
+        lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, verdicts)), ""]
+        for paper, name in results.PAPERS.items():
+            lines += [f"## {name}", "", *describe_paper(paper, claims, verdicts, pages)]
     lines += ["## Pages", ""]
     for digit, chapter in CHAPTERS.items():
         names = [name for name in list_entries(pages) if name.startswith(digit)]

@@ -66,3 +66,10 @@ def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypat
     (said,) = report.describe_findings("two-hours", claims)
     assert "small-encoder, ncbi-disease" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said
     assert report.describe_findings("laptop", claims)[0] == scoreboard.describe(claims)
+
+
+def test_papers_have_a_section_once_something_of_theirs_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    assert "## Scoreboard by paper" not in report.make_index("two-hours", {})
+    compare.write_table(paths.table("two-hours", "gu-1"), [{"published": 1, "ours": 1, "verdict": "agrees"}])
+    assert "## Scoreboard by paper" in report.make_index("two-hours", {})
