@@ -294,7 +294,7 @@ def describe(table: pd.DataFrame, metric: str, scale: str) -> str:
              f"ours, each a mean over {describe_range(ran['n_seeds'])} seeds."]  # fmt: skip
     if budget.made_up:
         lines.append("**The data are made up**, so no number on this page says anything about the paper.")
-    return "\n".join(f"- {line}" for line in [*lines, *describe_models(ran, printed)])
+    return "\n".join(f"- {line}" for line in [*lines, *describe_means(ran, printed)])
 
 
 def describe_range(values: pd.Series) -> str:
@@ -302,7 +302,7 @@ def describe_range(values: pd.Series) -> str:
     return " to ".join(str(value) for value in sorted({values.min(), values.max()}))
 
 
-def describe_models(ran: pd.DataFrame, printed: pd.DataFrame) -> list[str]:
+def describe_means(ran: pd.DataFrame, printed: pd.DataFrame) -> list[str]:
     """The mean of each `name`, and what it is ahead of the one before on the same `set`: sentences, of what was run."""
     ours, theirs = (lines.set_index(["set", "metric"]).groupby("name", sort=False) for lines in (ran, printed))
     means = {name: lines["ours"] for name, lines in ours}

@@ -172,7 +172,7 @@ def describe(lines: pd.DataFrame, key: str, scale: str) -> str:
     if len(ran) and budget.made_up:
         said.append("**The data are made up**, so no number on this page says anything about the paper.")
     if table.axis is None:
-        said += cells.describe_models(ran, lines[lines["published"].notna()])
+        said += cells.describe_means(ran, lines[lines["published"].notna()])
     elif table.along == "columns":
         said += [describe_curve(row, found, table.axis) for row, found in ran.groupby("row", sort=False)]
     else:
