@@ -24,7 +24,6 @@ from lib.errors import StudyError, unknown
 FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
 SMALL = [MORE_SMALL | {"learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4)]
 HEADS = [(5.0e-4, "linear"), (2.0e-4, "linear"), (5.0e-4, "CRF"), (5.0e-4, "biLSTM")]
-SHORT = {"epochs": 3, "learning_rate": 5.0e-4}
 ENCODINGS = [(1.0e-4, "first piece"), (1.0e-4, "mentions"), (3.0e-4, "mentions")]
 TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
     "laptop": ("pubmedbert", "gu", {
@@ -36,7 +35,7 @@ TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
     }),
     "two-hours": ("small-encoder", "small-encoder", {
         "ncbi-disease": [{"epochs": 5, "learning_rate": rate, "head": head} for rate, head in HEADS],
-        "linnaeus": [SHORT, SHORT | {"learning_rate": 2.0e-4}, SHORT | {"dropout": 0.3}, SHORT | {"head": "linear"}],
+        "linnaeus": [{"epochs": 3, "learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4, 5.0e-5)],
         "gad-bioelectra": [{"epochs": 3, "learning_rate": rate, "encoding": encoding} for rate, encoding in ENCODINGS],
         "chemprot-bioelectra": [
             {"epochs": 3, "learning_rate": rate, "encoding": encoding, "train_instances": 6000}
