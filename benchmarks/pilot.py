@@ -24,6 +24,7 @@ from lib.errors import StudyError, unknown
 FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
 SMALL = [MORE_SMALL | {"learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4)]
 HEADS = [(5.0e-4, "linear"), (2.0e-4, "linear"), (5.0e-4, "CRF"), (5.0e-4, "biLSTM")]
+RATES = (5.0e-4, 3.0e-4, 2.0e-4, 1.0e-4)
 ENCODINGS = [(1.0e-4, "first piece"), (1.0e-4, "mentions"), (3.0e-4, "mentions")]
 TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
     "laptop": ("pubmedbert", "gu", {
@@ -38,7 +39,8 @@ TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
         "linnaeus": [{"epochs": 3, "learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4, 5.0e-5)],
         "gad-bioelectra": [{"epochs": 3, "learning_rate": rate, "encoding": encoding} for rate, encoding in ENCODINGS],
         "chemprot-bioelectra": [
-            {"epochs": 3, "learning_rate": rate, "train_instances": 6000} for rate in (5.0e-4, 3.0e-4, 2.0e-4, 1.0e-4)
+            *({"epochs": 3, "learning_rate": rate, "train_instances": 6000} for rate in RATES),
+            *({"epochs": 6, "learning_rate": rate} for rate in (3.0e-4, 1.0e-4)),
         ],
     }),
 }  # fmt: skip
