@@ -205,13 +205,25 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
     failed = False
     for line in process.stdout:
         lines.append(line)
-        if stream or re.match(r"(start|done|FAILED) +(\d\d_|documents |texts)", line):
-            failed = failed or line.startswith("FAILED")
-            print(line if stream else f"{datetime.now():%H:%M:%S} {line}", end="", flush=True)
+        news = find_news(line)
+        failed = failed or news.startswith("FAILED")
+        if stream:
+            print(line, end="", flush=True)
+        elif news:
+            print(f"{datetime.now():%H:%M:%S} {news}", flush=True)
     status = process.wait()
     if status and not failed and not stream:
         print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook
     return status, "".join(lines)
+
+
+def find_news(line: str) -> str:
+    """What a line of Snakemake's log tells of a job that starts or ends; empty where it is Snakemake's own.
+
+    Snakemake writes its message and the line's end apart, so that a job's line may stand behind a message.
+    """
+    news = re.search(r"(start|done|FAILED) +(\d\d_|documents |texts).*", line)
+    return news[0] if news else ""
 
 
 def finish(scale: str, failed: bool) -> int:

@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 from conftest import Study, jobs_started
 
+from lib.study import find_news
+
 EVERYTHING = 28  # notebooks in the tiny study
 EVALUATION = {"00_start_here", "03_datasets", "20_finetune_tagging", "30_biobert_ner", "62_bioalbert_samples",
               "81_protocols", "83_plan", "89_all_benchmarks", "90_scoreboard", "91_lessons"}  # fmt: skip
@@ -151,6 +153,21 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     study.run()
     assert not list((study.outputs / "failed").glob("*.ipynb"))
     assert "failed" not in (study.outputs / "report" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "news"),
+    [
+        ("start   80_audit\n", "start   80_audit"),
+        ("Select jobs to execute...start   80_audit\n", "start   80_audit"),  # the two processes write to one pipe
+        ("    threads: 1FAILED  03_datasets: no file x\n", "FAILED  03_datasets: no file x"),
+        ("FAILED  texts: no file start\n", "FAILED  texts: no file start"),
+        ("rule pretrain:\n", ""),
+        ("    output: outputs/smoke/notebooks/80_audit.ipynb\n", ""),
+    ],
+)
+def test_news_of_jobs_are_found_also_behind_a_message_of_snakemake(line, news):
+    assert find_news(line) == news
 
 
 @pytest.mark.parametrize(
