@@ -80,6 +80,18 @@ def describe_trivial(scale: str) -> list[str]:
     return [f"{share} no better than an answer without reading the text: on {', '.join(no_better['dataset'])}."]
 
 
+def describe_devices(scale: str) -> list[str]:
+    """On what runs were computed, and those of which models elsewhere than most: a sentence, where they differ in it."""
+    runs = results.gather(scale)
+    counts = runs["device"].value_counts()
+    if len(counts) < 2:
+        return []
+    said = [f"{counts.iloc[0]} of {len(runs)} fine-tuning runs were computed on {counts.index[0]}"]
+    for device, count in counts.iloc[1:].items():
+        said.append(f"{count} on {device}, of {', '.join(runs.loc[runs['device'] == device, 'model'].unique())}")
+    return ["; ".join(said) + ": a difference of models across these holds that of the devices too."]
+
+
 def describe(scale: str) -> str:
     """What came out and what did not, in sentences made from the tables (Markdown)."""
     verdicts, reasons, claims = compare.count_verdicts(scale), count_reasons(scale), scoreboard.read(scale)
@@ -94,7 +106,7 @@ def describe(scale: str) -> str:
         f"{collapsed['runs'].sum()} of {len(results.gather(scale))} fine-tuning runs gave one answer to everything, or "
         "their loss did not fall."
     )
-    said += describe_trivial(scale)
+    said += describe_trivial(scale) + describe_devices(scale)
     open_ones = claims[claims["verdict"] == "n/a"]
     said.append(f"{len(open_ones)} of {len(claims)} claims could not be measured.")
     if params.load("scales", scale).made_up:

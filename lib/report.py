@@ -214,7 +214,7 @@ def describe_scale(scale: str) -> list[str]:
 
 
 def describe_limits(scale: str) -> list[str]:
-    """What the scale gives each model, and so what its scores can be held against; how many runs know nothing.
+    """What the scale gives each model, and so what its scores are held against; how many runs know nothing; devices.
 
     Nothing where the papers decide what a model gets, or where the data are made up.
     """
@@ -226,7 +226,7 @@ def describe_limits(scale: str) -> list[str]:
     said += f"{recipe.tokens / 1e6:.1f} million pieces"
     said += f" and fine-tuned on at most {tuned.train_instances:,} instances" if tuned.train_instances else ""
     said += "." if budget.bar else ": their scores are to be compared with each other, not with the printed ones."
-    return [said, *lessons.describe_trivial(scale)]
+    return [said, *lessons.describe_trivial(scale), *lessons.describe_devices(scale)]
 
 
 def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:

@@ -77,3 +77,12 @@ def test_runs_that_learnt_nothing_are_counted_by_dataset(monkeypatch):
     monkeypatch.setattr(results, "gather", lambda scale: runs)
     (line,) = lessons.list_collapsed("laptop").to_dict("records")
     assert line == {"dataset": "hoc", "collapsed": "one answer only", "runs": 1, "of": 2}
+
+
+def test_devices_are_told_apart_where_there_are_several(monkeypatch):
+    runs = pd.DataFrame({"model": ["a", "a", "b", "c", "b"], "device": ["GPU"] * 2 + ["CPU", "GPU", "CPU"]})
+    monkeypatch.setattr(results, "gather", lambda scale: runs)
+    (said,) = lessons.describe_devices("laptop")
+    assert said.startswith("3 of 5 fine-tuning runs were computed on GPU; 2 on CPU, of b: ")
+    monkeypatch.setattr(results, "gather", lambda scale: runs[runs["device"] == "GPU"])
+    assert lessons.describe_devices("laptop") == []

@@ -39,6 +39,7 @@ def test_what_holds_does_so_as_far_as_it_was_tested():
 
 def test_what_a_scale_gives_its_models_is_said(monkeypatch):
     monkeypatch.setattr(report.lessons, "list_trivial", lambda scale: pd.DataFrame({"no better": [], "runs": []}))
+    monkeypatch.setattr(report.lessons, "describe_devices", lambda scale: [])
     (said,) = report.describe_limits("laptop")
     assert "4 layers" in said and "4.0 million pieces" in said and "2,000 instances" in said and "each other" in said
     assert "each other" not in report.describe_limits("two-hours")[0]  # whose scores are held against a printed model's
