@@ -81,7 +81,7 @@ def describe_trivial(scale: str) -> list[str]:
 
 
 def describe_devices(scale: str) -> list[str]:
-    """On what runs were computed, and those of which models elsewhere than most: a sentence, where they differ in it."""
+    """On what the runs were computed, and those of which models elsewhere: a sentence, where it is not all one."""
     runs = results.gather(scale)
     counts = runs["device"].value_counts()
     if len(counts) < 2:
