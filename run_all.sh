@@ -41,7 +41,8 @@ if [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; the
         "$maker" -m venv --clear "$environment"
     fi
     echo "Installing packages ..."
-    pip() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
+    # Pip before 23.1 builds a source (seqeval's) with what happens to be there, and fails, unless told otherwise.
+    pip() { "$python" -m pip install --quiet --disable-pip-version-check --use-pep517 "$@"; }
     if [ -n "${TORCH:-}" ]; then
         # shellcheck disable=SC2086  # the words of TORCH are arguments
         pip $TORCH
