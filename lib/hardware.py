@@ -140,10 +140,12 @@ def describe_ours(row: dict, notes: list[str]) -> dict:
     line = {"paper": OURS, "model": row["model"], "whose": "ours", "reading": "", "tokens": row["pieces"],
             "flops": row["FLOPs"], "device": name, "devices": devices, "precision": precision, "hours": hours,
             "device_hours": hours * devices, "where": "tables/pretrained.csv"}  # fmt: skip
-    if precision in rates:
-        line["efficiency"] = row["FLOPs"] / (row["seconds"] * devices * rates[precision])
-    else:
+    if precision not in rates:
         notes = [*notes, f"n/a, efficiency: no rate of '{name}' in {precision} is known."]
+    elif not row["seconds"]:
+        notes = [*notes, "n/a, efficiency: it took less than half a second."]
+    else:
+        line["efficiency"] = row["FLOPs"] / (row["seconds"] * devices * rates[precision])
     notes = [*notes, "n/a, energy: not measured."]
     if row["seconds of the start"]:
         notes = [*notes, f"Without the {row['seconds of the start']:.0f} s of its start."]

@@ -108,6 +108,8 @@ def test_ours_have_an_efficiency_where_the_rate_is_known_and_never_an_energy():
     assert (row["device"], row["devices"], row["device_hours"]) == ("NVIDIA H200", 2, 0.02)
     assert row["efficiency"] == pytest.approx(7.2e15 / (36 * 2 * 989.4e12)) and "kwh" not in row
     assert row["note"] == "Said before. n/a, energy: not measured. Without the 4 s of its start."
+    quick = hardware.describe_ours(OURS | {"device": "NVIDIA H200, bfloat16", "seconds": 0}, [])
+    assert "efficiency" not in quick and "less than half a second" in quick["note"]
     row = hardware.describe_ours(OURS | {"device": "1 CPU thread(s), float32"}, [])
     assert row["devices"] == 1 and "efficiency" not in row
     assert row["note"].startswith("n/a, efficiency: no rate of '1 CPU thread(s)' in float32 is known.")

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from lib import params, plans, results
+from lib import artefacts, params, plans, results
 
 
 def make_result(*scores: float, seconds: float) -> dict:
@@ -29,6 +29,15 @@ def test_a_plan_counts_runs_and_goes_by_those_that_were_made(lines):
     assert (gad["minutes each"], gad["minutes planned"], gad["minutes taken"]) == (2.0, 12.0, 6.0)
     assert gad["sd"] == pytest.approx(2.0) and gad["error"] == pytest.approx(2 * math.sqrt(2 / 3))
     assert hoc["runs made"] == hoc["minutes taken"] == 0 and math.isnan(hoc["minutes planned"])
+
+
+def test_a_model_goes_by_the_speed_of_finished_ones_that_took_any_time(monkeypatch):
+    records = {"bert-general": {"tokens": 60_000, "seconds": 60}, "bert-general-half": {"tokens": 100, "seconds": 0}}
+    monkeypatch.setattr(artefacts, "read_record", lambda folder: records.get(folder.name))
+    done, quick, waiting = plans.plan_pretraining(["bert-general", "bert-general-half", "pubmedbert"], "laptop")
+    assert (done["runs made"], done["minutes taken"]) == (1, 1.0)
+    assert (quick["runs made"], quick["minutes taken"]) == (1, 0.0)
+    assert waiting["runs made"] == 0 and waiting["minutes each"] == plans.count_pieces("pubmedbert", "laptop") / 60_000
 
 
 def test_the_plan_in_sentences(lines):
