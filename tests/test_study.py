@@ -35,9 +35,9 @@ def processes_in(folder) -> list[int]:
 
 
 def artefacts_of(study) -> dict[str, int]:
-    """When each expensive file was written."""
+    """When each expensive file was written, without those of unfinished work and its checkpoints."""
     files = [path for kind in ("*.safetensors", "*.parquet", "vocab.txt") for path in study.outputs.rglob(kind)]
-    return {str(path): path.stat().st_mtime_ns for path in files if ".tmp" not in str(path)}
+    return {str(path): path.stat().st_mtime_ns for path in files if not re.search(r"[.](tmp|partial)", str(path))}
 
 
 def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
