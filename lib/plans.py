@@ -33,7 +33,7 @@ def plan_pretraining(models: list[str], scale: str) -> list[dict]:
     records = {key: artefacts.read_record(paths.model(scale, key)) for key in models if count_pieces(key, scale)}
     speeds: dict[tuple[str, str], list[float]] = {}
     for key, record in records.items():
-        if record and record["seconds"]:  # whole ones: what took less than half of one has no speed
+        if record and record["seconds"]:  # rounded: what took less than half of one has no speed
             speeds.setdefault(find_kind(key), []).append(record["tokens"] / record["seconds"])
     lines = []
     for key, record in records.items():
