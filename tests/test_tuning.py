@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -62,12 +63,23 @@ def start(tmp_path, seconds: float, trials: int) -> subprocess.Popen:
                             env=os.environ | {"PYTHONPATH": str(paths.ROOT)})  # fmt: skip
 
 
+def wait_for_heartbeat(path) -> None:
+    """Until a trial has given its first sign of life: Optuna never counts one without any as dead."""
+    for _ in range(200):
+        with sqlite3.connect(path, timeout=60) as database:
+            if database.execute("SELECT count(*) FROM trial_heartbeats").fetchone()[0]:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"no trial of {path} gave a sign of life in 20 seconds")
+
+
 def test_the_point_of_a_killed_worker_is_tried_again(tmp_path):
     worker = start(tmp_path, 60, 2)
     assert worker.stdout.readline() == "trial\n"
+    wait_for_heartbeat(tmp_path / "s.sqlite")
     worker.send_signal(signal.SIGKILL)
     worker.wait()
-    time.sleep(4)  # until it counts as dead
+    time.sleep(5)  # until it counts as dead; the file's clock counts whole seconds
     assert start(tmp_path, 0, 2).communicate(timeout=60)[0].splitlines()[-1] == "2"
     trials = tuning.load(tmp_path / "s.sqlite", "a").get_trials()
     assert [trial.state for trial in trials].count(TrialState.FAIL) == 1
