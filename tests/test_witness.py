@@ -1,0 +1,76 @@
+"""Nothing that decides a number has moved: tools/witness.py, and that it would notice."""
+
+import gzip
+import json
+import shutil
+import zipfile
+
+import pytest
+
+from lib import paths
+from tools import witness
+
+
+@pytest.mark.parametrize("stage", ["record", "made-up-examples", "pretraining"])
+def test_nothing_moved(stage):
+    assert witness.compare(witness.read(stage), witness.STAGES[stage]()) == []
+
+
+def test_no_example_of_the_real_data_moved(real_data):
+    assert witness.compare(witness.read("real-examples"), witness.of_real_data()) == []
+
+
+def unpack(path) -> dict[str, bytes]:
+    """The content of a file: compressed bytes depend on the version of zlib."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    return {"": gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()}
+
+
+def test_the_made_up_files_are_those_that_the_study_writes(smoke_data):
+    names = [{path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+             for folder in (smoke_data, paths.ROOT / "made-up")]  # fmt: skip
+    assert names[0] - names[1] == {smoke_data.joinpath("meta.json").relative_to(smoke_data)}
+    assert names[1] - names[0] == set()
+    for name in names[1]:
+        assert unpack(smoke_data / name) == unpack(paths.ROOT / "made-up" / name), name
+
+
+@pytest.fixture
+def record(tmp_path):
+    """A record of a table and a run for each scale."""
+    for scale in witness.SCALES:
+        (tmp_path / scale / "tables").mkdir(parents=True)
+        (tmp_path / scale / "results").mkdir()
+        (tmp_path / scale / "tables" / "lee-4.csv").write_text("row,ours,note\nF1,78.71,as printed\n")
+        run = {"fingerprint": "a", "commit": "b", "scores": {"f1": 78.71}, "steps": 381}
+        (tmp_path / scale / "results" / "m--d--lee.json").write_text(json.dumps({"runs": [run]}))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "place"),
+    [
+        ("tables/lee-4.csv", "78.71", "78.72", "laptop/lee-4: ours"),
+        ("tables/lee-4.csv", "as printed", "as in the preprint", None),
+        ("results/m--d--lee.json", "78.71", "78.710000001", "laptop/m--d--lee"),
+        ("results/m--d--lee.json", "381", "382", "laptop/m--d--lee"),
+        ("results/m--d--lee.json", '"commit": "b"', '"commit": "c"', None),
+    ],
+)
+def test_a_number_that_changes_is_named_and_words_are_free(record, name, old, new, place):
+    before = witness.witness_record(record)
+    path = record / "laptop" / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    lines = witness.compare(before, witness.witness_record(record))
+    assert [line.split(": ", 2)[0] for line in lines] == ([place.split(": ")[0]] if place else [])
+    assert all(line.startswith(place) for line in lines)
+
+
+def test_a_record_that_is_not_where_it_is_looked_for_is_a_fault(record):
+    shutil.rmtree(record / "two-hours" / "tables")
+    with pytest.raises(AssertionError, match="no committed tables or results of scale 'two-hours'"):
+        witness.witness_record(record)

@@ -1,0 +1,233 @@
+"""The witness of moves: what has to be equal before and after one.
+
+It holds digests of every number that is committed, of every example of every dataset as it is read, and of every
+integer that pretraining makes of text, in tests/witness/*.json. The tests compare them with what they find.
+
+    python tools/witness.py           compare; a line for each difference, and exit status 1 where there is one
+    python tools/witness.py --write   take what is found now, after a change made on purpose; the commit says which
+    python tools/witness.py --all     both with every example of the real data ($STUDY_DATA), which takes minutes
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from lib import (  # noqa: E402
+    corpora,
+    datasets,
+    documents,
+    errors,
+    leakage,
+    params,
+    paths,
+    pretraining,
+    texts,
+    tokens,
+    vocabularies,
+)
+
+WITNESS = ROOT / "tests" / "witness"
+SCALES = ("laptop", "two-hours")  # whose results and tables are committed
+PROSE = {"note", "commit"}  # columns of a table that may be said otherwise
+PROVENANCE = {"fingerprint", "settings", "inputs", "commit", "versions", "log"}  # of a run: not what it measured
+FIRST = 200  # examples of each part of the real data, without --all
+# One of each way to make batches. Vocabularies of SentencePiece are left out: their training computes in floats, which
+# may come out otherwise on another processor.
+MODELS = ("bert-general-pubmed", "pubmedbert", "oubiobert", "oubiobert-neither", "bio-electra")
+
+Digests = dict[str, str]  # of a place, such as a column of a table: what is found there
+
+
+def digest(content) -> str:
+    """A short hash of anything that JSON can hold; of floats to the last bit."""
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:12]
+
+
+def witness_record(outputs: Path = ROOT / "outputs") -> Digests:
+    """Every column of every committed table, and what every committed run measured.
+
+    AssertionError where a scale has none: that a record is looked for in the wrong place must not look like peace.
+    """
+    found = {}
+    for scale in SCALES:
+        tables, runs = sorted(outputs.glob(f"{scale}/tables/*.csv")), sorted(outputs.glob(f"{scale}/results/*.json"))
+        assert tables and runs, f"no committed tables or results of scale '{scale}' below {paths.show(outputs)}"
+        for path in [*outputs.glob(f"{scale}/*.csv"), *tables]:
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+            for column in [name for name in table if name not in PROSE]:
+                found[f"{scale}/{path.stem}: {column}"] = f"{len(table)} rows {digest(table[column].tolist())}"
+        for path in runs:
+            measured = json.loads(path.read_text(encoding="utf-8"))["runs"]
+            facts = [[v for k, v in run.items() if k not in PROVENANCE | {"scores"}] for run in measured]
+            scores = digest([run["scores"] for run in measured])
+            found[f"{scale}/{path.stem}"] = f"{len(measured)} runs, scores {scores}, facts {digest(facts)}"
+    return found
+
+
+def witness_examples(scale: str, first: int | None = None) -> Digests:
+    """Every example of every part of every dataset at hand: as read, as models read it, and as natural text.
+
+    Names of classes and fields may change without a difference; values and their order may not.
+    """
+    found = {}
+    for key, row in datasets.DATASETS.items():
+        for split, fold in datasets.parts(key):
+            # NLTK's punkt cuts by parameters that are fetched and have no version.
+            if row.punkt or split not in datasets.splits(key, scale):
+                continue
+            examples = datasets.load(key, split, scale, fold)
+            some = examples[:first]
+            found[f"{key} {split} {fold}"] = ", ".join(
+                [f"{len(examples)} examples"]
+                + [
+                    f"{name} {digest([view(example) for example in some])}"
+                    for name, view in (("fields", dataclasses.astuple), ("inputs", texts.render),
+                                       ("texts", texts.fragments))
+                ]
+            )  # fmt: skip
+    return found
+
+
+def witness_test_sentences(scale: str) -> Digests:
+    """The test sentences that are kept out of every corpus."""
+    texts.test_texts.cache_clear()  # it knows the scale alone, and not whose data lie there
+    found = {}
+    for key in texts.test_texts(scale):
+        index = leakage.index_sentences(texts.test_sentences(key, scale))
+        found[f"test sentences of {key}"] = f"{len(index)} sentences {digest(index.to_pylist())}"
+    texts.test_texts.cache_clear()
+    return found
+
+
+def witness_pretraining() -> Digests:
+    """From the made-up files to the batches of a model of each kind, each stage of it by itself."""
+    scale, found = "smoke", {}
+    texts.write_index(scale)
+    models = {key: params.load("models", key) for key in MODELS}
+    needed = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
+    built = sorted({key for row in (*models.values(), *needed.values()) for key in row.corpora})
+    for source, file in sorted({part for key in built for part in corpora.source_files(key, scale)}):
+        documents.read(source, file, scale)
+        rows = pq.read_table(paths.documents(scale, source, file) / "documents.parquet").to_pylist()
+        found[f"documents {source}/{file}"] = f"{len(rows)} rows {digest([list(row.values()) for row in rows])}"
+    for key in built:
+        record = corpora.build(key, scale)
+        kept = [(document.id, document.text) for document in corpora.iterate(key, scale)]
+        left_out = digest([list(counts.values()) for counts in record["files"]])
+        found[f"corpus {key}"] = f"{len(kept)} documents {digest(kept)}, counts {left_out}"
+    for key in needed:
+        vocabularies.train(key, scale)
+        ids = vocabularies.load(key, scale).get_vocab()
+        found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}"
+    for key, model in models.items():
+        for corpus in model.corpora:
+            for split, packed in tokens.pack(corpus, model.vocabulary, scale).items():
+                found[f"packed {corpus} by {model.vocabulary}, {split}"] = (
+                    f"{len(packed.ids)} tokens {digest(packed.ids.tolist())}, starts {digest(packed.starts.tolist())}"
+                )
+        for split in tokens.SPLITS:
+            batches = pretraining.make_batches(key, scale, 0, split)
+            for step in sorted({0, len(batches) // 2, len(batches) - 1}):
+                arrays = batches[step, 0, 1]
+                found[f"batch {step} of {key}, {split}"] = ", ".join(
+                    f"{name} {digest(arrays[name].tolist())}" for name in sorted(arrays)
+                )
+    return found
+
+
+@contextmanager
+def made_up_study() -> Iterator[None]:
+    """The scale smoke over made-up/, with all that it writes in a folder that goes away."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "smoke").mkdir()
+        (Path(folder) / "smoke" / "data").symlink_to(ROOT / "made-up")
+        with mock.patch.object(paths, "output", lambda scale, *parts: Path(folder).joinpath(scale, *parts)):
+            yield
+
+
+def of_made_up_files() -> Digests:
+    with made_up_study():
+        return witness_examples("smoke") | witness_test_sentences("smoke")
+
+
+def of_pretraining() -> Digests:
+    with made_up_study():
+        return witness_pretraining()
+
+
+def of_real_data(first: int | None = FIRST) -> Digests:
+    found = witness_examples("laptop", first)
+    return found if first else found | witness_test_sentences("laptop")
+
+
+STAGES: dict[str, Callable[[], Digests]] = {
+    "record": witness_record,
+    "made-up-examples": of_made_up_files,
+    "pretraining": of_pretraining,
+    "real-examples": of_real_data,
+}
+WHOLE = {"real-examples-whole": lambda: of_real_data(None)}
+
+
+def read(stage: str) -> Digests:
+    return json.loads((WITNESS / f"{stage}.json").read_text(encoding="utf-8"))
+
+
+def write(stage: str, found: Digests) -> None:
+    WITNESS.mkdir(exist_ok=True)
+    (WITNESS / f"{stage}.json").write_text(json.dumps(found, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def compare(before: Digests, now: Digests) -> list[str]:
+    """A line for each place whose digest differs, is new, or is gone."""
+    return [
+        f"{place}: {before.get(place, 'not there')} -> {now.get(place, 'not there')}"
+        for place in before | now
+        if before.get(place) != now.get(place)
+    ]
+
+
+def main(words: Iterable[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stages", nargs="*", help=f"which: {', '.join(STAGES)}; none: all")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    options = parser.parse_args(list(words))
+    known = STAGES | (WHOLE if options.all else {})
+    for stage in options.stages:
+        if stage not in known:
+            parser.error(f"no stage '{stage}': there are {', '.join(known)}")
+    differences = 0
+    for stage in options.stages or known:
+        if stage.startswith("real") and not paths.real_data().is_dir():
+            print(f"{stage}: not compared, no folder of real data: set STUDY_DATA")
+            continue
+        found = known[stage]()
+        lines = compare(read(stage), found) if (WITNESS / f"{stage}.json").exists() else ["no witness yet"]
+        print(f"{stage}: {len(found)} places, {len(lines)} differ")
+        print("".join(f"  {line}\n" for line in lines), end="")
+        if options.write:
+            write(stage, found)
+        else:
+            differences += len(lines)
+    return min(differences, 1)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except errors.StudyError as error:
+        sys.exit(f"error: {error}")
