@@ -10,22 +10,35 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 import papermill
+from jupyter_client.manager import AsyncKernelManager
 from PIL import Image
 from traitlets.config import Config
 
 from lib import params, parent, paths, progress
 from lib.errors import StudyError, unknown
 
+if TYPE_CHECKING:
+    from lib.warm import Kernel
+
 LOCK_SECONDS = 30  # how long a killed run may take to let go of its lock
 
 
-def run(scale: str, notebook: str, name: str, parameters: dict, expected: Path | None = None) -> Path:
+def run(
+    scale: str,
+    notebook: str,
+    name: str,
+    parameters: dict,
+    expected: Path | None = None,
+    kernel: "Kernel | None" = None,
+) -> Path:
     """Execute a notebook of the study and put the copy under outputs/<scale>/notebooks/<name>.ipynb.
 
     It runs under outputs/<scale>/running/ and moves when it is whole; a failed copy moves to failed/ instead.
+    `kernel`: one that the warm parent has forked, in place of one that is started here.
     Raises StudyError for parameters that do not fit, a notebook that fails (with its message), and a notebook that
     ends without having written `expected`.
     """
@@ -39,7 +52,7 @@ def run(scale: str, notebook: str, name: str, parameters: dict, expected: Path |
     with open(running.with_suffix(".lock"), "w") as lock:
         take_lock(lock, name)
         failed = paths.output(scale, "failed", f"{name}.ipynb")
-        problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters)
+        problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters, kernel)
         if problem is None and expected is not None and not expected.exists():
             problem = f"the notebook ended without writing {paths.show(expected)}"
         target = paths.output(scale, "notebooks", f"{name}.ipynb") if problem is None else failed
@@ -95,7 +108,21 @@ def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def execute(notebook: nbformat.NotebookNode, running: Path, parameters: dict) -> str | None:
+def manager_of(kernel: "Kernel") -> type[AsyncKernelManager]:
+    """What papermill starts kernels with, for one that waits already."""
+
+    class ForkedKernelManager(AsyncKernelManager):
+        async def _async_launch_kernel(self, kernel_cmd: list[str], **options) -> None:
+            kernel.start(self.connection_file, str(options.get("cwd") or os.getcwd()), options["env"])
+            self.provisioner.process, self.provisioner.pid = kernel, kernel.pid
+            self._reconcile_connection_info(self.provisioner.connection_info)
+
+    return ForkedKernelManager
+
+
+def execute(
+    notebook: nbformat.NotebookNode, running: Path, parameters: dict, kernel: "Kernel | None" = None
+) -> str | None:
     """Run the notebook, saving as it goes; the message of the error that stopped it, or None."""
     problem = None
     # Sockets in a folder of this run's own: under their default names, kernels that start together share them.
@@ -111,6 +138,7 @@ def execute(notebook: nbformat.NotebookNode, running: Path, parameters: dict) ->
                 cwd=str(paths.NOTEBOOKS),
                 progress_bar=False,
                 config=Config({"KernelManager": transport}),
+                **({"kernel_manager_class": manager_of(kernel)} if kernel else {}),
             )
         except papermill.PapermillExecutionError as error:
             problem = error.evalue if error.ename == "StudyError" else f"{error.ename}: {error.evalue}"
@@ -146,14 +174,14 @@ def shrink_picture(picture: str) -> str:
     return base64.b64encode(small.getvalue()).decode()
 
 
-def main() -> int:
+def main(kernel: "Kernel | None" = None) -> int:
     """`python -m lib.runner SCALE NOTEBOOK NAME PARAMETERS EXPECTED`, parameters as JSON."""
     parent.watch()
     scale, notebook, name, parameters, expected = sys.argv[1:]
     begun = time.monotonic()
     print(f"start   {name}", flush=True)
     try:
-        run(scale, notebook, name, json.loads(parameters), paths.ROOT / expected)
+        run(scale, notebook, name, json.loads(parameters), paths.ROOT / expected, kernel)
     except StudyError as error:
         print(f"FAILED  {name}: {error}", flush=True)
         return 1

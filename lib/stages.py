@@ -452,8 +452,9 @@ STAGES = {
             lambda k: "84_easily_missed",
             "tables/unstated.csv",
             lambda s, k: [],
-            lambda s, k: [params.load(kind, key).model_dump() for kind in ("models", "protocols") for key in
-                          params.keys(kind)],
+            lambda s, k: [
+                params.load(kind, key).model_dump() for kind in ("models", "protocols") for key in params.keys(kind)
+            ],
         ),
         Stage(
             "lessons",
@@ -577,10 +578,11 @@ def state(scale: str, job: Job) -> str:
 
 def command(scale: str, job: Job) -> str:
     """The shell command that does a job. Text of a dataset is shown on the pages of made-up data only."""
+    start = ["python", "-SP", "lib/submit.py"]
     if not job.notebook:
-        return shlex.join(["python", "-m", f"lib.{job.stage.name}", scale, *job.keys.values()])
+        return shlex.join([*start, f"lib.{job.stage.name}", scale, *job.keys.values()])
     shown = {"show_text": params.load("scales", scale).made_up}
     wanted = (paths.NOTEBOOKS / f"{job.notebook}.ipynb").read_text(encoding="utf-8")
     parameters = json.dumps({"scale": scale, **job.keys, **(shown if "show_text" in wanted else {})})
     output = f"outputs/{scale}/{job.output}"
-    return shlex.join(["python", "-m", "lib.runner", scale, job.notebook, job.name, parameters, output])
+    return shlex.join([*start, "lib.runner", scale, job.notebook, job.name, parameters, output])

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
 import nbformat
 
-from lib import artefacts, datasets, downloads, panels, params, paths, report, stages
+from lib import artefacts, datasets, downloads, panels, params, paths, report, stages, warm
 from lib.errors import StudyError, unknown
 
 USAGE = """\
@@ -193,28 +194,39 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
     command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
                "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
-    process = subprocess.Popen(
-        command + options,
-        cwd=paths.ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    if params.load("scales", scale).made_up:
+        environment["HF_HUB_OFFLINE"] = "1"
     lines = []
     failed = False
-    for line in process.stdout:
-        lines.append(line)
-        news = find_news(line)
-        failed = failed or news.startswith("FAILED")
-        if stream:
-            print(line, end="", flush=True)
-        elif news:
-            print(f"{datetime.now():%H:%M:%S} {news}", flush=True)
-    status = process.wait()
+    with fork_jobs(scale, options, environment) as environment:
+        process = subprocess.Popen(
+            command + options,
+            cwd=paths.ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for line in process.stdout:
+            lines.append(line)
+            news = find_news(line)
+            failed = failed or news.startswith("FAILED")
+            if stream:
+                print(line, end="", flush=True)
+            elif news:
+                print(f"{datetime.now():%H:%M:%S} {news}", flush=True)
+        status = process.wait()
     if status and not failed and not stream:
         print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook
     return status, "".join(lines)
+
+
+def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
+    """The environment in which jobs find a warm parent (lib/warm.py): on this machine, and where no GPU is asked for,
+    whose state does not survive a fork."""
+    if "--profile" in options or "--dry-run" in options or scale in ("gpu", "paper"):
+        return nullcontext(environment)
+    return warm.start(paths.ROOT / "outputs" / ".warm", environment)
 
 
 def find_news(line: str) -> str:

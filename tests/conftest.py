@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lib import params, paths
+from lib import params, paths, warm
 
 TINY = """\
 title: smoke (made-up data, for the tests)
@@ -148,6 +148,18 @@ class Study:
 def jobs_started(output: str) -> list[str]:
     """The names of the notebooks that a run of the study started, in order of name."""
     return sorted(line.split()[2] for line in output.splitlines() if line[8:15] == " start ")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_parent(tmp_path_factory):
+    """One warm parent for the studies of a worker."""
+    with (
+        warm.start(tmp_path_factory.mktemp("warm") / "parent", os.environ | {"HF_HUB_OFFLINE": "1"}) as environment,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        if warm.ADDRESS in environment:
+            patch.setenv(warm.ADDRESS, environment[warm.ADDRESS])
+        yield
 
 
 @pytest.fixture(scope="session")

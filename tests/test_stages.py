@@ -53,7 +53,7 @@ def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
     assert jobs["test-sentences/meta.json"].inputs == []
     assert jobs["corpora/pubmed-gu/meta.json"].inputs == [job.output for job in files]
     command = stages.command("paper", files[7])
-    assert command == "python -m lib.documents paper pubmed-baseline pubmed26n0007.xml.gz"
+    assert command == "python -SP lib/submit.py lib.documents paper pubmed-baseline pubmed26n0007.xml.gz"
     before = stages.state("paper", files[7])
     (folder / "pubmed26n0008.xml.gz").write_text("more")
     assert stages.state("paper", files[7]) == before  # another file changes nothing

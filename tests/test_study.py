@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from conftest import Study, jobs_started
 
+from lib import warm
 from lib.study import find_news
 
 EVERYTHING = 28  # notebooks in the tiny study
@@ -66,7 +67,8 @@ def test_a_second_run_finds_nothing_to_do(study):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="counts orphans in /proc")
-def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_study, tmp_path_factory):
+def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_study, tmp_path_factory, monkeypatch):
+    monkeypatch.delenv(warm.ADDRESS, raising=False)  # a warm parent of the study's own is killed with it
     study = Study(tmp_path_factory.mktemp("killed"))
     finished: dict[str, int] = {}
     for wait_for in ("10_pretrain--bert-general", "20_finetune_tagging"):
@@ -79,7 +81,7 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_stu
             assert f"a study is already running in this folder (process {process.pid})" in refused
         assert f" of {EVERYTHING} notebooks ended" in study.run("--status")
         process.send_signal(signal.SIGKILL)
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 10
         while processes_in(study.folder) and time.monotonic() < deadline:
             time.sleep(0.5)
         assert processes_in(study.folder) == []

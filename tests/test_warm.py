@@ -1,0 +1,192 @@
+"""The warm parent: a job that it does is like one of a process of its own, and ends with the one that asked for it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+
+from lib import paths, warm
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks on Linux alone")
+JOB = """
+import json, os, random, sys, time
+
+import numpy as np
+import torch
+
+def main():
+    word = sys.argv[1]
+    if word == "fail":
+        raise ValueError("a fault")
+    if word == "sleep":
+        print(os.getpid(), flush=True)
+        time.sleep(600)
+    states = [random.random(), float(np.random.rand()), float(torch.rand(1))]
+    print(json.dumps({"folder": os.getcwd(), "colour": os.environ.get("COLOUR"), "states": states,
+                      "threads": torch.get_num_threads()}))
+    return int(word)
+
+if __name__ == "__main__":
+    sys.exit(main())
+"""
+ASK = [sys.executable, "-SP", str(paths.ROOT / "lib/submit.py")]
+
+
+@pytest.fixture
+def environment(warm_parent) -> dict[str, str]:
+    """An environment in which jobs find the parent of these tests."""
+    assert warm.ADDRESS in os.environ
+    return dict(os.environ)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a_job.py").write_text(JOB)
+    return tmp_path
+
+
+def ask(folder, environment, *words):
+    return subprocess.run([*ASK, *words], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def spawning(environment):
+    return environment | {warm.ADDRESS: warm.NOT_WANTED}
+
+
+def is_gone(pid: int, seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not os.path.exists(f"/proc/{pid}")
+
+
+@pytest.mark.parametrize("place", [lambda environment: environment, spawning])
+def test_a_job_has_the_folder_environment_pipes_threads_and_status_of_who_asks(environment, folder, place):
+    ran = ask(folder, place(environment) | {"COLOUR": "green", "OMP_NUM_THREADS": "2"}, "a_job", "3")
+    said = json.loads(ran.stdout)
+    assert (ran.returncode, said["folder"], said["colour"], said["threads"]) == (3, str(folder), "green", 2)
+
+
+def test_no_two_jobs_draw_the_same(environment, folder):
+    first, second = (json.loads(ask(folder, environment, "a_job", "0").stdout)["states"] for _ in range(2))
+    assert not {*first} & {*second}
+
+
+def test_a_job_that_fails_says_why(environment, folder):
+    ran = ask(folder, environment, "a_job", "fail")
+    assert ran.returncode == 1 and "ValueError: a fault" in ran.stderr
+
+
+def test_an_edited_module_is_seen_by_the_next_job(environment, folder):
+    (folder / "lib").mkdir()
+    for number in (1, 2):  # of another length: a file's time may be the same
+        (folder / "lib" / "__init__.py").write_text(f"NUMBER = {'1' * number}\n")
+        (folder / "lib" / "told.py").write_text("import lib\nprint(lib.NUMBER)\n")
+        assert ask(folder, environment, "lib.told").stdout == "1" * number + "\n"
+
+
+def test_a_job_ends_with_who_asked_for_it(environment, folder):
+    process = subprocess.Popen([*ASK, "a_job", "sleep"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    job = int(process.stdout.readline())
+    assert os.path.exists(f"/proc/{job}")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert is_gone(job)
+
+
+def test_a_client_whose_own_parent_has_gone_ends_with_its_job(environment, folder):
+    """As when Snakemake is killed: what it started goes on living."""
+    between = [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])", *ASK, "a_job", "sleep"]
+    process = subprocess.Popen(between, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    job = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert is_gone(job)
+
+
+def test_a_job_that_is_killed_has_failed(environment, folder):
+    process = subprocess.Popen([*ASK, "a_job", "sleep"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    os.kill(int(process.stdout.readline()), signal.SIGKILL)
+    assert process.communicate()[0] == "FAILED  a_job sleep: its process was ended\n"
+    assert process.returncode == 1
+
+
+def test_nothing_is_left_of_a_parent(folder):
+    inherited = {name: value for name, value in os.environ.items() if name != warm.ADDRESS}
+    (folder / "parent").touch()  # as one that was killed leaves it
+    with warm.start(folder / "parent", inherited) as environment:
+        assert (folder / "parent").is_socket()
+    assert not (folder / "parent").exists()
+    ran = ask(folder, environment, "a_job", "0")  # and without it the job is a process of its own
+    assert ran.returncode == 0
+
+
+CODE = """\
+import os, random, sys
+import matplotlib.pyplot as plt
+import torch
+from IPython.display import HTML
+print(os.getcwd().rsplit("/")[-1], torch.get_num_threads(), number)
+print("to the log", file=sys.stderr)
+display(HTML("<b>bold</b>"))
+plt.plot([1, 2, number]);"""
+MEMORY = r"""
+import re
+print("memory", re.search(r"^Pss: +(\d+)", open("/proc/self/smaps_rollup").read(), re.M)[1], os.getpid())"""
+
+
+def write_notebook(folder, *more: str) -> None:
+    cells = [
+        nbformat.v4.new_markdown_cell("# What comes out?"),
+        nbformat.v4.new_code_cell('scale: str = "smoke"\nnumber: int = 1', metadata={"tags": ["parameters"]}),
+        *(nbformat.v4.new_code_cell(code) for code in (CODE, *more)),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    (folder / "notebooks").mkdir()
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), folder / "notebooks/42_question.ipynb"
+    )
+    (folder / "params").symlink_to(paths.ROOT / "params")
+    shutil.copytree(paths.ROOT / "lib", folder / "lib")  # its root is where its lib lies
+
+
+def runner_of(place: str) -> list[str]:
+    return ["lib.runner", "smoke", "42_question", f"42_question--{place}", '{"scale": "smoke", "number": 3}', "params"]
+
+
+def test_a_forked_kernel_runs_a_notebook_as_a_spawned_one_does_in_no_more_memory(environment, tmp_path):
+    write_notebook(tmp_path, MEMORY)
+    copies, memory = {}, {}
+    for place, found in (("forked", environment), ("spawned", spawning(environment))):
+        ran = ask(tmp_path, found | {"PYTHONPATH": str(tmp_path)}, *runner_of(place))
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        copy = nbformat.read(tmp_path / f"outputs/smoke/notebooks/42_question--{place}.ipynb", 4)
+        assert copy.metadata.papermill.end_time and copy.metadata.papermill.parameters.number == 3
+        last = copy.cells[-1].outputs[0]
+        memory[place], pid = map(int, re.match(r"memory (\d+) (\d+)", last.text).groups())
+        assert is_gone(pid)
+        copies[place] = [(cell.source.replace(place, ""), cell.get("outputs")) for cell in copy.cells[:-1]]
+    assert copies["forked"] == copies["spawned"]
+    assert memory["forked"] <= memory["spawned"]
+
+
+@pytest.mark.parametrize("victim", ["client", "runner"])
+def test_a_kernel_ends_with_its_job(environment, tmp_path, victim):
+    write_notebook(tmp_path, "import time\nopen('pids', 'w').write(f'{os.getpid()} {os.getppid()}')\ntime.sleep(600)")
+    process = subprocess.Popen(
+        [*ASK, *runner_of("killed")], cwd=tmp_path, env=environment | {"PYTHONPATH": str(tmp_path)}
+    )
+    while not (tmp_path / "notebooks/pids").exists() or not (tmp_path / "notebooks/pids").read_text():
+        assert process.poll() is None
+        time.sleep(0.1)
+    kernel, runner = map(int, (tmp_path / "notebooks/pids").read_text().split())
+    os.kill(process.pid if victim == "client" else runner, signal.SIGKILL)
+    assert process.wait() != 0
+    assert is_gone(kernel) and is_gone(runner)
