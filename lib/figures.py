@@ -203,11 +203,10 @@ def draw_kept_whole(table: pd.DataFrame) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG and PNG; `path` has no suffix."""
+    """Write a figure as SVG; `path` has no suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(STYLE):
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-        figure.savefig(path.with_suffix(".png"), metadata={"Software": None})
 
 
 def draw_mixing(table: pd.DataFrame) -> Figure:
