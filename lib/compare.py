@@ -9,6 +9,7 @@ from scipy import stats
 from lib import artefacts, corpora, params, paths, results
 
 RESAMPLES = 10_000
+PLACE = ["row", "column", "metric"]  # of a published cell
 VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
 
 
@@ -277,6 +278,33 @@ def write_markdown(path: Path, table: pd.DataFrame) -> None:
 
 
 def write_table(path: Path, rows) -> None:
-    """Write rows as CSV, whole or not at all."""
+    """Write rows as CSV, whole or not at all.
+
+    A published cell that cannot be filled now keeps the line that the file has of it, and this is said: where data or
+    results are not at hand, a page must not take away what was measured.
+    """
+    table = pd.DataFrame(rows)
+    filled = keep_filled(table, path)
+    if "ours" in table and (kept := int(filled["ours"].notna().sum() - table["ours"].notna().sum())):
+        print(f"{path.name}: {kept} cells cannot be filled now and keep the numbers that they had")
     with artefacts.whole_file(path) as temporary:
-        pd.DataFrame(rows).to_csv(temporary, index=False, lineterminator="\n")
+        filled.to_csv(temporary, index=False, lineterminator="\n")
+
+
+def keep_filled(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """A table in which each published cell without a number of ours has the line of the file, where that has one."""
+    if not {*PLACE, "ours"} <= {*table} or not path.exists():
+        return table
+    before = results.read_table(path)
+    before = before[before["ours"].notna() & (before["note"] != results.MADE_UP)]
+    kept = dict(zip(name_cells(before), before.to_dict("records"), strict=True))
+    emptied = [name in kept and pd.isna(ours) for name, ours in zip(name_cells(table), table["ours"], strict=True)]
+    if not any(emptied):
+        return table
+    lines = zip(emptied, name_cells(table), table.to_dict("records"), strict=True)
+    return pd.DataFrame([kept[name] if empty else line for empty, name, line in lines], columns=table.columns)
+
+
+def name_cells(table: pd.DataFrame) -> list[tuple]:
+    """Row, column and metric of each line."""
+    return list(table[PLACE].astype(object).fillna("").itertuples(index=False, name=None))
