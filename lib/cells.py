@@ -24,6 +24,7 @@ class Cell:
     protocol: str
     note: str  # in a table of ours
     why_not: str  # it has no runs
+    instead: str = ""  # what its runs have in place of what was asked for
 
     @property
     def datasets(self) -> list[str]:
@@ -55,10 +56,11 @@ def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:
     run = settle(asked, scale)
     groups = run.mean_of or [[run.dataset]]
     obstacle = find_obstacle(run.model, groups, scale, run.protocol)
+    instead = describe_instead(asked, run)
     return Cell(
         row, column, cell["metric"], cell["value"], cell["std"], run.model, groups, run.protocol,
-        note="; ".join(filter(None, ["not in the paper" * (column in table.ours_only), describe_instead(asked, run)])),
-        why_not=table.not_run.get(column) or table.not_run.get(row) or obstacle,
+        note="; ".join(filter(None, ["not in the paper" * (column in table.ours_only), instead])),
+        why_not=table.not_run.get(column) or table.not_run.get(row) or obstacle, instead=instead,
     )  # fmt: skip
 
 
@@ -221,9 +223,20 @@ def run_differences(better: params.Run, than: params.Run, on: list[str], scale: 
 
 def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
     """A run on a dataset that no table prints."""
-    run = settle(run.model_copy(update={"dataset": dataset}), scale)
-    why_not = find_obstacle(run.model, [[dataset]], scale, run.protocol)
-    return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, note="", why_not=why_not)
+    asked = run.model_copy(update={"dataset": dataset})
+    run = settle(asked, scale)
+    why_not, instead = find_obstacle(run.model, [[dataset]], scale, run.protocol), describe_instead(asked, run)
+    return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, "", why_not, instead)
+
+
+def list_substitutions(part: params.Part, scale: str) -> list[str]:
+    """What the runs of a comparison have in place of what it asks for, each once."""
+    if part.table:
+        named = {name for pair in part.pairs for name in pair}
+        found = [cell for cell in list_cells(part.table, scale) if named & {cell.row, cell.column}]
+    else:
+        found = [make_free_cell(run, dataset, scale) for pair in part.runs for run in pair for dataset in part.datasets]
+    return list(dict.fromkeys(cell.instead for cell in found if cell.runs and cell.instead))
 
 
 def list_free_runs(scale: str) -> list[params.RunKey]:

@@ -1,5 +1,6 @@
 """Ours beside the papers': the rules for a verdict, tables as people read them, sizes of corpora."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -275,6 +276,13 @@ def write_markdown(path: Path, table: pd.DataFrame) -> None:
         table = table[["row", "column", "published", "ours", "verdict", "note"]].set_index("row")
     text = table.astype(object).where(table.notna(), "").to_markdown(disable_numparse=True)
     artefacts.write_text(path, text + "\n")
+
+
+def list_substitutions(lines: pd.DataFrame) -> list[str]:
+    """What the numbers of ours in a table have in place of what the paper has, such as another paper's protocol."""
+    notes = lines.loc[lines["ours"].notna(), "note"].fillna("").astype(str)
+    parts = (part for note in notes for part in re.split("; |, ", note))
+    return list(dict.fromkeys(part for part in parts if " in place of " in part))
 
 
 def write_table(path: Path, rows) -> None:

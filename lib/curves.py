@@ -39,21 +39,21 @@ def list_points(key: str, scale: str) -> list[Point]:
 def make_point(table: params.CurveTable, scores: params.ScoreTable, printed: dict, row, metric, column, scale) -> Point:
     """A point with its runs, or why it has none. `printed`: the value of each row, column and metric of the table."""
     own = table.columns[column]
-    run = cells.settle(cells.find_run(scores, row, column, own), scale)
-    base = cells.find_run(scores, row, table.than, params.Run(protocol=own.protocol)) if table.than else None
-    than = cells.settle(base, scale) if base else None
-    value = printed.get((row, column, metric), np.nan) - (printed[row, table.than, metric] if than else 0)
-    runs = [one for one in (run, than) if one]
+    asked = [cells.find_run(scores, row, column, own)]
+    asked += [cells.find_run(scores, row, table.than, params.Run(protocol=own.protocol))] if table.than else []
+    runs = [cells.settle(one, scale) for one in asked]
+    value = printed.get((row, column, metric), np.nan) - (printed[row, table.than, metric] if table.than else 0)
     obstacles = (cells.find_obstacle(one.model, [[one.dataset]], scale, one.protocol) for one in runs)
     why_not = next(filter(None, obstacles), "")
-    note = NOT_PRINTED if np.isnan(value) else ""
+    instead = dict.fromkeys(cells.describe_instead(*pair) for pair in zip(asked, runs, strict=True))
+    note = "; ".join(filter(None, [NOT_PRINTED * bool(np.isnan(value)), *instead]))
     made = [
         cells.Cell(
             row, column, metric, round(value, 2), np.nan, one.model, [[one.dataset]], one.protocol, note, why_not
         )
         for one in runs
     ]
-    return Point(made[0], made[1] if than else None, scores.metrics.get(metric, ""))
+    return Point(made[0], made[1] if table.than else None, scores.metrics.get(metric, ""))
 
 
 def map_runs(key: str, scale: str) -> dict[params.Place, list[params.RunKey]]:
@@ -171,6 +171,8 @@ def describe(lines: pd.DataFrame, key: str, scale: str) -> str:
     said = [f"Scale **{budget.title}**: {len(ran)} of {len(lines)} points have a number of ours."]
     if len(ran) and budget.made_up:
         said.append("**The data are made up**, so no number on this page says anything about the paper.")
+    if instead := compare.list_substitutions(lines):
+        said.append(f"Ours: {', '.join(instead)}.")
     if table.axis is None:
         said += cells.describe_means(ran, lines[lines["published"].notna()])
     elif table.along == "columns":

@@ -96,10 +96,17 @@ def draw_table(table: pd.DataFrame, metric: str) -> Figure:
             axes[0, 0].errorbar(cells["ours"], y, xerr=spread, label=f"{column}, ours", **style)
         if cells["published"].notna().any():
             axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
-    axes[0, 0].set(xlabel=metric or "score", yticks=range(len(names)), yticklabels=names)
+    instead = describe_substitutions(rows)
+    axes[0, 0].set(xlabel=(metric or "score") + instead, yticks=range(len(names)), yticklabels=names)
     axes[0, 0].invert_yaxis()
     show_legend(axes[0, 0])
     return figure
+
+
+def describe_substitutions(lines: pd.DataFrame) -> str:
+    """A line below an axis: what our numbers have in place of what the paper has; empty where they have all of it."""
+    said = compare.list_substitutions(lines)
+    return f"\nours: {', '.join(said)}" if said else ""
 
 
 def show_legend(axes) -> None:
@@ -131,7 +138,8 @@ def draw_curves(lines: pd.DataFrame, table: params.CurveTable) -> Figure:
             axes[0, 0].plot(printed["published_x"], printed["published"], linestyle="none", markerfacecolor="none",
                             label=f"{name}, paper", **style)  # fmt: skip
     metric = ", ".join(dict.fromkeys(lines["metric"]))
-    axes[0, 0].set(xlabel=table.axis, ylabel=f"{value}, {metric}", xscale="log")
+    instead = describe_substitutions(lines)
+    axes[0, 0].set(xlabel=table.axis + instead, ylabel=f"{value}, {metric}", xscale="log")
     if table.than:
         axes[0, 0].axhline(0, color="grey", linewidth=1)
     show_legend(axes[0, 0])

@@ -33,6 +33,7 @@ def decide_paired(test: params.PairedTest, scale: str) -> dict:
             where = ", ".join(dict.fromkeys(place for _, place in ran))
             where += f", {len(sets)} of {len(of_sets)} sets"
             where += f", {len(pairs)} of {len(of_pairs)} pairs" if len(of_pairs) > 1 else ""
+            where += "".join(f", {instead}" for instead in cells.list_substitutions(part, scale))
             said = f"asked to be {ASKED[part.relation].format(part.margin)}: {where}"
             notes.append(f"part {number}: {one['effect']:+.2f} points, {one['verdict']}, {said}")
         else:

@@ -1,6 +1,7 @@
 """Which runs fill which cell, whatever a table's rows and columns are; pairs of them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lib import cells, compare, params, results, scoreboard
@@ -187,3 +188,23 @@ def test_every_table_of_scores_is_read_without_a_run(monkeypatch):
             assert not compare.spread(built, table.shown).empty
             assert "No cell of this table was run" in cells.describe(built, table.shown, "laptop")
             assert cells.count_reasons(built)["cells"].sum() == built["published"].notna().sum()
+
+
+def test_a_comparison_says_what_its_runs_have_in_place_of_what_it_asks_for(scores):
+    """At laptop one paper's protocol stands for those of three."""
+    tests = params.claim_tests()
+    (part_of_naseem,) = tests["naseem-beats-albert"].parts
+    assert cells.list_substitutions(part_of_naseem, "laptop") == ["gu in place of naseem"]
+    assert cells.list_substitutions(tests["gu-tagging-scheme"].parts[0], "laptop") == []
+    for dataset in ("bc5cdr-chem", "ncbi-disease"):
+        scores["bioalbert-base1", dataset, "gu"] = (65.0, 66.0)
+        scores["albert-base", dataset, "gu"] = (56.0, 57.0)
+    note = scoreboard.decide_paired(tests["naseem-beats-albert"], "laptop")["note"]
+    assert "2 of 12 sets, gu in place of naseem;" in note
+
+
+def test_substitutions_are_read_from_the_notes_of_a_table():
+    notes = ["not in the paper; gu in place of wada", "bert-general in place of biobert-1m, gu in place of wada", "x"]
+    lines = pd.DataFrame({"ours": [1.0, 2.0, 3.0], "note": notes})
+    assert compare.list_substitutions(lines) == ["gu in place of wada", "bert-general in place of biobert-1m"]
+    assert compare.list_substitutions(lines.assign(ours=np.nan)) == []
