@@ -57,9 +57,7 @@ def show(rows, decimals: int = 2, escape: str | None = "html", caption: str = ""
     return HTML(table.to_html(exclude_styles=True, caption=caption or None))
 
 
-def show_beside(
-    lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[params.RunKey]], scale: str
-) -> HTML:
+def show_beside(lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[params.RunKey]], scale: str) -> HTML:
     """A published table with our numbers beside the paper's, each of ours leading to the pages of its runs.
 
     `runs`: what fills each cell. A number of several runs unfolds into their links.

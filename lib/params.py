@@ -526,6 +526,7 @@ class PairedTest(Settings):
     kind: Literal["paired"]
     parts: list[Part] = Field(min_length=1)
     ahead: int = Field(default=0, ge=0)  # the sets of its one part on which the better has to be ahead; 0: their mean
+    same_weights: bool = False  # both sides fine-tune one pretrained model; else the claim is about recipes
     untested: str = ""  # what else the claim says
 
     @model_validator(mode="after")

@@ -230,15 +230,15 @@ def describe_limits(scale: str) -> list[str]:
 
 
 def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
-    """Scores against the scale's bar; the scoreboard in a sentence, then the claims of each paper that hold and that
-    fail, with effects (Markdown). A scale with a bar that measures no claim has no scoreboard."""
+    """Scores against the scale's bar; the scoreboard in a sentence, then the claims of each paper that hold, fail or
+    point one way, with effects (Markdown). A scale with a bar that measures no claim has no scoreboard."""
     path = paths.table(scale, "panels")
     lines = panels.describe_bar(results.read_table(path), scale) if path.exists() else []
     if lines and not claims["n"].any():
         return lines
     lines += [scoreboard.describe(claims), ""]
     for paper, name in results.PAPERS.items():
-        for verdict in ("holds", "fails"):
+        for verdict in ("holds", "fails", "points that way", "points the other way"):
             found = claims[(claims["paper"] == paper) & (claims["verdict"] == verdict)]
             for claim in found.to_dict("records"):
                 said = f"{name}, *{scoreboard.describe_verdict(claim)}*: {claim['statement']}"
@@ -254,7 +254,7 @@ def tally_papers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
         tables = verdicts[[params.load("tables", key).paper == paper for key in verdicts["table"]]]
         lines.append(
             {"paper": name, "claims": len(judged)}
-            | {verdict: judged.count(verdict) for verdict in ("holds", "fails", "undecided", "n/a")}
+            | {verdict: judged.count(verdict) for verdict in scoreboard.VERDICTS}
             | {"printed cells": tables["printed"].sum(), "ours beside": tables["ours beside"].sum()}
             | {name: compare.describe_agreement(counts) for name, counts in compare.split_verdicts(tables).items()}
         )

@@ -175,7 +175,32 @@ def test_a_verdict_that_does_not_survive_correction_is_undecided(monkeypatch):
     assert (claims["verdict"] == "undecided").all() and claims["note"].str.startswith("not after correction").all()
     ps[0] = 0.0001
     claims = scoreboard.judge("laptop").dropna(subset="p")
-    assert len(claims) > 20 and (claims["verdict"] == "holds").all()
+    assert len(claims) > 20 and set(claims["verdict"]) == {"holds", "points that way"}
+
+
+def test_a_claim_about_recipes_that_were_pretrained_once_at_most_points(monkeypatch):
+    """Of the same weights fine-tuned in two ways it may hold; which claims are of that kind their runs tell."""
+    tests = params.claim_tests()
+    said = {claim: scoreboard.limit_verdict(test, "holds") for claim, test in tests.items()}
+    assert said["gu-scratch-beats-continual"] == said["lee-steps"] == said["naseem-ner-gain"] == "points that way"
+    assert said["gu-linear-head"] == said["gu-blurb-arithmetic"] == said["naseem-size"] == "holds"
+    assert scoreboard.limit_verdict(tests["wada-small-only-worst"], "fails") == "points the other way"
+    assert scoreboard.limit_verdict(tests["gu-half-compute"], "undecided") == "undecided"
+    for claim, test in tests.items():
+        if test.kind == "paired":
+            pairs = [pair for part in test.parts for pair in part.runs]
+            one = {pair[0].model == pair[1].model for pair in pairs}
+            assert one in ({test.same_weights}, set()), claim
+    monkeypatch.setattr(scoreboard, "PRETRAININGS", scoreboard.FEWEST_PRETRAININGS)
+    assert scoreboard.limit_verdict(tests["lee-steps"], "holds") == "holds"
+
+
+def test_the_verdicts_of_a_scoreboard_are_counted_in_words():
+    claims = pd.DataFrame({"verdict": ["holds", "points that way", "points that way", "n/a"]})
+    assert scoreboard.describe(claims) == (
+        "Of 4 claims in five papers: 1 hold, 0 fail, 2 point that way, 0 point the other way, 0 undecided, "
+        "1 not measured here (n/a)."
+    )
 
 
 def test_every_table_of_scores_is_read_without_a_run(monkeypatch):

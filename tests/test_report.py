@@ -35,6 +35,9 @@ def test_what_holds_does_so_as_far_as_it_was_tested():
     assert scoreboard.describe_verdict({"claim": "lee-steps", "verdict": "holds"}) == "holds as far as tested"
     assert scoreboard.describe_verdict({"claim": "lee-steps", "verdict": "fails"}) == "does not hold"
     assert scoreboard.describe_verdict({"claim": "gu-half-compute", "verdict": "holds"}) == "holds"
+    points = {"claim": "lee-steps", "verdict": "points that way"}
+    assert scoreboard.describe_verdict(points) == "points that way as far as tested"
+    assert scoreboard.describe_verdict(points | {"verdict": "points the other way"}) == "points the other way"
 
 
 def test_what_a_scale_gives_its_models_is_said(monkeypatch):
