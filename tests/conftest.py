@@ -1,15 +1,20 @@
 """Shared by the tests: the folder of real data, and a small copy of the study that runs in a minute."""
 
+import fcntl
+import functools
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from lib import params, paths, warm
+from lib import artefacts, params, paths, warm
 
 TINY = """\
 title: smoke (made-up data, for the tests)
@@ -150,6 +155,46 @@ def jobs_started(output: str) -> list[str]:
     return sorted(line.split()[2] for line in output.splitlines() if line[8:15] == " start ")
 
 
+# Groups of tests that run whole studies take minutes and begin first; "killed" to "encoders" are parts of test_study.
+LONG = ("test_study", "test_privacy", "killed", "edited", "failed", "encoders", "test_browser", "test_pretraining")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of a file into one group, so that they share what they make; those that take minutes come first."""
+
+    def place(item: pytest.Item) -> int:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        (group,) = item.get_closest_marker("xdist_group").args
+        return LONG.index(group) if group in LONG else len(LONG)
+
+    items.sort(key=place)
+
+
+def each(names: str | tuple[str, ...], values: Iterable) -> Callable:
+    """As pytest.mark.parametrize, in one case: every value is tried, and the failure lists those that did not pass."""
+    names, values = tuple(re.split(", *", names)) if isinstance(names, str) else names, list(values)
+
+    def decorate(test: Callable) -> Callable:
+        @functools.wraps(test)
+        def try_all(**fixtures):
+            faults = []
+            for value in values:
+                given = dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
+                try:
+                    test(**given, **fixtures)
+                except Exception as error:
+                    faults.append(f"{value}: {type(error).__name__}: {error}")
+            assert values and not faults, f"{len(faults)} of {len(values)}:\n" + "\n".join(faults)
+
+        signature = inspect.signature(test)
+        wanted = [p for name, p in signature.parameters.items() if name not in names]
+        try_all.__signature__ = signature.replace(parameters=wanted)
+        return try_all
+
+    return decorate
+
+
 @pytest.fixture(scope="session", autouse=True)
 def warm_parent(tmp_path_factory):
     """One warm parent for the studies of a worker."""
@@ -163,10 +208,18 @@ def warm_parent(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def finished_study(tmp_path_factory) -> Study:
-    """A tiny study that has run undisturbed. Tests that change it must take a copy."""
-    study = Study(tmp_path_factory.mktemp("study"))
-    study.first_output = study.run()
+def finished_study(tmp_path_factory, warm_parent) -> Study:
+    """A tiny study that has run undisturbed, one for all workers. Tests that change it must take a copy."""
+    several = "PYTEST_XDIST_WORKER" in os.environ
+    place = tmp_path_factory.getbasetemp().parent if several else tmp_path_factory.getbasetemp()
+    folder, printed = place / "finished-study", place / "finished-study.txt"
+    with open(place / "finished-study.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait for the worker that makes it
+        if not printed.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of one that failed
+            artefacts.write_text(printed, Study(folder).run())
+    study = Study.__new__(Study)
+    study.folder, study.first_output = folder, printed.read_text(encoding="utf-8")
     return study
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 import yaml
+from conftest import each
 
 from lib import audit, compare, facts, params, paths, printed, results, scoreboard, stages
 from lib.errors import StudyError
@@ -124,7 +125,7 @@ def test_the_mean_f1_of_runs_lies_below_the_f1_of_their_means():
 # Names
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("counted: [lee-33]", "unknown table in params/audit.yaml, counted 'lee-33': did you mean lee-3"),

@@ -8,8 +8,6 @@ import time
 
 import pytest
 
-from lib import paths
-
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium of the distribution")
@@ -49,15 +47,10 @@ def window(chromium):
     context.close()
 
 
-@pytest.fixture(params=["this code", "committed"])
-def site(request):
-    """The report of a tiny study, and the one that is committed."""
-    if request.param == "this code":
-        return request.getfixturevalue("finished_study").outputs / "report"
-    folder = paths.output("laptop", "report")
-    if not folder.is_dir():
-        pytest.skip("no report is committed")
-    return folder
+@pytest.fixture
+def site(finished_study):
+    """The report of a tiny study."""
+    return finished_study.outputs / "report"
 
 
 def test_no_page_asks_the_network_or_runs_out_of_its_window(window, site):

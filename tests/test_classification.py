@@ -9,6 +9,7 @@ from collections import Counter
 from functools import partial
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,7 +86,7 @@ def test_reads_japanese_documents(tmp_path):
     assert read_text(classification.read_jmed, tmp_path, JMED) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "corpus, names, message",
     [
         (pack(FILES)[:-20], "1.txt", "corpus.tar.gz: cut off or damaged"),
@@ -127,7 +128,7 @@ def test_refuses_a_member_that_comes_twice(tmp_path):
         read_hoc(tmp_path, buffer.getvalue(), "1.txt")
 
 
-@pytest.mark.parametrize(
+@each(
     "reader, content, message",
     [
         (classification.read_hoc_table, "", "bad: empty file"),

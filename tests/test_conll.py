@@ -5,6 +5,7 @@ import random
 import re
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ def test_blocks_count_empty_ones(tmp_path):
     assert read(tmp_path, "-DOCSTART-\tO\n\na\tO\nb\tO\n\nc\tO\n", conll.read_blocks) == ["", "", "a b", "c"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("a\tO\nb O\n", r"train\.tsv:2: expected 'word<TAB>tag', .* found 1 column"),

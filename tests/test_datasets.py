@@ -7,6 +7,7 @@ from functools import cache
 from itertools import product
 
 import pytest
+from conftest import each
 
 from lib import (
     cells,
@@ -76,7 +77,7 @@ def load_folds(key: str, split: str) -> list[list]:
 # Made-up data
 
 
-@pytest.mark.parametrize("key", KEYS)
+@each("key", KEYS)
 def test_every_set_loads(data, key):
     row = datasets.lookup(key)
     splits = datasets.splits(key, "smoke")
@@ -87,7 +88,7 @@ def test_every_set_loads(data, key):
             assert instances and {type(instance) for instance in instances} == {CLASSES[row.family]}
 
 
-@pytest.mark.parametrize("key", KEYS)
+@each("key", KEYS)
 def test_a_model_has_something_to_learn(data, key):
     for split in datasets.splits(key, "smoke"):
         assert len({label_of(instance) for found in load_folds(key, split) for instance in found}) > 1
@@ -120,7 +121,7 @@ def perfect(key: str, instances: list) -> tuple[list, list]:
     return gold, [[answers[-1].upper()] for answers in gold]
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if datasets.DATASETS[key].family != "ranking"])
+@each("key", [key for key in KEYS if datasets.DATASETS[key].family != "ranking"])
 def test_perfect_predictions_have_the_highest_score(data, key):
     split = datasets.splits(key, "smoke")[-1]
     instances = datasets.load(key, split, "smoke")
@@ -160,7 +161,7 @@ def test_every_key_is_one_of_the_graph():
     assert all(re.fullmatch(stages.KEY, key) for key in KEYS)
 
 
-@pytest.mark.parametrize("key", KEYS)
+@each("key", KEYS)
 def test_a_row_names_what_there_is(key):
     row = datasets.lookup(key)
     assert set(row.results) <= printed_tables()
@@ -187,7 +188,7 @@ def groups() -> dict[str, downloads.Group]:
     return downloads.load()
 
 
-@pytest.mark.parametrize("key", KEYS)
+@each("key", KEYS)
 def test_every_file_can_be_had(key):
     """Its group names the file, or a folder that it is in, unless there is nothing to get."""
     row, group = datasets.lookup(key), groups()[datasets.lookup(key).group]
@@ -230,7 +231,7 @@ def test_unknown_folds(key, fold, folds):
         datasets.load(key, "test", "laptop", fold)
 
 
-@pytest.mark.parametrize("key", KEYS)
+@each("key", KEYS)
 def test_what_is_missing_says_the_command(folder, key):
     row = datasets.lookup(key)
     missing = datasets.missing(key, "laptop")

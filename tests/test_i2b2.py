@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,7 +112,7 @@ def test_names_and_files_that_do_not_match(tmp_path):
         i2b2.read_concepts(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "content", "message"),
     [
         ("text", "", r"note\.txt: empty file"),

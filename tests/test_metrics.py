@@ -11,6 +11,7 @@ from collections import Counter
 from itertools import chain, groupby
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
@@ -438,7 +439,7 @@ EVERY = {
 SAME = ["entity", "token with O", "token", "pico", "spans", "relation", "binary", "accuracy", "multilabel", "example"]
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each("name", EVERY)
 @given(data=st.data())
 @settings(max_examples=6, deadline=None)
 def test_the_order_of_instances_changes_nothing(name, data):
@@ -466,7 +467,7 @@ def test_a_gold_answer_as_prediction_scores_100(gold):
     assert set(metrics.squad_scores(gold, [answers[-1] for answers in gold]).values()) == {100}
 
 
-@pytest.mark.parametrize("name", EVERY)
+@each("name", EVERY)
 def test_unequal_lengths_and_no_gold_are_refused(name):
     function, _, gold, right = EVERY[name]
     with pytest.raises(ValueError, match="2 gold instances, 1 predicted"):
@@ -475,7 +476,7 @@ def test_unequal_lengths_and_no_gold_are_refused(name):
         function([], [])
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "message"),
     [
         (lambda: metrics.entity_scores([["O", "O"]], [["O"]]), "2 gold tags has 1"),

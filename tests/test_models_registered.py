@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from conftest import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,7 +122,7 @@ def settings_that_differ(one: str, other: str) -> set[str]:
     return {name for name in first if first[name] != second[name]}
 
 
-@pytest.mark.parametrize(("paper", "table", "axis", "names"), PRINTED)
+@each(("paper", "table", "axis", "names"), PRINTED)
 def test_every_model_that_a_table_prints_is_registered(paper, table, axis, names):
     printed = set(results.read_published(paper, table)[axis])
     assert printed <= set(names)
@@ -135,7 +136,7 @@ def test_every_registered_model_is_printed_in_a_table_or_our_own():
     assert set(MODELS) == printed | OURS | {"albert-base", "albert-large"}  # ALBERT is in a figure
 
 
-@pytest.mark.parametrize("key", MODELS)
+@each("key", MODELS)
 def test_models_name_registered_parts(key):
     model = params.load("models", key)
     assert set(model.papers) <= {"lee", "gu", "wada", "naseem", "ozyurt"}
@@ -148,7 +149,7 @@ def test_models_name_registered_parts(key):
     assert model.published.source and model.differs
 
 
-@pytest.mark.parametrize("key", MODELS)
+@each("key", MODELS)
 def test_chains_end_and_keep_one_body(key):
     bodies = {(params.load("models", k).architecture, params.load("models", k).size) for k in chain(key)}
     assert len(bodies) == 1
@@ -162,7 +163,7 @@ def test_a_model_shares_its_key_with_nothing_else_that_is_made():
     assert not set(MODELS) & {*trained, *params.keys("tables"), *params.keys("corpora")}
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "expected"),
     [
         ("bert-general", [(900_000, 256), (100_000, 256)]),  # lee 4.1: 1,000,000; gu, footnote 7
@@ -198,7 +199,7 @@ def test_biobert_reads_131072_pieces_a_batch():
         assert phase.length * phase.batch_size == 131_072
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "warmups"),
     [
         ("bert-general", [10_000, 0]), ("bert-general-pubmed", [10_000]), ("biobert-pmc", [10_000]),
@@ -247,7 +248,7 @@ def test_square_root_decay_is_of_the_models_trained_with_nvidias_lamb():
         assert of_nvidia == (published.optimizer == "lamb" and "Google" not in published.source)
 
 
-@pytest.mark.parametrize("key", MODELS)
+@each("key", MODELS)
 def test_caps_on_predictions_are_at_most_what_is_masked(key):
     for phase in params.load("models", key).published.phases:
         assert (phase.max_predictions or 0) <= 0.157 * phase.length  # NVIDIA's 20 of 128 and 80 of 512
@@ -267,7 +268,7 @@ def test_below_paper_scale_compared_models_see_equally_many_pieces():
     assert {key: total_share(key) for key in MODELS if key not in OURS and total_share(key) != 1} == unequal
 
 
-@pytest.mark.parametrize("point", sorted(POINTS))
+@each("point", sorted(POINTS))
 def test_a_point_of_a_curve_is_the_whole_but_for_its_place(point):
     whole, percent = re.fullmatch(r"([\w-]+)-(?:steps|text)-(\d+)", point).groups()
     settings = params.load("models", point)
@@ -288,7 +289,7 @@ def test_a_half_is_its_whole_but_for_its_share(half):
     assert params.load("models", half).share == 0.5
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "differing"),
     [
         ("pubmedbert", "pubmedbert-word-piece", {"masking"}),
@@ -338,7 +339,7 @@ def test_compared_models_hide_the_same_share(scale):
     assert len({params.load_pretraining(key, scale).masked_share for key in MODELS}) == 1
 
 
-@pytest.mark.parametrize("key", MODELS)
+@each("key", MODELS)
 def test_paper_scale_is_what_was_published_from_random_weights(key):
     model, resolved = params.load("models", key), params.load_pretraining(key, "paper")
     assert resolved.start == [] and resolved.masked_share == model.masked_share and resolved.positions == 512
@@ -363,7 +364,7 @@ def test_a_recipe_is_the_same_for_every_model_but_for_its_share(scale):
         assert pieces == pytest.approx(wanted, rel=0.01, abs=max(p.batch_size * p.length for p in recipe.phases))
 
 
-@pytest.mark.parametrize("key", MODELS)
+@each("key", MODELS)
 def test_only_unpublished_text_keeps_a_model_from_the_made_up_data(key):
     model = params.load("models", key)
     missing = {corpus for corpus in model.corpora if corpora.why_not(corpus, "smoke")}

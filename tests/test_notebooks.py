@@ -5,23 +5,20 @@ import json
 import re
 
 import nbformat
-import pytest
+from conftest import each
 
 from lib import paths, stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 
 
-@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
-def notebook(request):
-    return nbformat.read(request.param, as_version=4)
-
-
 def code(notebook) -> list[str]:
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_stored_without_outputs(notebook):
+@each("path", NOTEBOOKS)
+def test_stored_without_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     for cell in notebook.cells:
         assert not cell.get("outputs") and cell.get("execution_count") is None
@@ -29,7 +26,9 @@ def test_stored_without_outputs(notebook):
     assert "papermill" not in notebook.metadata
 
 
-def test_one_cell_of_typed_and_explained_parameters(notebook):
+@each("path", NOTEBOOKS)
+def test_one_cell_of_typed_and_explained_parameters(path):
+    notebook = nbformat.read(path, as_version=4)
     (cell,) = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
     lines = cell.source.splitlines()
     assert 1 <= len(lines) <= 8
@@ -37,7 +36,9 @@ def test_one_cell_of_typed_and_explained_parameters(notebook):
     assert 'scale: str = "smoke"' in lines[0]
 
 
-def test_prose_and_calls_only(notebook):
+@each("path", NOTEBOOKS)
+def test_prose_and_calls_only(path):
+    notebook = nbformat.read(path, as_version=4)
     assert notebook.cells[0].source.startswith("# ")
     assert "Needs:" in notebook.cells[0].source and "Takes:" in notebook.cells[0].source
     assert len(notebook.cells) <= 30
@@ -55,7 +56,9 @@ def test_every_notebook_is_a_stage_of_the_study():
     assert {job.notebook for job in jobs.values() if job.notebook} == {path.stem for path in NOTEBOOKS} - on_request
 
 
-def test_links_between_notebooks_lead_somewhere(notebook):
+@each("path", NOTEBOOKS)
+def test_links_between_notebooks_lead_somewhere(path):
+    notebook = nbformat.read(path, as_version=4)
     text = json.dumps(notebook)
     for name in re.findall(r"\]\((\w+)(?:--[\w-]+)?\.ipynb\)", text):
         assert (paths.NOTEBOOKS / f"{name}.ipynb").exists()

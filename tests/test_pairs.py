@@ -6,6 +6,7 @@ import random
 from collections import Counter
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,7 +116,7 @@ def test_reads_every_format(tmp_path, name):
         assert reader(path) == expected
 
 
-@pytest.mark.parametrize("reader, content, message", BAD)
+@each("reader, content, message", BAD)
 def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, content, message):
     path = tmp_path / "bad"
     path.write_text(content)
@@ -126,8 +127,8 @@ def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, c
     assert error.value.__cause__ is None
 
 
-@pytest.mark.parametrize("name", GOOD)
-@pytest.mark.parametrize("content", [b"", b"caf\xe9\tb\tc\td\n", gzip.compress(b"A\tB\t1\n" * 99, mtime=0)[:-9]])
+@each("name", GOOD)
+@each("content", [b"", b"caf\xe9\tb\tc\td\n", gzip.compress(b"A\tB\t1\n" * 99, mtime=0)[:-9]])
 def test_refuses_empty_files_other_encodings_and_cut_archives(tmp_path, name, content):
     path = tmp_path / "bad"
     path.write_bytes(content)

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from conftest import each
 
 from lib import counts, datasets, facts, params, paths, readers, results
 from lib.cells import find_run
@@ -46,7 +47,7 @@ def test_a_scale_may_change_more_of_one_family():
         assert params.load_finetuning("gu", "gad", family, "laptop").batch_size == batch_size
 
 
-@pytest.mark.parametrize("key", params.keys("tables"))
+@each("key", params.keys("tables"))
 def test_tables_name_printed_cells_and_existing_runs(key):
     table = params.load("tables", key)
     assert (paths.NOTEBOOKS / f"{table.notebook}.ipynb").exists()
@@ -182,7 +183,7 @@ def test_examples_and_samples_name_what_is_registered():
         assert public or printed.withheld
 
 
-@pytest.mark.parametrize("key", params.keys("corpora"))
+@each("key", params.keys("corpora"))
 def test_corpora_name_sources_rules_and_selections(key):
     corpus = params.load("corpora", key)
     params.load("cleaning", corpus.cleaning)
@@ -192,7 +193,7 @@ def test_corpora_name_sources_rules_and_selections(key):
         params.load("selections", corpus.selection)
 
 
-@pytest.mark.parametrize("key", params.keys("vocabularies"))
+@each("key", params.keys("vocabularies"))
 def test_vocabularies_name_corpora_or_a_file(key):
     vocabulary = params.load("vocabularies", key)
     assert all(params.load("corpora", corpus) for corpus in vocabulary.corpora)
@@ -324,7 +325,7 @@ def test_paper_scale_keeps_the_papers_protocol():
     assert len(settings.candidates()) == 27
 
 
-@pytest.mark.parametrize(
+@each(
     ("protocol", "dataset", "setting", "value"),
     [
         ("gu", "gad", "max_length", 128),  # section 2.4.2
@@ -350,8 +351,8 @@ def test_protocols_say_what_the_papers_print(protocol, dataset, setting, value):
     assert getattr(datasets.load_settings(dataset, protocol, "paper"), setting) == value
 
 
-@pytest.mark.parametrize("scale", params.keys("scales"))
-@pytest.mark.parametrize("protocol", params.keys("protocols"))
+@each("scale", params.keys("scales"))
+@each("protocol", params.keys("protocols"))
 def test_every_protocol_has_settings_for_every_dataset(protocol, scale):
     for key in datasets.DATASETS:
         assert datasets.load_settings(key, protocol, scale).candidates()

@@ -25,7 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import TINY, Study
+from conftest import TINY, Study, each
 
 from lib import artefacts, corpora, datasets, finetuning, pages, params, paths, readers, relations
 from lib import smoke_relations as made_relations
@@ -231,7 +231,7 @@ def start_tagging(study: Study) -> subprocess.Popen:
     words = ["lib.runner", "laptop", "20_finetune_tagging", TAGGING, given, expected]
     environment = os.environ | {"PYTHONPATH": str(study.folder), "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", *words], cwd=study.folder, env=environment, text=True,
+        [sys.executable, "-SP", "lib/submit.py", *words], cwd=study.folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
@@ -297,7 +297,7 @@ def test_a_canary_anywhere_is_found(tmp_path, name, content):
     assert search(tmp_path, (path,))[0] == {}
 
 
-@pytest.mark.parametrize("key", RESTRICTED)
+@each("key", RESTRICTED)
 def test_every_restricted_set_is_planted_and_read(study, key):
     """A set that is registered without being planted fails here."""
     row = datasets.lookup(key)
@@ -548,7 +548,7 @@ def fail_to_read(name: str, data: Path) -> list[StudyError]:
 CASES = [(name, what) for name, kinds in DAMAGES.items() for what in kinds]
 
 
-@pytest.mark.parametrize(("name", "what"), CASES)
+@each(("name", "what"), CASES)
 def test_messages_of_readers_quote_nothing(study, capfd, name, what):
     data = study.folder / "data"
     path, how = max(data.glob(name), key=lambda path: path.stat().st_size), DAMAGES[name][what]

@@ -4,6 +4,7 @@ import gzip
 from collections import Counter
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +84,7 @@ def test_unknown_kind(tmp_path):
 HEAD = "1|t|secret\n1|a|\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         ("", "no abstracts"),

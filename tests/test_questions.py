@@ -7,6 +7,7 @@ import random
 from functools import partial
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,7 +159,7 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("reader, content, message", BAD)
+@each("reader, content, message", BAD)
 def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, content, message):
     with pytest.raises(StudyError) as error:
         reader(tmp_path, content)

@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow.parquet as pq
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -453,8 +454,8 @@ def test_an_empty_file(tmp_path, reader):
         assert read(reader, write(tmp_path, "empty", b"", pack))[0] == []
 
 
-@pytest.mark.parametrize("key", params.keys("sources"))
-@pytest.mark.parametrize("pack", ["plain", "gzip"])
+@each("key", params.keys("sources"))
+@each("pack", ["plain", "gzip"])
 def test_a_source_file_without_documents_is_an_error(data, key, pack):
     pattern = params.load("sources", key).files.replace("[!j]", "a")
     path = write(data, pattern.replace("*", "a"), b"", pack)
@@ -525,8 +526,8 @@ ENTITIES = {
 }
 
 
-@pytest.mark.parametrize("reader", ["pubmed-xml", "jats", "wikipedia-xml"])
-@pytest.mark.parametrize("kind", ENTITIES)
+@each("reader", ["pubmed-xml", "jats", "wikipedia-xml"])
+@each("kind", ENTITIES)
 def test_entities_are_refused_and_never_expanded(tmp_path, reader, kind):
     declared, used = ENTITIES[kind]
     attribute = ' x="&i;"' if kind == "in an attribute" else ""
@@ -579,7 +580,7 @@ def test_a_citation_without_abstract_and_one_without_title(tmp_path):
     assert read("pubmed-xml", path)[0] == [Document("1", "T"), Document("2", "", "x")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("damage", "message"),
     [
         (("<ArticleTitle>two", "<ArticleTitle two"), r"a\.xml: citation 2 \(PMID 2\): not well-formed XML"),
@@ -675,7 +676,7 @@ def test_one_medline_record_of_many_lines(tmp_path):
     assert (message, len(document.text)) == ("", 1 + 400_000 * len(" made-up text of many lines"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("reader", "content", "message"),
     [
         ("medline-text", "TI  - T\nAB  - x\n\nPMID- 2\n", "a:3: the record that ends here has no PMID"),

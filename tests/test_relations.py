@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from xml.sax.saxutils import quoteattr
 
 import pytest
+from conftest import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -206,7 +207,7 @@ def test_chemprot_mentions_across_a_cut_are_in_no_pair(tmp_path):
     assert len(chemprot.read_chemprot_blue(*files, sentences)) == 1  # no capital, no cut
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "text", "message"),
     [
         ("abstracts", "7\tsecret\n", r"abstracts\.tsv:1: expected 3 columns, found 2"),
@@ -395,7 +396,7 @@ def test_ddi_pairs(tmp_path):
 TWO = {"0-2": "sec", "3-5": "ret"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "message"),
     [
         (sentence("secret", {"2-6": "cret"}), "a b.xml: sentence s, entity 1: does not stand at its offsets"),

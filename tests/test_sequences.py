@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from conftest import each
 from transformers import BertTokenizer
 
 from lib import datasets, models, params, relations, scoring, sequences, vocabularies
@@ -89,10 +90,10 @@ def test_texts_that_come_with_dummies_have_no_original(tokenizer):
         make_form(tokenizer, "gad", [masked], protocol="gu-markers")
 
 
-@pytest.mark.parametrize("before", [0, 30, 60])
-@pytest.mark.parametrize("between", [0, 5, 80])
-@pytest.mark.parametrize("after", [0, 60])
-@pytest.mark.parametrize("protocol", ["gu-dummies-mentions", "gu-original-mentions", "gu-markers-starts"])
+@each("before", [0, 30, 60])
+@each("between", [0, 5, 80])
+@each("after", [0, 60])
+@each("protocol", ["gu-dummies-mentions", "gu-original-mentions", "gu-markers-starts"])
 def test_both_mentions_survive_the_limit(tokenizer, before, between, after, protocol):
     text = "a " * before + "iron " + "b " * between + "zinc" + " c" * after
     first, second = text.index("iron"), text.index("zinc")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +97,7 @@ def test_files_that_do_not_match(tmp_path):
         shareclef.read(tmp_path / "nowhere", folders[1])
 
 
-@pytest.mark.parametrize(
+@each(
     "annotations",
     [
         "secret\n",

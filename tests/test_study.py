@@ -66,6 +66,7 @@ def test_a_second_run_finds_nothing_to_do(study):
     assert time.monotonic() - begun < 60  # the promise is 15 s on a quiet machine; this only catches a rerun
 
 
+@pytest.mark.xdist_group("killed")
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="counts orphans in /proc")
 def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_study, tmp_path_factory, monkeypatch):
     monkeypatch.delenv(warm.ADDRESS, raising=False)  # a warm parent of the study's own is killed with it
@@ -100,6 +101,7 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_tables(finished_stu
     assert not list(study.outputs.rglob("*.tmp"))
 
 
+@pytest.mark.xdist_group("edited")
 def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study):
     path = study.folder / "notebooks" / "10_pretrain.ipynb"
     notebook = nbformat.read(path, as_version=4)
@@ -136,6 +138,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert artefacts_of(study) == before
 
 
+@pytest.mark.xdist_group("failed")
 def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     data = study.outputs / "data" / "ner" / "ncbi-disease" / "train.tsv"
     whole = data.read_text()
@@ -220,32 +223,31 @@ def test_nothing_written_names_the_machine(finished_study):
             assert not [place for place in places if place in text], path
 
 
-def test_any_encoder_by_papermill(finished_study, tmp_path):
+@pytest.mark.xdist_group("encoders")
+def test_any_encoder_by_papermill(study, tmp_path):
     """The documented command, for a folder in the save_pretrained layout."""
     model = tmp_path / "somebody"
-    shutil.copytree(finished_study.outputs / "models" / "bert-general", model)
+    shutil.copytree(study.outputs / "models" / "bert-general", model)
     for name in ("record.json", "meta.json", "log.jsonl"):
         (model / name).unlink()
     command = ["papermill", "notebooks/20_finetune_tagging.ipynb", str(tmp_path / "out.ipynb"),
                "-p", "model", str(model), "-p", "dataset", "ncbi-disease"]  # fmt: skip
-    environment = os.environ | {"PYTHONPATH": str(finished_study.folder)}
-    ran = subprocess.run(
-        [sys.executable, "-m", *command], cwd=finished_study.folder, env=environment, capture_output=True
-    )
+    environment = os.environ | {"PYTHONPATH": str(study.folder)}
+    ran = subprocess.run([sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()
     wrong = subprocess.run(
-        [sys.executable, "-m", *command, "-p", "modle", "x"], cwd=finished_study.folder, env=environment,
+        [sys.executable, "-m", *command, "-p", "modle", "x"], cwd=study.folder, env=environment,
         capture_output=True, text=True,
     )  # fmt: skip
     assert wrong.returncode != 0
     assert "unknown parameter of this notebook 'modle': did you mean model" in wrong.stderr
-    (results,) = (finished_study.outputs / "results").glob("somebody-*--ncbi-disease--lee.json")
+    (results,) = (study.outputs / "results").glob("somebody-*--ncbi-disease--lee.json")
     theirs = json.loads(results.read_text())["runs"]
-    ours = json.loads((finished_study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
+    ours = json.loads((study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
     assert [run["scores"] for run in theirs] == [run["scores"] for run in ours]
-    results.unlink()
 
 
+@pytest.mark.xdist_group("encoders")
 def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path):
     shutil.copytree(study.outputs / "models/bert-general", tmp_path / "Some_Body's Model")
     words = ["evaluate", "--model", str(tmp_path / "Some_Body's Model"), "--scale", "smoke", "--protocol", "lee"]
