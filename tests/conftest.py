@@ -159,6 +159,7 @@ def jobs_started(output: str) -> list[str]:
 LONG = ("test_study", "test_privacy", "killed", "edited", "failed", "encoders", "test_browser", "test_pretraining")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of a file into one group, so that they share what they make; those that take minutes come first."""
 
