@@ -11,6 +11,7 @@ from lib.errors import StudyError
 from lib.records import Document
 
 SCHEMA = pa.schema([("id", pa.string()), ("source", pa.string()), ("text", pa.string())])
+VERSION = 1  # raised when the same rows and rules give another corpus
 PART_WORDS = 1000  # a longer text is cut into parts of about this length, so that no document is a whole novel
 PHRASE = 5  # a test sentence in more documents is a phrase, such as a notice of competing interests, and no leak
 # Why a record is left out, in the order in which the reasons are looked at.
@@ -60,14 +61,15 @@ def build(key: str, scale: str) -> dict:
     selection = params.load("selections", corpus.selection) if corpus.selection else None
     folder = paths.corpus(scale, key)
     record = provenance.record(
+        "corpora",
+        VERSION,
         {
             "cleaning": rules.model_dump(exclude={"title", "where", "differs"}),
             "selection": selection and selection.model_dump(exclude={"title", "where", "differs"}),
             "left out": {s: params.load("sources", s).leave_out for s, _ in files},
             "part": corpus.part,
         },
-        {f"{source}/{file}": provenance.file_fingerprint(rows_path(scale, source, file)) for source, file in files}
-        | {"code": provenance.code_fingerprint("corpora")},
+        {f"{source}/{file}": provenance.file_fingerprint(rows_path(scale, source, file)) for source, file in files},
     )
     if finished := artefacts.reuse(folder, record["fingerprint"]):
         return finished

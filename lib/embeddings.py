@@ -8,6 +8,7 @@ import numpy as np
 
 from lib.errors import StudyError
 
+VERSION = 1  # raised when the same text gives other vectors
 STANDARD_DEVIATION = 0.02  # of BERT's initial weights (Devlin et al. 2019, its released code)
 WAVES = 2  # times as large: with waves as large as the vectors of pieces, neighbours are found later
 WINDOW, NEGATIVES = 5, 5  # pieces on each side; false neighbours for each true one

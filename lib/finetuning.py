@@ -44,6 +44,7 @@ FORMS = {
     "similarity": sequences.Sequences, "inference": sequences.Sequences, "documents": sequences.Sequences,
     "answers": sequences.Sequences, "ranking": sequences.Sequences, "questions": spans.Spans,
 }  # fmt: skip
+VERSION = 1  # raised when the same settings, examples and weights give other scores: rows, heads, the loop, metrics
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
 LOWEST = -100.0  # below every score: stands for one that is undefined
 FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
@@ -134,7 +135,6 @@ class Job:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
         return datasets.fingerprints(self.row.key, self.scale) | {
             "model": self.encoder.fingerprint,
-            "code": provenance.code_fingerprint("finetuning", without="corpora"),
         }
 
     def read(self, split: str, fold: int) -> list[Instance]:
@@ -216,15 +216,18 @@ class Job:
 
     def where_searched(self, seed: int) -> tuple[Path, str]:
         """The file with Optuna's studies and the name of this one: other settings, data or code are another study."""
-        state = provenance.fingerprint(self.settings.model_dump(exclude={"trials", "runs", "folds"}), self.inputs, seed)
+        state = provenance.fingerprint(
+            VERSION, self.settings.model_dump(exclude={"trials", "runs", "folds"}), self.inputs, seed
+        )
         return paths.tuning(self.scale, self.encoder.key, self.row.key, self.setting), state
 
     def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
         """Train once and score once on `split`; the run's record, read from its predictions where they exist."""
-        settings = self.settings.model_dump(exclude={*candidate, "runs", "folds", "trials"})
-        settings |= candidate | {"seed": seed, "fold": fold, "split": split}
-        settings |= {"precision": self.budget.precision, "threads": self.budget.threads}
-        record = provenance.record(settings, self.inputs)
+        machine = {"precision": training.resolve(self.budget.precision), "threads": self.budget.threads}
+        place = {"seed": seed, "fold": fold, "split": split}
+        record = provenance.record(
+            "fine-tuning", VERSION, resolve_settings(self.settings, candidate) | place | machine, self.inputs
+        )
         path = paths.predictions(self.scale, self.encoder.key, self.row.key, self.setting, name)
         existing = read_run(path)
         if existing and existing["fingerprint"] == record["fingerprint"]:
@@ -303,7 +306,7 @@ class Job:
         other = Job(self.encoder, datasets.lookup(key), self.scale, self.setting, settings, base)
         candidate, seed = settings.candidates()[0], self.budget.seeds[0]
         path = paths.intermediate(self.scale, self.encoder.key, key, self.setting)
-        fingerprint = provenance.fingerprint(settings.model_dump(), candidate, seed, base, other.inputs)
+        fingerprint = provenance.fingerprint(VERSION, settings.model_dump(), candidate, seed, base, other.inputs)
         with artefacts.locked(path):
             if read_fingerprint(path) != fingerprint:
                 transformers.set_seed(seed)
@@ -336,6 +339,17 @@ def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
     }  # fmt: skip
     artefacts.write_json(path.with_suffix(".json"), record)
     return record
+
+
+def resolve_settings(settings: params.Finetuning, candidate: dict) -> dict:
+    """The settings of one run: of a protocol, what was chosen of it, and what AdamW computes with."""
+    optimizer = settings.optimization().model_dump(include={"optimizer", "betas", "clip"})
+    return (
+        settings.model_dump(exclude={*candidate, "runs", "folds", "trials"})
+        | candidate
+        | optimizer
+        | {"epsilon": optimizers.EPSILON}
+    )
 
 
 def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:

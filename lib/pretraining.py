@@ -44,6 +44,7 @@ from lib import (
 from lib.errors import StudyError
 from lib.progress import Progress
 
+VERSION = 1  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
 HELD_OUT_SHARE, HELD_OUT_ROWS = 0.15, 32  # of held-out text: what is hidden, and the rows looked at together
 VECTOR_PIECES = 600  # of text for each piece of the vocabulary are enough for word vectors: a minute at 8,192
 
@@ -58,7 +59,7 @@ def run(key: str, scale: str) -> dict:
     folder = paths.model(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):
         return finished | {"log": pretrained.read_log(folder)}
-    processes = params.load("scales", scale).processes or max(1, torch.cuda.device_count())
+    processes = count_processes(scale)
     if processes == 1:
         train(key, scale)
     else:
@@ -66,6 +67,11 @@ def run(key: str, scale: str) -> dict:
             tokens.pack(corpus, params.load("models", key).vocabulary, scale)
         launch(key, scale, processes)
     return artefacts.read_record(folder) | {"log": pretrained.read_log(folder)}
+
+
+def count_processes(scale: str) -> int:
+    """The processes that pretrain a model at a scale: as many as it says, or one a GPU."""
+    return params.load("scales", scale).processes or max(1, torch.cuda.device_count())
 
 
 def launch(key: str, scale: str, processes: int) -> None:
@@ -95,15 +101,17 @@ def describe_run(key: str, scale: str) -> dict:
     model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
     inputs = {
         "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json"),
-        "code": provenance.code_fingerprint("pretraining", without="corpora"),
     }
     inputs |= {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
     if model.initial:
         inputs["initial weights"] = models.find(model.initial, scale, released=False).fingerprint
     return provenance.record(
+        "pretraining",
+        VERSION,
         model.model_dump(exclude={"title", "papers", "published", "released", "parameters", "not_run", "differs"})
         | plan.model_dump()
-        | {"precision": budget.precision, "threads": budget.threads, "seed": budget.seeds[0]}
+        | {"precision": training.resolve(budget.precision), "threads": budget.threads, "seed": budget.seeds[0]}
+        | {"processes": count_processes(scale), "epsilon": optimizers.EPSILON}
         | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"}),
         inputs,
     )
@@ -278,10 +286,11 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
     folder = paths.vectors(scale, model.corpora, model.vocabulary, width)
     limit = VECTOR_PIECES * size
     record = provenance.record(
+        "word vectors",
+        embeddings.VERSION,
         {"width": width, "limit": limit},
         {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
-        | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")}
-        | {"code": provenance.code_fingerprint("embeddings")},
+        | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")},
     )
     with artefacts.locked(folder):
         if artefacts.reuse(folder, record["fingerprint"]) is None:

@@ -1,4 +1,4 @@
-"""Where an artefact came from: fingerprints of settings, data and code, and the record kept with it."""
+"""Where an artefact came from: versions of stages, fingerprints of settings and data, the record kept with it."""
 
 import ast
 import hashlib
@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import platform
 import subprocess
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -14,11 +13,6 @@ from lib import paths
 from lib.errors import StudyError
 
 VERSIONS_SHOWN = ("torch", "transformers", "tokenizers", "numpy", "seqeval")
-
-
-# Modules that cannot change a number: what they pass on is fingerprinted by value, or is only shown.
-NEUTRAL = {"artefacts", "datasets", "errors", "figures", "pages", "params", "paths", "pretrained", "progress",
-           "provenance", "smoke_corpora", "smoke_language"}  # fmt: skip
 
 
 def to_json(content) -> str:
@@ -34,17 +28,6 @@ def file_fingerprint(path: Path) -> str:
     """A short hash of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-
-
-def code_fingerprint(*modules: str, without: str = "") -> str:
-    """A hash of what the named lib modules, and those they import, compute.
-
-    NEUTRAL modules are left out unless named, and `without`, a module whose products are fingerprinted by content;
-    each with all that only it imports.
-    Taken from the syntax tree without docstrings: a comment or a docstring can change, and nothing is redone.
-    """
-    left_out = NEUTRAL - set(modules) | {without}
-    return fingerprint([[name, module_code(name)] for name in sorted(reachable_modules(modules, left_out))])
 
 
 def notebook_fingerprint(notebook: Path) -> str:
@@ -71,12 +54,12 @@ def imported_modules(tree: ast.AST) -> set[str]:
     return found
 
 
-def reachable_modules(modules, without: Collection[str] = ()) -> set[str]:
-    """The named lib modules and all that they import, directly or not, except through those `without`."""
+def reachable_modules(modules) -> set[str]:
+    """The named lib modules and all that they import, directly or not."""
     found, waiting = set(), list(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found and name not in without:
+        if name not in found:
             found.add(name)
             waiting += modules_of(name)
     return found
@@ -121,13 +104,22 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in VERSIONS_SHOWN}
 
 
-def record(settings: dict, inputs: dict[str, str], **facts) -> dict:
-    """The record kept with an artefact: settings, fingerprints of inputs, commit, versions, and facts measured."""
+def identify(stage: str, version: int, settings: dict, inputs: dict[str, str]) -> dict:
+    """What an artefact follows from, and the fingerprint of all that.
+
+    `version`: of the stage's code, raised by hand when the same settings and inputs give other numbers
+    (tools/witness.py notices when it was forgotten); `settings`: as resolved, `bfloat16` and not `auto`; `inputs`:
+    fingerprints of content. Never of code: moving a module makes nothing stale. TypeError for what JSON cannot hold.
+    """
     return {
-        "fingerprint": fingerprint(settings, inputs),
+        "stage": stage,
+        "version": version,
         "settings": settings,
         "inputs": inputs,
-        "commit": commit(),
-        "versions": versions(),
-        **facts,
+        "fingerprint": fingerprint(stage, version, settings, inputs),
     }
+
+
+def record(stage: str, version: int, settings: dict, inputs: dict[str, str]) -> dict:
+    """The record kept with an artefact: its identity, and the commit and versions that made it."""
+    return identify(stage, version, settings, inputs) | {"commit": commit(), "versions": versions()}

@@ -100,11 +100,10 @@ def shared_notebooks() -> set[str]:
 
 def document_settings(scale: str, keys: dict) -> list:
     source = params.load("sources", keys["source"])
-    code = provenance.code_fingerprint("documents")
     if made_up(scale):
-        return [source.model_dump(include={"reader", "language"}), code]
+        return [source.model_dump(include={"reader", "language"}), documents.VERSION]
     files = [documents.raw_file(keys["source"], keys["file"], scale), *mesh.files(scale)]
-    return [source.model_dump(include={"reader", "language"}), code, raw_state(scale, files)]
+    return [source.model_dump(include={"reader", "language"}), documents.VERSION, raw_state(scale, files)]
 
 
 def corpus_inputs(scale: str, key: str) -> list[str]:
@@ -312,7 +311,7 @@ STAGES = {
             lambda k: "",
             "test-sentences/meta.json",
             lambda s, k: made_up(s),
-            lambda s, k: [raw_state(s, texts.test_files(s)), provenance.code_fingerprint("texts", "datasets")],
+            lambda s, k: [raw_state(s, texts.test_files(s)), texts.VERSION],
         ),
         Stage(
             "documents",

@@ -14,6 +14,7 @@ from lib import artefacts, cleaning, conll, datasets, leakage, parent, paths, pr
 from lib.errors import StudyError
 from lib.instances import Instance, Labelled, Pair, Question, Relation, Sentence
 
+VERSION = 1  # of the index: raised when the same files give other test sentences
 DUMMY = re.compile(r"@[A-Z0-9-]+\$|\bbc6(?:ent[cg]|other)\b", re.IGNORECASE)
 # How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8. Its JNLPBA has its printed mean length
 # only when blank lines and document marks count; its PICO sentences end after a "." only.
@@ -106,9 +107,10 @@ def write_index(scale: str) -> dict:
     """Write the index of all test sentences at hand, hashes only, unless it is there; returns the record."""
     folder = paths.test_sentences(scale)
     record = provenance.record(
-        {},
-        {paths.show(path): provenance.file_fingerprint(path) for path in test_files(scale)}
-        | {"code": provenance.code_fingerprint("texts", "datasets")},
+        "test sentences",
+        VERSION,
+        {"readers": {key: datasets.lookup(key).version for key in tests_at_hand(scale)}},
+        {paths.show(path): provenance.file_fingerprint(path) for path in test_files(scale)},
     )
     if finished := artefacts.reuse(folder, record["fingerprint"]):
         return finished

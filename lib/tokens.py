@@ -14,6 +14,7 @@ from lib import artefacts, corpora, paths, provenance, vocabularies
 from lib.errors import StudyError
 from lib.progress import Progress
 
+VERSION = 1  # raised when the same corpus and vocabulary give other ids
 HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
 SPLITS = ("train", "held_out")
 
@@ -70,11 +71,12 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, Tokens]:
     folder = paths.tokens(scale, corpus, vocabulary)
     tokenizer = vocabularies.load(vocabulary, scale)
     wanted = provenance.record(
+        "tokens",
+        VERSION,
         {"held out": f"one document in {HELD_OUT}"},
         {
             "corpus": corpora.built(corpus, scale)["content"],
             "vocabulary": fingerprint_vocabulary(tokenizer),
-            "code": provenance.code_fingerprint("tokens", without="corpora"),
         },
     )
     with artefacts.locked(folder):

@@ -61,11 +61,16 @@ def accelerator(precision: str) -> Accelerator:
     if "WORLD_SIZE" not in os.environ:
         PartialState._reset_state()
     keep_memory()
-    half = precision == "auto" and computes_in_bfloat16()
+    half = resolve(precision) == "bfloat16"
     # Without a GPU it has to be told that there are many processes, or each would train alone.
     return Accelerator(
         mixed_precision="bf16" if half else "no", cpu="WORLD_SIZE" in os.environ and not torch.cuda.is_available()
     )
+
+
+def resolve(precision: str) -> str:
+    """The precision that a device computes in: `auto` is bfloat16 where that is native, else float32."""
+    return "bfloat16" if precision == "auto" and computes_in_bfloat16() else "float32"
 
 
 def computes_in_bfloat16() -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only as
     from transformers import PreTrainedTokenizerBase
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
+VERSION = 1  # raised when the same text and settings give another vocabulary
 ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown piece
 MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of SentencePiece, of byte-level BPE
 
@@ -50,9 +51,10 @@ def train(key: str, scale: str) -> dict:
     size = min(vocabulary.size, limit or vocabulary.size)
     built = {name: corpora.built(name, scale) for name in vocabulary.corpora}
     record = provenance.record(
+        "vocabularies",
+        VERSION,
         vocabulary.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size},
-        {name: corpus["content"] for name, corpus in built.items()}
-        | {"code": provenance.code_fingerprint("vocabularies", without="corpora")},
+        {name: corpus["content"] for name, corpus in built.items()},
     )
     folder = paths.vocabulary(scale, key)
     if finished := artefacts.reuse(folder, record["fingerprint"]):

@@ -118,15 +118,9 @@ def test_prose_and_outputs_do_not_count_and_code_does(notebook):
     assert notebook(code="from lib import metrics\nmetrics") != before
 
 
-def test_the_generator_of_made_up_data_counts_when_it_is_asked_for(monkeypatch):
-    before = provenance.code_fingerprint("smoke_data")
-    monkeypatch.setattr(provenance, "module_code", lambda name: f"another {name}")
-    assert provenance.code_fingerprint("smoke_data") != before
-
-
 @pytest.fixture
-def library(tmp_path, monkeypatch):
-    """A lib of three modules: a imports b, c stands alone."""
+def library(notebook, tmp_path, monkeypatch):
+    """A lib of three modules, a imports b, c stands alone; and a notebook that imports a."""
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     (tmp_path / "lib").mkdir()
 
@@ -135,7 +129,7 @@ def library(tmp_path, monkeypatch):
             (tmp_path / "lib" / f"{name}.py").write_text(source)
         provenance.module_tree.cache_clear()
         provenance.module_code.cache_clear()
-        return provenance.code_fingerprint("a")
+        return notebook(code="from lib import a")
 
     write(a='"""Doc."""\nfrom lib import b\nx = b.y', b="y = 1  # why", c="z = 1")
     yield write
@@ -151,10 +145,3 @@ def test_modules_imported_directly_or_not_count_and_others_do_not(library):
     changed = library(b="y = 2")
     assert changed != before
     assert library(a="from lib.b import y\nx = y") != changed
-
-
-def test_a_module_whose_products_count_by_content_is_left_out(library):
-    library()
-    before = provenance.code_fingerprint("a", without="b")
-    library(b="y = 3")
-    assert provenance.code_fingerprint("a", without="b") == before != provenance.code_fingerprint("a")

@@ -11,7 +11,7 @@ from lib import paths
 from tools import witness
 
 
-@pytest.mark.parametrize("stage", ["record", "made-up-examples", "pretraining"])
+@pytest.mark.parametrize("stage", ["record", "made-up-examples", "pretraining", "losses"])
 def test_nothing_moved(stage):
     assert witness.compare(witness.read(stage), witness.STAGES[stage]()) == []
 
@@ -74,3 +74,20 @@ def test_a_record_that_is_not_where_it_is_looked_for_is_a_fault(record):
     shutil.rmtree(record / "two-hours" / "tables")
     with pytest.raises(AssertionError, match="no committed tables or results of scale 'two-hours'"):
         witness.witness_record(record)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same", "forgotten"),
+    [
+        ("9 rows ab12, version 1", "9 rows ab12, version 1", True, False),
+        ("9 rows ab12, version 1", "9 rows cd34, version 1", False, True),
+        ("9 rows ab12, version 1", "9 rows cd34, version 2", False, False),
+        ("9 rows ab12", "9 rows cd34", False, False),  # of a table: no version goes with it
+        ("5.371606 5.040519, version 1", "5.371661 5.040519, version 1", True, False),  # another processor's rounding
+        ("5.371606 5.040519, version 1", "5.371806 5.040519, version 1", False, True),
+        ("5.371606 5.040519, version 1", "5.371606, version 1", False, True),
+    ],
+)
+def test_numbers_that_change_without_their_version_are_found(before, now, same, forgotten):
+    assert (witness.compare({"place": before}, {"place": now}) == []) == same
+    assert witness.list_forgotten({"place": before}, {"place": now}) == (["place"] if forgotten else [])

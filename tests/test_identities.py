@@ -1,0 +1,88 @@
+"""What an artefact is made again for: its version, its settings as resolved, and its data; never where code stands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lib import baselines, datasets, finetuning, params, paths, pretraining, provenance, training
+from tools import stamp
+
+COMMITTED = [path for scale in ("laptop", "two-hours") for path in paths.output(scale, "results").glob("*.json")]
+
+
+def test_every_committed_run_has_the_identity_that_its_settings_give():
+    """Those of a protocol as they are resolved now: a setting that changed would make a run stale, and fails here."""
+    faults = []
+    for path in COMMITTED:
+        result = json.loads(path.read_text())
+        if result["model"] in baselines.SPACES:
+            continue
+        settings = datasets.load_settings(result["dataset"], result["setting"], result["scale"])
+        threads = params.load("scales", result["scale"]).threads
+        for run in result["runs"]:
+            made = run["settings"]
+            wanted = finetuning.resolve_settings(settings, {name: made[name] for name in CHOSEN})
+            wanted |= {"seed": run["seed"], "fold": run["fold"], "split": "test", "threads": threads}
+            wanted |= {"precision": run["device"].rpartition(", ")[2]}
+            identity = provenance.identify("fine-tuning", run["version"], wanted, run["inputs"])
+            faults += [f"{path.name}, seed {run['seed']}: {k}" for k, value in identity.items() if run[k] != value]
+    assert len(COMMITTED) > 90 and not faults
+
+
+CHOSEN = ("epochs", "batch_size", "learning_rate")
+
+
+def test_an_identity_follows_from_all_of_its_parts_and_refuses_what_json_cannot_hold():
+    parts = {"stage": "tokens", "version": 1, "settings": {"a": 1, "b": [2]}, "inputs": {"corpus": "x"}}
+    first = provenance.identify(**parts)
+    assert first == provenance.identify(**parts | {"settings": {"b": [2], "a": 1}})
+    for change in ({"stage": "corpora"}, {"version": 2}, {"settings": {"a": 1, "b": [3]}}, {"inputs": {"corpus": "y"}}):
+        assert provenance.identify(**parts | change)["fingerprint"] != first["fingerprint"]
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        provenance.identify(**parts | {"settings": {"a": Path("x")}})
+
+
+@pytest.mark.parametrize(("native", "auto"), [(True, "bfloat16"), (False, "float32")])
+def test_precision_is_said_as_it_was_resolved(monkeypatch, native, auto):
+    monkeypatch.setattr(training, "computes_in_bfloat16", lambda: native)
+    assert (training.resolve("auto"), training.resolve("float32")) == (auto, "float32")
+
+
+def test_what_an_optimizer_computes_with_is_part_of_a_runs_settings():
+    settings = datasets.load_settings("ncbi-disease", "gu", "laptop")
+    found = finetuning.resolve_settings(settings, settings.candidates()[0])
+    assert (found["optimizer"], found["betas"], found["clip"], found["epsilon"]) == ("adamw", [0.9, 0.999], 1.0, 1e-6)
+
+
+def make_old_run(code: str = stamp.RIGHT["fine-tuning"]) -> dict:
+    """A run as it was recorded before stages had versions."""
+    settings = {"dropout": 0.1, "precision": "auto"}
+    inputs = {"train 1": "a", "reader": stamp.RIGHT["readers"]["bc2gm"], "model": "b", "code": code}
+    fingerprint = provenance.fingerprint(settings, inputs)
+    return {"fingerprint": fingerprint, "settings": settings, "inputs": inputs, "scores": {"f1": 70.0},
+            "device": "1 CPU thread(s), bfloat16"}  # fmt: skip
+
+
+def test_a_record_that_was_right_is_stamped_once_and_others_are_left():
+    old = make_old_run()
+    run, reason = stamp.stamp_run(old, "bc2gm")
+    reader = datasets.fingerprint_reader(datasets.lookup("bc2gm"))
+    wanted = old["settings"] | stamp.ADAMW | {"precision": "bfloat16"}
+    identity = provenance.identify("fine-tuning", 1, wanted, {"train 1": "a", "reader": reader, "model": "b"})
+    assert reason == "" and run == identity | {"scores": old["scores"], "device": old["device"]}
+    assert stamp.stamp_run(run, "bc2gm") == (run, "")
+    for wrong in (make_old_run(code="other"), old | {"settings": {"dropout": 0.2}}, {"scores": {}}):
+        left, reason = stamp.stamp_run(wrong, "bc2gm")
+        assert left == wrong and reason
+    assert stamp.stamp_run(old, "gad") == (old, "it was made by other code")  # its reader was another
+
+
+def test_a_models_record_is_stamped_with_processes_and_precision():
+    settings, inputs = {"precision": "auto", "betas": [0.9, 0.98]}, {"code": stamp.RIGHT["pretraining"], "corpus": "c"}
+    old = {"fingerprint": provenance.fingerprint(settings, inputs), "settings": settings, "inputs": inputs,
+           "device": "2 processes of 1 CPU thread(s), float32", "tokens": 9}  # fmt: skip
+    record, reason = stamp.stamp_folder(old, "pretraining", "laptop")
+    more = {"precision": "float32", "processes": 2, "epsilon": 1e-6}
+    assert reason == "" and record["settings"] == settings | more and record["inputs"] == {"corpus": "c"}
+    assert record["version"] == pretraining.VERSION and record["tokens"] == 9
