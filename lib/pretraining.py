@@ -101,8 +101,7 @@ def describe_run(key: str, scale: str) -> dict:
     model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
     inputs = {
         "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json"),
-    }
-    inputs |= {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
+    } | {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
     if model.initial:
         inputs["initial weights"] = models.find(model.initial, scale, released=False).fingerprint
     return provenance.record(
@@ -112,6 +111,7 @@ def describe_run(key: str, scale: str) -> dict:
         | plan.model_dump()
         | {"precision": training.resolve(budget.precision), "threads": budget.threads, "seed": budget.seeds[0]}
         | {"processes": count_processes(scale), "epsilon": optimizers.EPSILON}
+        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}  # which follow from the inputs
         | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"}),
         inputs,
     )

@@ -8,6 +8,7 @@ import pytest
 from lib import baselines, datasets, finetuning, params, paths, pretraining, provenance, training
 from tools import stamp
 
+CHOSEN = ("epochs", "batch_size", "learning_rate")
 COMMITTED = [path for scale in ("laptop", "two-hours") for path in paths.output(scale, "results").glob("*.json")]
 
 
@@ -28,9 +29,6 @@ def test_every_committed_run_has_the_identity_that_its_settings_give():
             identity = provenance.identify("fine-tuning", run["version"], wanted, run["inputs"])
             faults += [f"{path.name}, seed {run['seed']}: {k}" for k, value in identity.items() if run[k] != value]
     assert len(COMMITTED) > 90 and not faults
-
-
-CHOSEN = ("epochs", "batch_size", "learning_rate")
 
 
 def test_an_identity_follows_from_all_of_its_parts_and_refuses_what_json_cannot_hold():
@@ -83,6 +81,28 @@ def test_a_models_record_is_stamped_with_processes_and_precision():
     old = {"fingerprint": provenance.fingerprint(settings, inputs), "settings": settings, "inputs": inputs,
            "device": "2 processes of 1 CPU thread(s), float32", "tokens": 9}  # fmt: skip
     record, reason = stamp.stamp_folder(old, "pretraining", "laptop")
-    more = {"precision": "float32", "processes": 2, "epsilon": 1e-6}
+    more = {"precision": "float32", "processes": 2, "epsilon": 1e-6, "made of": {"tokens": 1, "word vectors": 1}}
     assert reason == "" and record["settings"] == settings | more and record["inputs"] == {"corpus": "c"}
     assert record["version"] == pretraining.VERSION and record["tokens"] == 9
+
+
+STATES = """
+from unittest.mock import patch
+from lib import embeddings, finetuning, params, pretraining, tokens
+
+def state():
+    return pretraining.describe_run("bert-general", "smoke")["fingerprint"]
+
+plan = params.load_pretraining("bert-general", "smoke")
+before, found = state(), []
+with patch.object(params, "load_pretraining", lambda *_: plan.model_copy(update={"betas": [0.9, 0.999]})):
+    found.append(state())
+for module in (pretraining, tokens, embeddings, finetuning):
+    with patch.object(module, "VERSION", 0):
+        found.append(state())
+print([one != before for one in found])
+"""
+
+
+def test_a_model_is_stale_when_its_settings_or_what_it_is_made_of_change_and_then_alone(finished_study):
+    assert finished_study.python(STATES).strip() == "[True, True, True, True, False]"

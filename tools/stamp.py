@@ -69,6 +69,7 @@ def stamp_folder(record: dict, stage: str, scale: str) -> tuple[dict, str]:
         several = record["device"].partition(" processes of ")
         processes = int(several[0]) if several[1] else 1
         settings = settings | {"precision": precision_of(record), "processes": processes, "epsilon": 1e-6}
+        settings |= {"made of": {"tokens": 1, "word vectors": 1}}
     if stage == "test sentences":
         settings = {"readers": {key: datasets.lookup(key).version for key in texts.tests_at_hand(scale)}}
     return stamp(stage, record, settings, {k: v for k, v in record["inputs"].items() if k != "code"}), ""
