@@ -8,7 +8,7 @@ SCALE = config["scale"]
 BUDGET = params.load("scales", SCALE)
 PROCESSES = {"pretrain": BUDGET.processes or 1}  # of a job; of other stages one
 # What a job asks a cluster for; on one machine such jobs take turns. A profile may ask for more (set-resources).
-GPUS = {"pretrain": PROCESSES["pretrain"], "finetune": 1} if SCALE in ("gpu", "paper") else {}
+GPUS = {"pretrain": PROCESSES["pretrain"], "finetune": 1} if SCALE in stages.ON_GPUS else {}
 # Tables that a stage of their own writes are not those of the stage `table`.
 NO_OTHER = "(?!(" + "|".join(Path(s.output).stem for s in stages.STAGES.values() if "{" not in s.output) + ")[.]csv)"
 

@@ -278,7 +278,7 @@ def write_markdown(path: Path, table: pd.DataFrame) -> None:
     artefacts.write_text(path, text + "\n")
 
 
-def list_substitutions(lines: pd.DataFrame) -> list[str]:
+def read_substitutions(lines: pd.DataFrame) -> list[str]:
     """What the numbers of ours in a table have in place of what the paper has, such as another paper's protocol."""
     notes = lines.loc[lines["ours"].notna(), "note"].fillna("").astype(str)
     parts = (part for note in notes for part in re.split("; |, ", note))

@@ -171,7 +171,7 @@ def describe(lines: pd.DataFrame, key: str, scale: str) -> str:
     said = [f"Scale **{budget.title}**: {len(ran)} of {len(lines)} points have a number of ours."]
     if len(ran) and budget.made_up:
         said.append("**The data are made up**, so no number on this page says anything about the paper.")
-    if instead := compare.list_substitutions(lines):
+    if instead := compare.read_substitutions(lines):
         said.append(f"Ours: {', '.join(instead)}.")
     if table.axis is None:
         said += cells.describe_means(ran, lines[lines["published"].notna()])

@@ -105,7 +105,7 @@ def draw_table(table: pd.DataFrame, metric: str) -> Figure:
 
 def describe_substitutions(lines: pd.DataFrame) -> str:
     """A line below an axis: what our numbers have in place of what the paper has; empty where they have all of it."""
-    said = compare.list_substitutions(lines)
+    said = compare.read_substitutions(lines)
     return f"\nours: {', '.join(said)}" if said else ""
 
 

@@ -133,9 +133,7 @@ class Job:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        return datasets.fingerprints(self.row.key, self.scale) | {
-            "model": self.encoder.fingerprint,
-        }
+        return datasets.fingerprints(self.row.key, self.scale) | {"model": self.encoder.fingerprint}
 
     def read(self, split: str, fold: int) -> list[Instance]:
         """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
@@ -215,7 +213,7 @@ class Job:
         return tuning.search(space, lambda point: self.try_out(point, seed), self.settings.trials, *place, seed)
 
     def where_searched(self, seed: int) -> tuple[Path, str]:
-        """The file with Optuna's studies and the name of this one: other settings, data or code are another study."""
+        """The file with Optuna's studies, and the name of this one, which settings, data and versions decide."""
         state = provenance.fingerprint(
             VERSION, self.settings.model_dump(exclude={"trials", "runs", "folds"}), self.inputs, seed
         )

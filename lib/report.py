@@ -238,7 +238,7 @@ def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
         return lines
     lines += [scoreboard.describe(claims), ""]
     for paper, name in results.PAPERS.items():
-        for verdict in ("holds", "fails", "points that way", "points the other way"):
+        for verdict in (*scoreboard.POINTS, *scoreboard.POINTS.values()):
             found = claims[(claims["paper"] == paper) & (claims["verdict"] == verdict)]
             for claim in found.to_dict("records"):
                 said = f"{name}, *{scoreboard.describe_verdict(claim)}*: {claim['statement']}"

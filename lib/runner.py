@@ -84,8 +84,6 @@ def prepare_environment(scale: str, progress_file: Path) -> None:
         "TOKENIZERS_PARALLELISM": "false",
         progress.FILE: str(progress_file),
     }
-    if scale == "smoke":
-        os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def take_lock(lock, name: str) -> None:

@@ -13,7 +13,7 @@ OPEN = {"verdict": "undecided", "p": 1.0}  # what has not been tested in full
 ONE_MODEL = "one pretraining of each model"  # which no interval holds
 PRETRAININGS = 1  # of each model
 # Of each side, below which a claim about recipes of pretraining at most points: the intervals here leave out the chance
-# of pretraining, and err in 17 to 34% of cases where there is no effect (page 00).
+# of pretraining (page 00).
 FEWEST_PRETRAININGS = 3
 POINTS = {"holds": "points that way", "fails": "points the other way"}
 VERDICTS = {

@@ -27,6 +27,7 @@ from lib import (
 )
 from lib.errors import StudyError, unknown
 
+ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
 FINETUNING = {  # family -> the notebook that fine-tunes
     "tagging": "20_finetune_tagging",

@@ -194,7 +194,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
     command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
                "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
-    if params.load("scales", scale).made_up:
+    if params.load("scales", scale).made_up:  # here, as it is read when a package is imported
         environment["HF_HUB_OFFLINE"] = "1"
     lines = []
     failed = False
@@ -224,7 +224,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
 def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
     """The environment in which jobs find a warm parent (lib/warm.py): on this machine, and where no GPU is asked for,
     whose state does not survive a fork."""
-    if "--profile" in options or "--dry-run" in options or scale in ("gpu", "paper"):
+    if "--profile" in options or "--dry-run" in options or scale in stages.ON_GPUS:
         return nullcontext(environment)
     return warm.start(paths.ROOT / "outputs" / ".warm", environment)
 

@@ -14,7 +14,7 @@ SECONDS = 0.5  # between looks at whether the process that wants the job still l
 
 def find_parent() -> socket.socket | None:
     """A connection to the warm parent, where there is one."""
-    address = os.environ.get("STUDY_WARM", "no")
+    address = os.environ.get("STUDY_WARM", "no")  # as lib/warm.py says them, which would take longer to import
     if address == "no":
         return None
     connection = socket.socket(socket.AF_UNIX)
@@ -42,11 +42,12 @@ def ask(parent: socket.socket, words: list[str]) -> int:
             answer = parent.recv(1)
         except TimeoutError:
             continue
-        if not answer:
-            name = words[3] if words[0] == "lib.runner" else " ".join(words).removeprefix("lib.")
-            print(f"FAILED  {name}: its process was ended", flush=True)
-        return answer[0] if answer else 1
-    return 1  # and with our end of the connection the job ends
+        if answer:
+            return answer[0]
+        name = words[3] if words[0] == "lib.runner" else " ".join(words).removeprefix("lib.")
+        print(f"FAILED  {name}: its process was ended", flush=True)
+        break
+    return 1  # and with our end of the connection the job ends, where it still runs
 
 
 if __name__ == "__main__":

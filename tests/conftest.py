@@ -184,7 +184,7 @@ def each(names: str | tuple[str, ...], values: Iterable) -> Callable:
                 given = dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
                 try:
                     test(**given, **fixtures)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # a value is never left out
                     faults.append(f"{value}: {type(error).__name__}: {error}")
             assert values and not faults, f"{len(faults)} of {len(values)}:\n" + "\n".join(faults)
 

@@ -231,5 +231,5 @@ def test_a_comparison_says_what_its_runs_have_in_place_of_what_it_asks_for(score
 def test_substitutions_are_read_from_the_notes_of_a_table():
     notes = ["not in the paper; gu in place of wada", "bert-general in place of biobert-1m, gu in place of wada", "x"]
     lines = pd.DataFrame({"ours": [1.0, 2.0, 3.0], "note": notes})
-    assert compare.list_substitutions(lines) == ["gu in place of wada", "bert-general in place of biobert-1m"]
-    assert compare.list_substitutions(lines.assign(ours=np.nan)) == []
+    assert compare.read_substitutions(lines) == ["gu in place of wada", "bert-general in place of biobert-1m"]
+    assert compare.read_substitutions(lines.assign(ours=np.nan)) == []

@@ -12,7 +12,7 @@ import time
 import nbformat
 import pytest
 
-from lib import paths, warm
+from lib import paths, study, warm
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks on Linux alone")
 JOB = """
@@ -190,3 +190,9 @@ def test_a_kernel_ends_with_its_job(environment, tmp_path, victim):
     os.kill(process.pid if victim == "client" else runner, signal.SIGKILL)
     assert process.wait() != 0
     assert is_gone(kernel) and is_gone(runner)
+
+
+@pytest.mark.parametrize(("scale", "options"), [("paper", []), ("gpu", []), ("smoke", ["--profile", "profiles/slurm"])])
+def test_no_kernel_is_forked_on_gpus_or_a_cluster(scale, options):
+    with study.fork_jobs(scale, options, {"A": "b"}) as environment:
+        assert environment == {"A": "b"}
