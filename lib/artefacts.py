@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -65,23 +65,30 @@ def is_locked(file: Path) -> bool:
     return False
 
 
-def write_record(folder: Path, record: dict) -> None:
-    """Write what is known of an artefact into its folder.
+def cached(folder: Path, identity: dict, make: Callable[[Path], dict]) -> dict:
+    """The record of the artefact in `folder`, made unless one of this identity is there; whole or not there.
 
-    Twice: meta.json is the stage's output in the graph, and Snakemake deletes outputs before it runs a job again;
-    record.json stays, and tells the job that its work is done.
+    `identity`: of provenance.record; `make(new folder)` writes the files and returns what else is known of them. Of two
+    processes that ask for one artefact, one makes it. StudyError when the record that is there is damaged.
     """
-    for name in ("record.json", "meta.json"):
-        write_json(folder / name, record)
-
-
-def reuse(folder: Path, fingerprint: str) -> dict | None:
-    """The record of a finished artefact with this fingerprint, or None when it has to be made."""
-    record = read_record(folder)
-    if record is None or record["fingerprint"] != fingerprint:
-        return None
-    write_record(folder, record)
+    with locked(folder):
+        if finished := find_finished(folder, identity):
+            return finished
+        with whole_folder(folder) as new:
+            record = identity | make(new)
+            write_record(new, record)
     return record
+
+
+def find_finished(folder: Path, identity: dict) -> dict | None:
+    """The record of the artefact in `folder`, if it is there and of this identity."""
+    record = read_record(folder)
+    return record if record and record["fingerprint"] == identity["fingerprint"] else None
+
+
+def write_record(folder: Path, record: dict) -> None:
+    """Write what is known of an artefact into its folder."""
+    write_json(folder / "record.json", record)
 
 
 def read_record(folder: Path) -> dict | None:

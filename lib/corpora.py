@@ -1,6 +1,7 @@
 """A corpus: the rows of its sources, duplicates and test documents taken out, chosen and cleaned as a paper does."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -46,7 +47,7 @@ def access(key: str) -> str:
 
 
 def build(key: str, scale: str) -> dict:
-    """Write a corpus's documents.parquet and meta.json unless they are there already; returns the record.
+    """Write a corpus's documents.parquet unless it is there already; returns the record.
 
     Of the records of one PMID the newest version is kept, and of equal ones the last read (an update file comes
     after the baseline). Of near-duplicate texts the first is kept. Then go: documents that hold a sentence of a
@@ -59,8 +60,7 @@ def build(key: str, scale: str) -> dict:
         raise StudyError(f"corpus '{key}': {why_not(key, scale)}")
     rules = params.load("cleaning", corpus.cleaning)
     selection = params.load("selections", corpus.selection) if corpus.selection else None
-    folder = paths.corpus(scale, key)
-    record = provenance.record(
+    identity = provenance.record(
         "corpora",
         VERSION,
         {
@@ -71,26 +71,22 @@ def build(key: str, scale: str) -> dict:
         },
         {f"{source}/{file}": provenance.file_fingerprint(rows_path(scale, source, file)) for source, file in files},
     )
-    if finished := artefacts.reuse(folder, record["fingerprint"]):
-        return finished
-    verdicts = judge_records(files, scale)
-    record["files"] = []
-    with artefacts.whole_folder(folder) as temporary:
-        with pq.ParquetWriter(temporary / "documents.parquet", SCHEMA) as out:
-            for number, (source, file) in enumerate(files):
-                record["files"].append(
-                    copy_file(source, file, scale, verdicts[number], selection, rules, corpus.part, out)
-                )
-        totals = pd.DataFrame(record["files"])
-        record |= {
-            name: int(totals[name].sum()) for name in ("read", "kept", "words", "bytes", "unknown headings", *REASONS)
-        }
-        if not record["kept"]:
+
+    def write(new: Path) -> dict:
+        path = new / "documents.parquet"
+        with pq.ParquetWriter(path, SCHEMA) as out:
+            counts = [
+                copy_file(source, file, scale, reasons, selection, rules, corpus.part, out)
+                for (source, file), reasons in zip(files, judge_records(files, scale), strict=True)
+            ]
+        totals = pd.DataFrame(counts)[["read", "kept", "words", "bytes", "unknown headings", *REASONS]].sum()
+        if not totals["kept"]:
             raise StudyError(f"corpus '{key}': nothing is left after cleaning")
         # What is trained on a corpus is trained again when its text changes, and not when only its making does.
-        record["content"] = provenance.file_fingerprint(temporary / "documents.parquet")
-        artefacts.write_record(temporary, record)
-    return record
+        content = {"content": provenance.file_fingerprint(path)}
+        return {"files": counts} | {name: int(total) for name, total in totals.items()} | content
+
+    return artefacts.cached(paths.corpus(scale, key), identity, write)
 
 
 def rows_path(scale: str, source: str, file: str):

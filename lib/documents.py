@@ -38,40 +38,40 @@ def read(source: str, file: str, scale: str) -> dict:
     """
     settings = params.load("sources", source)
     path = raw_file(source, file, scale)
-    folder, index = paths.documents(scale, source, file), index_path(scale)
-    record = provenance.record(
+    index = index_path(scale)
+    identity = provenance.record(
         "documents",
         VERSION,
         settings.model_dump(include={"reader", "language"}),
         {file: provenance.file_fingerprint(path), "test sentences": provenance.file_fingerprint(index)}
         | {p.name: provenance.file_fingerprint(p) for p in mesh.files(scale)},
     )
-    if finished := artefacts.reuse(folder, record["fingerprint"]):
-        return finished
-    record |= {"source": source, "file": file, "read": 0, "too long": 0, "unknown headings": 0}
-    guard = leakage.TestSentences(pq.read_table(index))
-    documents = readers.READERS[settings.reader](path)
-    with artefacts.whole_folder(folder) as new:
+
+    def write(new: Path) -> dict:
+        counts = {"source": source, "file": file, "read": 0, "too long": 0, "unknown headings": 0}
+        guard = leakage.TestSentences(pq.read_table(index))
+        documents = readers.READERS[settings.reader](path)
         with pq.ParquetWriter(new / "documents.parquet", SCHEMA) as out:
             while batch := list(itertools.islice(documents, BATCH)):
-                record["read"] += len(batch)
-                rows = list(to_rows(batch, settings.language, guard, scale, record))
+                counts["read"] += len(batch)
+                rows = list(to_rows(batch, settings.language, guard, scale, counts))
                 out.write_table(pa.Table.from_pylist(rows, SCHEMA))
-        if not record["read"]:
+        if not counts["read"]:
             raise StudyError(f"{paths.show(path)}: no documents in the file")
-        artefacts.write_record(new, record)
-    return record
+        return counts
+
+    return artefacts.cached(paths.documents(scale, source, file), identity, write)
 
 
-def to_rows(batch: list[Document], language: str, guard, scale: str, record: dict) -> Iterator[dict]:
-    """Rows of SCHEMA; what is left out or not understood is counted in the record."""
+def to_rows(batch: list[Document], language: str, guard, scale: str, counts: dict) -> Iterator[dict]:
+    """Rows of SCHEMA; what is left out or not understood is counted."""
     for document in batch:
         if len(document.title) + len(document.text) > LONGEST:
-            record["too long"] += 1
+            counts["too long"] += 1
             continue
         words = leakage.plain_words(f"{document.title} {document.text}")
         resolved = [mesh.tree_numbers(heading, scale) for heading in document.mesh]
-        record["unknown headings"] += sum(not trees for trees in resolved)
+        counts["unknown headings"] += sum(not trees for trees in resolved)
         major = {t for trees, heading in zip(resolved, document.mesh, strict=True) if heading.major for t in trees}
         yield {
             "id": document.id,

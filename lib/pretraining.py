@@ -57,7 +57,7 @@ def run(key: str, scale: str) -> dict:
     """
     record = describe_run(key, scale)
     folder = paths.model(scale, key)
-    if finished := artefacts.reuse(folder, record["fingerprint"]):
+    if finished := artefacts.find_finished(folder, record):
         return finished | {"log": pretrained.read_log(folder)}
     processes = count_processes(scale)
     if processes == 1:
@@ -122,7 +122,7 @@ def train(key: str, scale: str) -> None:
     model_settings, budget = params.load("models", key), params.load("scales", scale)
     plan = params.load_pretraining(key, scale)
     record = describe_run(key, scale)
-    if artefacts.reuse(paths.model(scale, key), record["fingerprint"]):
+    if artefacts.find_finished(paths.model(scale, key), record):
         return
     tokenizer = vocabularies.load(model_settings.vocabulary, scale)
     folder = paths.model(scale, key)
@@ -285,22 +285,21 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
     size = len(vocabularies.load(model.vocabulary, scale))
     folder = paths.vectors(scale, model.corpora, model.vocabulary, width)
     limit = VECTOR_PIECES * size
-    record = provenance.record(
+    identity = provenance.record(
         "word vectors",
         embeddings.VERSION,
         {"width": width, "limit": limit},
         {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
         | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")},
     )
-    with artefacts.locked(folder):
-        if artefacts.reuse(folder, record["fingerprint"]) is None:
-            begun = time.monotonic()
-            vectors = embeddings.train_vectors(
-                [text.ids for text in texts], [text.starts for text in texts], size, width, seed=1, limit=limit
-            )
-            with artefacts.whole_folder(folder) as temporary:
-                np.save(temporary / "vectors.npy", vectors)
-                artefacts.write_record(temporary, record | {"seconds": round(time.monotonic() - begun)})
+
+    def write(new: Path) -> dict:
+        begun = time.monotonic()
+        ids, starts = [text.ids for text in texts], [text.starts for text in texts]
+        np.save(new / "vectors.npy", embeddings.train_vectors(ids, starts, size, width, seed=1, limit=limit))
+        return {"seconds": round(time.monotonic() - begun)}
+
+    artefacts.cached(folder, identity, write)
     return np.load(folder / "vectors.npy")
 
 

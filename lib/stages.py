@@ -46,7 +46,11 @@ WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 @dataclass(frozen=True)
 class Stage:
-    """A kind of job. `output` is its JSON or CSV below outputs/<scale>/, with a {wildcard} for each key."""
+    """A kind of job. `output` is its JSON or CSV below outputs/<scale>/, with a {wildcard} for each key.
+
+    Snakemake deletes what a job declares as output before it runs it again, and when it fails or is killed. So what the
+    graph has as output is an empty receipt; the artefact lies beside it and stays until another takes its place.
+    """
 
     name: str
     notebook: Callable[[dict], str]  # empty for a job that has none: the module of its name does it
@@ -56,6 +60,11 @@ class Stage:
 
     def path(self, **keys: str) -> str:
         return self.output.format(**keys)
+
+    @property
+    def receipt(self) -> str:
+        """The receipt of a job below outputs/<scale>/, with the same wildcards."""
+        return "/".join(["done", self.name, "--".join(re.findall(r"\{\w+\}", self.output)) or "all"])
 
     def match(self, path: str) -> dict[str, str] | None:
         """The keys in a path that this stage writes, or None."""
@@ -310,28 +319,28 @@ STAGES = {
         Stage(
             "texts",
             lambda k: "",
-            "test-sentences/meta.json",
+            "test-sentences/record.json",
             lambda s, k: made_up(s),
             lambda s, k: [raw_state(s, texts.test_files(s)), texts.VERSION],
         ),
         Stage(
             "documents",
             lambda k: "",
-            "documents/{source}/{file}/meta.json",
+            "documents/{source}/{file}/record.json",
             lambda s, k: [*made_up(s), STAGES["texts"].path()],
             document_settings,
         ),
         Stage(
             "corpus",
             lambda k: "01_corpora",
-            "corpora/{corpus}/meta.json",
+            "corpora/{corpus}/record.json",
             lambda s, k: corpus_inputs(s, k["corpus"]),
             corpus_settings,
         ),
         Stage(
             "vocabulary",
             lambda k: "02_vocabularies",
-            "vocabularies/{vocabulary}/meta.json",
+            "vocabularies/{vocabulary}/record.json",
             lambda s, k: [
                 STAGES["corpus"].path(corpus=c) for c in params.load("vocabularies", k["vocabulary"]).corpora
             ],
@@ -362,7 +371,7 @@ STAGES = {
             lambda s, k: [*made_up(s), *document_outputs(s)],
             lambda s, k: dataset_files(s),
         ),
-        Stage("pretrain", lambda k: "10_pretrain", "models/{model}/meta.json", model_inputs, pretraining_settings),
+        Stage("pretrain", lambda k: "10_pretrain", "models/{model}/record.json", model_inputs, pretraining_settings),
         Stage(
             "simultaneous",
             lambda k: "11_simultaneous",
@@ -496,16 +505,31 @@ STAGES = {
 }
 
 
-def job_of(scale: str, output: str) -> Job | None:
-    """The job that writes an output, or None for made-up raw data."""
+def find_stage(output: str) -> tuple[Stage, dict[str, str]] | None:
+    """The stage that writes an output, and its keys; None for made-up raw data."""
     # tables/claims.csv and its like are named outright, so they come before the patterns
     for stage in sorted(STAGES.values(), key=lambda stage: "{" in stage.output):
         keys = stage.match(output)
         if keys is not None:
-            return Job(stage, keys, output, stage.inputs(scale, keys), stage.notebook(keys))
+            return stage, keys
     if output == "data/meta.json":
         return None
-    raise StudyError(f"no stage writes outputs/{scale}/{output}")
+    raise StudyError(f"no stage writes outputs/<scale>/{output}")
+
+
+def job_of(scale: str, output: str) -> Job | None:
+    """The job that writes an output, or None for made-up raw data."""
+    found = find_stage(output)
+    if found is None:
+        return None
+    stage, keys = found
+    return Job(stage, keys, output, stage.inputs(scale, keys), stage.notebook(keys))
+
+
+def receipt_of(output: str) -> str:
+    """What tells the graph that an output is there: its job's receipt; made-up raw data have none."""
+    found = find_stage(output)
+    return found[0].receipt.format(**found[1]) if found else output
 
 
 def plan(scale: str, outputs: list[str]) -> dict[str, Job]:

@@ -88,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
         return print_status(scale, jobs)
     check(scale, jobs)
     where = choose_place(options)
+    forget_receipts(scale, jobs)
     if options.dry_run:
         return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
     with the_only_study():
@@ -160,6 +161,13 @@ def choose_place(options: argparse.Namespace) -> list[str]:
             f"-m pip install {plugin} (for the version see README, On a cluster)"
         )
     return ["--profile", str(file.parent)]
+
+
+def forget_receipts(scale: str, jobs: dict[str, stages.Job]) -> None:
+    """Take away the receipts of what somebody has deleted, so that it is made again."""
+    for job in jobs.values():
+        if not paths.output(scale, job.output).exists():
+            paths.output(scale, stages.receipt_of(job.output)).unlink(missing_ok=True)
 
 
 class the_only_study:
@@ -263,7 +271,7 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
     for job in jobs.values():
         if not job.notebook:
             raw.setdefault(f"{job.stage.name} {job.keys.get('source', '')}", []).append(
-                paths.output(scale) / job.output
+                paths.output(scale, stages.receipt_of(job.output))
             )
     for name, files in raw.items():
         print(f"{name:60} {sum(f.exists() for f in files)} of {len(files)} files read")
@@ -277,7 +285,7 @@ def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
             text = "running " + describe_progress(lock.with_suffix(".progress"))
         elif (folder / "failed" / f"{job.name}.ipynb").exists():
             text = "FAILED"
-        elif (folder / job.output).exists() and copy.exists():
+        elif (folder / stages.receipt_of(job.output)).exists() and copy.exists():
             seconds = nbformat.read(copy, as_version=4).metadata.papermill.duration
             took.setdefault(job.notebook, []).append(seconds)
             text = f"done    {seconds:.0f} s"

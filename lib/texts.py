@@ -105,21 +105,20 @@ def test_sentences(key: str, scale: str) -> list[str]:
 
 def write_index(scale: str) -> dict:
     """Write the index of all test sentences at hand, hashes only, unless it is there; returns the record."""
-    folder = paths.test_sentences(scale)
-    record = provenance.record(
+    identity = provenance.record(
         "test sentences",
         VERSION,
         {"readers": {key: datasets.lookup(key).version for key in tests_at_hand(scale)}},
         {paths.show(path): provenance.file_fingerprint(path) for path in test_files(scale)},
     )
-    if finished := artefacts.reuse(folder, record["fingerprint"]):
-        return finished
-    index = leakage.index_sentences(sentence for key in test_texts(scale) for sentence in test_sentences(key, scale))
-    with artefacts.whole_folder(folder) as new:
+
+    def write(new: Path) -> dict:
+        found = test_texts(scale)
+        index = leakage.index_sentences(sentence for key in found for sentence in test_sentences(key, scale))
         pq.write_table(index, new / "index.parquet")
-        record |= {"texts": {key: len(found) for key, found in test_texts(scale).items()}, "sentences": len(index)}
-        artefacts.write_record(new, record)
-    return record
+        return {"texts": {key: len(texts) for key, texts in found.items()}, "sentences": len(index)}
+
+    return artefacts.cached(paths.test_sentences(scale), identity, write)
 
 
 if __name__ == "__main__":

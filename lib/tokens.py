@@ -70,7 +70,7 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, Tokens]:
     """
     folder = paths.tokens(scale, corpus, vocabulary)
     tokenizer = vocabularies.load(vocabulary, scale)
-    wanted = provenance.record(
+    identity = provenance.record(
         "tokens",
         VERSION,
         {"held out": f"one document in {HELD_OUT}"},
@@ -79,11 +79,8 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, Tokens]:
             "vocabulary": fingerprint_vocabulary(tokenizer),
         },
     )
-    with artefacts.locked(folder):
-        record = artefacts.read_record(folder)
-        if record is None or record.get("fingerprint") != wanted["fingerprint"]:
-            record = wanted | {"corpus": corpus, "vocabulary": vocabulary}
-            write(folder, read_texts(corpus, scale), tokenizer, record)
+    names = {"corpus": corpus, "vocabulary": vocabulary}
+    record = artefacts.cached(folder, identity, lambda new: names | write(new, read_texts(corpus, scale), tokenizer))
     return {split: open_split(folder, split, record) for split in SPLITS}
 
 
@@ -103,20 +100,17 @@ def fingerprint_vocabulary(tokenizer) -> str:
     return provenance.fingerprint({k: v for k, v in content.items() if k not in ("truncation", "padding")})
 
 
-def write(folder: Path, texts: Iterable[str], tokenizer, record: dict) -> None:
-    """Write the splits of some texts and the record, to which the type of the ids and the sizes are added.
+def write(folder: Path, texts: Iterable[str], tokenizer) -> dict:
+    """Write the splits of some texts; the type of the ids, and the sizes.
 
-    A document of fewer than two pieces is left out, and counted in the record: it makes no pair, and there is little
-    to learn from it.
+    A document of fewer than two pieces is left out and counted: it makes no pair, and there is little to learn from it.
     """
     kind = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
-    record |= {"type": kind.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
+    counts = {"type": kind.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
     texts = iter(texts)
-    with artefacts.whole_folder(folder) as temporary, vocabularies.all_cores(), ExitStack() as open_files:
+    with vocabularies.all_cores(), ExitStack() as open_files:
         files = {
-            name: open_files.enter_context(open(temporary / name, "wb"))
-            for split in SPLITS
-            for name in file_names(split)
+            name: open_files.enter_context(open(folder / name, "wb")) for split in SPLITS for name in file_names(split)
         }
         for split in SPLITS:
             files[f"{split}.starts"].write(np.int64(0).tobytes())
@@ -124,14 +118,14 @@ def write(folder: Path, texts: Iterable[str], tokenizer, record: dict) -> None:
             encoded = tokenizer(batch, add_special_tokens=False, verbose=False)["input_ids"]
             for text, ids in zip(batch, encoded, strict=True):
                 if len(ids) < 2:
-                    record["left out"] += 1
+                    counts["left out"] += 1
                     continue
                 split = SPLITS[hash_text(text) % HELD_OUT == 0]
                 files[f"{split}.ids"].write(np.array([*ids, tokenizer.sep_token_id], dtype=kind).tobytes())
-                record[split]["pieces"] += len(ids) + 1
-                record[split]["documents"] += 1
-                files[f"{split}.starts"].write(np.int64(record[split]["pieces"]).tobytes())
-        artefacts.write_record(temporary, record)
+                counts[split]["pieces"] += len(ids) + 1
+                counts[split]["documents"] += 1
+                files[f"{split}.starts"].write(np.int64(counts[split]["pieces"]).tobytes())
+    return counts
 
 
 def count_left_out(corpus: str, vocabulary: str, scale: str) -> int:

@@ -50,34 +50,32 @@ def train(key: str, scale: str) -> dict:
     limit = params.load("scales", scale).vocabulary_size
     size = min(vocabulary.size, limit or vocabulary.size)
     built = {name: corpora.built(name, scale) for name in vocabulary.corpora}
-    record = provenance.record(
+    identity = provenance.record(
         "vocabularies",
         VERSION,
         vocabulary.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size},
         {name: corpus["content"] for name, corpus in built.items()},
     )
-    folder = paths.vocabulary(scale, key)
-    if finished := artefacts.reuse(folder, record["fingerprint"]):
-        return finished
-    record["repeats"] = repeats({name: corpus["bytes"] for name, corpus in built.items()}, vocabulary.amplify)
+    repeated = repeats({name: corpus["bytes"] for name, corpus in built.items()}, vocabulary.amplify)
 
     def texts() -> Iterator[str]:
-        for name, times in record["repeats"].items():
+        for name, times in repeated.items():
             for _ in range(times):
                 yield from (document.text for document in corpora.iterate(name, scale))
 
-    with artefacts.whole_folder(folder) as temporary, all_cores():
-        if vocabulary.algorithm == "wordpiece":
-            wordpiece = train_wordpiece(texts, size, vocabulary.cased)
-            wordpiece.save_model(str(temporary))
-            tokenizer = load_wordpiece(temporary / "vocab.txt", vocabulary.cased)
-        else:
-            tokenizer = wrap(TRAINERS[vocabulary.algorithm](texts, size, vocabulary.cased))
+    def write(new: Path) -> dict:
+        with all_cores():
+            if vocabulary.algorithm == "wordpiece":
+                wordpiece = train_wordpiece(texts, size, vocabulary.cased)
+                wordpiece.save_model(str(new))
+                tokenizer = load_wordpiece(new / "vocab.txt", vocabulary.cased)
+            else:
+                tokenizer = wrap(TRAINERS[vocabulary.algorithm](texts, size, vocabulary.cased))
         check_casing(tokenizer, f"vocabulary '{key}'")
-        record["size"] = len(tokenizer)
-        tokenizer.save_pretrained(temporary)
-        artefacts.write_record(temporary, record)
-    return record
+        tokenizer.save_pretrained(new)
+        return {"repeats": repeated, "size": len(tokenizer)}
+
+    return artefacts.cached(paths.vocabulary(scale, key), identity, write)
 
 
 @contextmanager

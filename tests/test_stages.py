@@ -22,10 +22,10 @@ def test_a_table_needs_its_runs_and_no_more():
 @pytest.mark.parametrize(
     ("word", "outputs"),
     [
-        ("bert-general", ["models/bert-general/meta.json"]),
-        ("pubmed", ["corpora/pubmed/meta.json"]),
-        ("pubmed-cased", ["vocabularies/pubmed-cased/meta.json"]),
-        ("bio-electra", ["models/bio-electra/meta.json"]),  # a published vocabulary too
+        ("bert-general", ["models/bert-general/record.json"]),
+        ("pubmed", ["corpora/pubmed/record.json"]),
+        ("pubmed-cased", ["vocabularies/pubmed-cased/record.json"]),
+        ("bio-electra", ["models/bio-electra/record.json"]),  # a published vocabulary too
         ("90", ["tables/claims.csv"]),
         ("90_scoreboard", ["tables/claims.csv"]),
         ("lee-4", ["tables/lee-4.csv"]),
@@ -49,9 +49,9 @@ def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     jobs = stages.plan("paper", stages.targets("paper", ["pubmed-gu"]))
     files = [job for job in jobs.values() if job.stage.name == "documents"]
-    assert len(files) == 1200 and all(job.inputs == ["test-sentences/meta.json"] for job in files)
-    assert jobs["test-sentences/meta.json"].inputs == []
-    assert jobs["corpora/pubmed-gu/meta.json"].inputs == [job.output for job in files]
+    assert len(files) == 1200 and all(job.inputs == ["test-sentences/record.json"] for job in files)
+    assert jobs["test-sentences/record.json"].inputs == []
+    assert jobs["corpora/pubmed-gu/record.json"].inputs == [job.output for job in files]
     command = stages.command("paper", files[7])
     assert command == "python -SP lib/submit.py lib.documents paper pubmed-baseline pubmed26n0007.xml.gz"
     before = stages.state("paper", files[7])

@@ -51,7 +51,7 @@ def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
 
 
 def test_the_work_of_a_model_is_that_of_its_record(finished_study):
-    record = json.loads((finished_study.outputs / "models" / "bert-general" / "meta.json").read_text())
+    record = json.loads((finished_study.outputs / "models" / "bert-general" / "record.json").read_text())
     printing = "from lib import hardware; print(hardware.count_work('bert-general', scale='smoke'))"
     work = ast.literal_eval(finished_study.python(printing))
     assert work["tokens"] == record["tokens"] > 0
@@ -144,7 +144,9 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     whole = data.read_text()
     data.write_text(whole.replace("\t", " ", 1))
     study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [2]")
+    made = {path: path.read_bytes() for path in (study.outputs / "results").glob("bert-random--ncbi-disease--*.json")}
     output = study.run(fails=True)
+    assert made and all(path.read_bytes() == content for path, content in made.items())  # finished before: it stays
     assert re.search(r"FAILED  20_finetune_tagging--bert-random--ncbi-disease--lee: .*train.tsv:1: expected", output)
     assert "Traceback" not in output
     name = "20_finetune_tagging--bert-random--ncbi-disease--lee"
@@ -155,7 +157,15 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     assert "FAILED: bert-random · ncbi-disease · lee: How well" in page
     assert "FAILED" in study.run("--status")
     data.write_text(whole)
+    process = study.start()
+    for line in process.stdout:
+        if f" start   {name}" in line:
+            break
+    process.kill()
+    process.communicate()
+    assert all(path.read_bytes() == content for path, content in made.items())  # also where its job is killed
     study.run()
+    assert not any(path.read_bytes() == content for path, content in made.items())
     assert not list((study.outputs / "failed").glob("*.ipynb"))
     assert "failed" not in (study.outputs / "report" / "index.html").read_text()
 
@@ -196,6 +206,8 @@ def test_list_and_dry_run(study):
     output = study.run("--dry-run")
     assert "finetune" in output and not re.search(r"^(local)?rule pretrain:", output, re.M)
     assert jobs_started(output) == []
+    (study.outputs / "models" / "bert-random" / "record.json").unlink()
+    assert re.search(r"^(local)?rule pretrain:", study.run("--dry-run"), re.M)  # what is deleted is made again
 
 
 def test_the_report_asks_no_other_host_and_shows_tables_first(finished_study):
@@ -228,7 +240,7 @@ def test_any_encoder_by_papermill(study, tmp_path):
     """The documented command, for a folder in the save_pretrained layout."""
     model = tmp_path / "somebody"
     shutil.copytree(study.outputs / "models" / "bert-general", model)
-    for name in ("record.json", "meta.json", "log.jsonl"):
+    for name in ("record.json", "log.jsonl"):
         (model / name).unlink()
     command = ["papermill", "notebooks/20_finetune_tagging.ipynb", str(tmp_path / "out.ipynb"),
                "-p", "model", str(model), "-p", "dataset", "ncbi-disease"]  # fmt: skip
