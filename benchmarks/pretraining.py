@@ -458,7 +458,9 @@ def prepare_text(folder: Path) -> str:
     vocabularies.train_wordpiece(lambda: texts, 8_192, cased=False).save_model(str(folder / "vocabulary"))
     tokenizer = vocabularies.load_wordpiece(folder / "vocabulary" / "vocab.txt", cased=False)
     tokenizer.save_pretrained(folder / "vocabulary")
-    tokens.write(folder / "tokens", texts, tokenizer, {"corpus": "made-up text"})
+    packed = folder / "tokens"
+    packed.mkdir()
+    artefacts.write_record(packed, {"corpus": "made-up text"} | tokens.write(packed, texts, tokenizer))
     return "made-up text"
 
 

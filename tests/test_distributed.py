@@ -60,7 +60,8 @@ def write_text(folder: Path) -> None:
     random = np.random.default_rng(0)
     words = [f"word{i}{ending}" for i in range(30) for ending in ("", "ly", "ness", " .")]
     texts = [" ".join(random.choice(words, random.integers(3, 60))) for _ in range(200)]
-    tokens.write(folder, texts, make_tokenizer(), {"corpus": "made up"})
+    folder.mkdir()
+    artefacts.write_record(folder, {"corpus": "made up"} | tokens.write(folder, texts, make_tokenizer()))
 
 
 def make_batches(folder: Path, pairs: str, rows: int = ROWS) -> Rows:
