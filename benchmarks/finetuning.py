@@ -16,8 +16,8 @@ sentences. Where the processor has no bfloat16, the Trainer with bf16=True runs 
 `scores`: F1 on the development set after three epochs of 1,500 sentences, for each repetition another seed, from a
 pretrained encoder where the study has one at scale laptop, else from random weights.
 
-The vocabulary is the study's where it is built at scale laptop. Writes outputs/benchmarks/finetuning.csv when no case
-is named, and finetuning-scores.csv.
+The vocabulary is the study's where it is built at scale laptop. Writes outputs/record/benchmarks/finetuning.csv when no
+case is named, and finetuning-scores.csv.
 """
 
 import argparse
@@ -249,7 +249,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="study-") as folder:
             if words.cases == ["scores"]:
                 lines = compare_scores(words.repetitions, Path(folder))
-                return compare.write_table(paths.output("benchmarks", "finetuning-scores.csv"), lines)
+                return compare.write_table(paths.output("record", "benchmarks", "finetuning-scores.csv"), lines)
             for case in words.cases:
                 if case not in CASES:
                     raise unknown("case", case, [*CASES, "scores"])
@@ -259,7 +259,7 @@ def main() -> None:
                 for line in measure(case, words.sentences, words.repetitions, Path(folder))
             ]
             if not words.cases:
-                compare.write_table(paths.output("benchmarks", "finetuning.csv"), lines)
+                compare.write_table(paths.output("record", "benchmarks", "finetuning.csv"), lines)
     except StudyError as error:
         sys.exit(f"error: {error}")
 

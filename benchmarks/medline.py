@@ -4,7 +4,7 @@
     python benchmarks/medline.py [citations] [repetitions]
 
 Each side runs in a process of its own, the two in turn, and reports seconds and the highest memory in use.
-Writes outputs/benchmarks/medline.csv.
+Writes outputs/record/benchmarks/medline.csv.
 """
 
 import gzip
@@ -128,7 +128,7 @@ def main() -> None:
             {"what": f"{what}, {count} citations", "ours": round(ours, 1), "peer": round(peer, 1),
              "ratio": round(ours / peer, 2), "unit": unit, "device": "CPU, one core", "commit": provenance.commit()}
         )  # fmt: skip
-    compare.write_table(paths.ROOT / "outputs" / "benchmarks" / "medline.csv", lines)
+    compare.write_table(paths.output("record", "benchmarks", "medline.csv"), lines)
     for line in lines:
         print(line)
 

@@ -6,8 +6,8 @@ One registered model of the scale is fine-tuned with the scale's first seed, onc
 replaces the protocol's and the scale's settings. Two run beside each other. No test set is read: where a set has no
 development split, a tenth of its training set is held out, as in the study. Seconds are of training alone.
 
-Needs the model (./run_all.sh SCALE MODEL) and the folder of real data. Writes outputs/benchmarks/pilot.csv; of it the
-lines of the scale and the datasets that are named.
+Needs the model (./run_all.sh SCALE MODEL) and the folder of real data. Writes
+outputs/record/benchmarks/pilot.csv; of it the lines of the scale and the datasets that are named.
 """
 
 import argparse
@@ -44,7 +44,7 @@ TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
         ],
     }),
 }  # fmt: skip
-PATH = paths.output("benchmarks", "pilot.csv")
+PATH = paths.output("record", "benchmarks", "pilot.csv")
 
 
 def try_candidate(scale: str, dataset: str, changes: dict) -> dict:

@@ -19,7 +19,7 @@ computes besides.
 `curves`: the loss on held-out text over 400 steps of 16 rows, three seeds a side, both without dropout and with the
 same learning rates. Text and vocabulary are the study's where they are built at scale laptop, else made up.
 
-Writes outputs/benchmarks/pretraining.csv when no case is named, and pretraining-curves.csv.
+Writes outputs/record/benchmarks/pretraining.csv when no case is named, and pretraining-curves.csv.
 """
 
 import argparse
@@ -68,7 +68,7 @@ from lib import (
 from lib.errors import StudyError, unknown
 from lib.progress import Progress
 
-OUTPUT = paths.ROOT / "outputs" / "benchmarks"
+OUTPUT = paths.output("record", "benchmarks")
 LENGTH, ROWS, SHARE = 128, 32, 0.15
 MICRO_BATCH = 4096  # pieces in memory at once, as at scale laptop: a whole step
 SHARE_BAR = 0.55  # of the machine's rate of matrix products

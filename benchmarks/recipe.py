@@ -23,8 +23,8 @@ that of masked pieces alone. Needs that text and vocabulary (./run_all.sh laptop
 data. All else is made in outputs/benchmarks/recipe/; what is there is not made again. Seconds of pretraining include
 those of the word vectors and not the text's conversion into pieces, which all models of one text share.
 
-Writes outputs/benchmarks/recipe.csv, recipe-settings.csv or recipe-bodies.csv; of the latter two the lines that are
-named.
+Writes outputs/record/benchmarks/recipe.csv, recipe-settings.csv or recipe-bodies.csv; of the latter two the lines
+that are named.
 """
 
 import argparse
@@ -43,8 +43,8 @@ import yaml
 from lib import artefacts, compare, params, paths, pretrained, provenance
 from lib.errors import StudyError, unknown
 
-OUTPUT = paths.output("benchmarks")
-STUDY = OUTPUT / "recipe"  # a copy of the study, with a scale of its own for each run
+OUTPUT = paths.output("record", "benchmarks")
+STUDY = paths.output("benchmarks", "recipe")  # a copy of the study, with a scale of its own for each run
 SCALE, MODEL, DATASET, PROTOCOL = "laptop", "pubmedbert", "bc5cdr-chem", "lee"
 SHARED = ("corpora", "vocabularies", "tokens")  # of the scale laptop, used where they lie
 SETTINGS_PIECES = 1_200_000  # fewer than the scale's, which the bar has

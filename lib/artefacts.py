@@ -118,7 +118,12 @@ def append_line(path: Path, line: str) -> None:
 
 
 def write_json(path: Path, content) -> None:
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_text(path, to_lines(content))
+
+
+def to_lines(content) -> str:
+    """JSON as our files have it."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def remove_leftovers(folder: Path) -> int:

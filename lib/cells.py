@@ -95,11 +95,17 @@ def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str
         return "no run is assigned to this cell"
     if model not in params.BASELINES and params.load("models", model).not_run:
         return params.load("models", model).not_run
-    why = {dataset: datasets.why_not(dataset, scale, protocol) for dataset in named}
+    why = {dataset: why_not_run(model, dataset, scale, protocol) for dataset in named}
     missing = [dataset for dataset in named if why[dataset]]
     if missing:
         return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
     return "" if is_planned(model, named, scale, protocol) else f"outside the budget of scale '{scale}'"
+
+
+def why_not_run(model: str, dataset: str, scale: str, protocol: str) -> str:
+    """Why a run cannot be made at a scale, or an empty string; what has been run needs its data no more."""
+    made = paths.find(paths.results(scale, model, dataset, protocol)).exists()
+    return "" if made else datasets.why_not(dataset, scale, protocol)
 
 
 def is_planned(model: str, named: list[str], scale: str, protocol: str) -> bool:
@@ -146,12 +152,8 @@ def build(key: str, scale: str) -> pd.DataFrame:
 
 
 def write(key: str, scale: str) -> pd.DataFrame:
-    """Build a table, and write it as CSV and, as a person reads it, as Markdown."""
-    filled = build(key, scale)
-    compare.write_table(paths.table(scale, key), filled)
-    wide = compare.spread(filled, params.load("tables", key).shown)
-    compare.write_markdown(paths.table(scale, key).with_suffix(".md"), wide)
-    return filled
+    """Build a table, and write it; errors and record as of compare.computed."""
+    return compare.computed(paths.table(scale, key), scale, build, key, scale)
 
 
 def fill(cell: Cell, table: params.ScoreTable, scale: str) -> dict:

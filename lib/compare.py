@@ -1,16 +1,15 @@
 """Ours beside the papers': the rules for a verdict, tables as people read them, sizes of corpora."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from lib import artefacts, corpora, params, paths, results
 
 RESAMPLES = 10_000
-PLACE = ["row", "column", "metric"]  # of a published cell
 VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
 
 
@@ -19,6 +18,8 @@ def judge_cell(published: float, ours: list[float]) -> str:
 
     Fewer than two seeds give no interval: `n/a`.
     """
+    from scipy import stats  # here, as it takes most of a second, which the command line need not wait
+
     if len(ours) < 2 or np.isnan(published):
         return "n/a"
     mean, half = np.mean(ours), stats.t.ppf(0.975, len(ours) - 1) * stats.sem(ours)
@@ -193,6 +194,12 @@ def raw_to_kept(scale: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def count_by_file(scale: str) -> pd.DataFrame:
+    """The counts of every raw file of the same corpora: read, left out for each reason, kept."""
+    keys = [key for key in corpora.list_whole() if not corpora.why_not(key, scale)]
+    return pd.DataFrame({"corpus": key, **file} for key in keys for file in corpora.built(key, scale)["files"])
+
+
 def describe_sizes(sizes: pd.DataFrame, scale: str) -> str:
     """How large our samples are, in one sentence (Markdown)."""
     at_hand = sizes[sizes["ours"].notna()]
@@ -231,8 +238,8 @@ def describe_cells(table: pd.DataFrame, scale: str) -> str:
 def read_tables(scale: str) -> dict[str, pd.DataFrame]:
     """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
     keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
-    found = {key: paths.table(scale, key) for key in keys}
-    return {key: results.read_table(path) for key, path in found.items() if path.exists()}
+    found = {key: results.find_table(paths.table(scale, key)) for key in keys}
+    return {key: table for key, table in found.items() if table is not None}
 
 
 def count_verdicts(scale: str) -> pd.DataFrame:
@@ -268,16 +275,6 @@ def describe_agreement(counts: pd.Series) -> str:
     return f"{counts['agrees']} of {judged} agree{explained}{below}"
 
 
-def write_markdown(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as Markdown, for readers without the report: one of `spread`, lines of cells, or any other."""
-    if table.columns.nlevels > 1:
-        table = table.set_axis([f"{column}, {whose}" for column, whose in table.columns], axis=1)
-    elif "published" in table:
-        table = table[["row", "column", "published", "ours", "verdict", "note"]].set_index("row")
-    text = table.astype(object).where(table.notna(), "").to_markdown(disable_numparse=True)
-    artefacts.write_text(path, text + "\n")
-
-
 def read_substitutions(lines: pd.DataFrame) -> list[str]:
     """What the numbers of ours in a table have in place of what the paper has, such as another paper's protocol."""
     notes = lines.loc[lines["ours"].notna(), "note"].fillna("").astype(str)
@@ -286,33 +283,18 @@ def read_substitutions(lines: pd.DataFrame) -> list[str]:
 
 
 def write_table(path: Path, rows) -> None:
-    """Write rows as CSV, whole or not at all.
-
-    A published cell that cannot be filled now keeps the line that the file has of it, and this is said: where data or
-    results are not at hand, a page must not take away what was measured.
-    """
-    table = pd.DataFrame(rows)
-    filled = keep_filled(table, path)
-    if "ours" in table and (kept := int(filled["ours"].notna().sum() - table["ours"].notna().sum())):
-        print(f"{path.name}: {kept} cells cannot be filled now and keep the numbers that they had")
+    """Write rows as CSV, whole or not at all."""
     with artefacts.whole_file(path) as temporary:
-        filled.to_csv(temporary, index=False, lineterminator="\n")
+        pd.DataFrame(rows).to_csv(temporary, index=False, lineterminator="\n")
 
 
-def keep_filled(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """A table in which each published cell without a number of ours has the line of the file, where that has one."""
-    if not {*PLACE, "ours"} <= {*table} or not path.exists():
-        return table
-    before = results.read_table(path)
-    before = before[before["ours"].notna() & (before["note"] != results.MADE_UP)]
-    kept = dict(zip(name_cells(before), before.to_dict("records"), strict=True))
-    emptied = [name in kept and pd.isna(ours) for name, ours in zip(name_cells(table), table["ours"], strict=True)]
-    if not any(emptied):
-        return table
-    lines = zip(emptied, name_cells(table), table.to_dict("records"), strict=True)
-    return pd.DataFrame([kept[name] if empty else line for empty, name, line in lines], columns=table.columns)
+def computed(path: Path, scale: str, make: Callable[..., object], *arguments) -> pd.DataFrame:
+    """A table of a page: made of what is at hand, and written; or, without the scale's data, that of the record.
 
-
-def name_cells(table: pd.DataFrame) -> list[tuple]:
-    """Row, column and metric of each line."""
-    return list(table[PLACE].astype(object).fillna("").itertuples(index=False, name=None))
+    So a page that is opened where there are neither data nor weights shows what was measured, and changes nothing.
+    """
+    if not paths.data(scale).is_dir() and (recorded := results.find_table(path)) is not None:
+        return recorded
+    table = pd.DataFrame(make(*arguments))
+    write_table(path, table)
+    return table

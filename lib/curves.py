@@ -125,11 +125,8 @@ def build(key: str, scale: str) -> pd.DataFrame:
 
 
 def write(key: str, scale: str) -> pd.DataFrame:
-    """Build a figure's table, and write it as CSV and, as a person reads it, as Markdown."""
-    lines = build(key, scale)
-    compare.write_table(paths.table(scale, key), lines)
-    compare.write_markdown(paths.table(scale, key).with_suffix(".md"), compare.spread(lines, ""))
-    return lines
+    """Build a figure's table, and write it; errors and record as of compare.computed."""
+    return compare.computed(paths.table(scale, key), scale, build, key, scale)
 
 
 def read_curves(key: str, scale: str) -> dict[str, compare.Curve]:

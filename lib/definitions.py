@@ -5,7 +5,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from statistics import fmean, stdev
 
 import pandas as pd
@@ -151,9 +150,8 @@ def compare_no_model(dataset: str, scale: str) -> list[dict]:
     return lines
 
 
-def read_entities(path: Path) -> pd.DataFrame:
-    """The lines of a written table that score a model's tags of entities in two ways."""
-    lines = results.read_table(path)
+def choose_entities(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines of a table of comparisons that score a model's tags of entities in two ways."""
     wanted = (lines["kind"] == "metric") & (lines["first"] == ENTITIES) & (lines["n"] > 0)
     return lines[wanted & ~lines["model"].isin(NO_MODEL)]
 

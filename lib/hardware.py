@@ -122,8 +122,10 @@ def list_ours(scale: str) -> list[dict]:
     if not params.load("scales", scale).models:
         return []
     notes = [f"{results.MADE_UP}."] if params.load("scales", scale).made_up else []
-    records = results.read_table(paths.table(scale, "pretrained")).to_dict("records")
-    return [describe_ours(row, notes) for row in records]
+    path = paths.table(scale, "pretrained")
+    if (found := results.find_table(path)) is None:
+        raise StudyError(f"{paths.show(path)} has not been made: run ./run_all.sh {scale} 13")
+    return [describe_ours(row, notes) for row in found.to_dict("records")]
 
 
 def describe_ours(row: dict, notes: list[str]) -> dict:

@@ -54,8 +54,9 @@ def list_trivial(scale: str) -> pd.DataFrame:
 
     Those scores are of the audit of datasets (page 04), of the whole training set; datasets without one are left out.
     """
-    path = paths.table(scale, "leaks")
-    leaks = results.read_table(path) if path.exists() else pd.DataFrame(columns=["finding", "dataset", "score", "note"])
+    leaks = results.find_table(paths.table(scale, "leaks"))
+    if leaks is None:
+        leaks = pd.DataFrame(columns=["finding", "dataset", "score", "note"])
     trivial = leaks[(leaks["finding"] == "most frequent label") & leaks["score"].notna()].set_index("dataset")
     rows = []
     for dataset, runs in results.gather(scale).groupby("dataset"):

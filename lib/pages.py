@@ -210,8 +210,8 @@ def mark_entities(sentence: Sentence) -> str:
 
 
 def where(*files) -> Markdown:
-    """Where the notebook's results were written."""
-    return Markdown("Written: " + ", ".join(f"`{paths.show(path)}`" for path in files))
+    """Where the notebook's results are: below outputs/<scale>/, or in the record."""
+    return Markdown("Kept in: " + ", ".join(f"`{paths.show(paths.find(path))}`" for path in files))
 
 
 def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:

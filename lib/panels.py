@@ -5,8 +5,9 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from lib import cells, datasets, metrics, params, results, scoring
+from lib import artefacts, cells, datasets, metrics, params, paths, results, scoring
 from lib.compare import show_ours, show_value
+from lib.errors import StudyError
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
            "seconds", "FLOPs", "note"]  # fmt: skip
@@ -17,6 +18,17 @@ def choose(protocol: str) -> list[str]:
     """The datasets that a protocol's paper prints scores on."""
     paper = params.load("protocols", protocol).paper.split("-")[0]
     return [row.key for row in datasets.ROWS if any(table.startswith(f"{paper}-") for table in row.results)]
+
+
+def read_request(scale: str, model: str, setting: str) -> dict:
+    """What was asked for of somebody's encoder, its source and datasets; StudyError where nothing was."""
+    path = paths.evaluation(scale, model, setting)
+    if not path.exists():
+        raise StudyError(
+            f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
+            f"FOLDER_OR_HUB_NAME --protocol {setting} --scale {scale}"
+        )
+    return artefacts.read_json(path)
 
 
 def list_panels(scale: str) -> pd.DataFrame:

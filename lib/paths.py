@@ -16,6 +16,23 @@ def output(scale: str, *parts: str) -> Path:
     return ROOT.joinpath("outputs", scale, *parts)
 
 
+def recorded(path: Path) -> Path:
+    """The twin below outputs/record/, which is committed, of a path below outputs/."""
+    return output("record", *path.relative_to(output("")).parts)
+
+
+def find(path: Path) -> Path:
+    """A file below outputs/<scale>/ that a run here has made, else its twin in the record; either may be missing."""
+    return path if path.exists() else recorded(path)
+
+
+def find_all(scale: str, folder: str, pattern: str) -> list[Path]:
+    """The files of a folder below outputs/<scale>/, and those of the record that it lacks, by name."""
+    places = (output("record", scale, folder), output(scale, folder))
+    found = {path.name: path for place in places for path in place.glob(pattern)}
+    return [found[name] for name in sorted(found)]
+
+
 def data(scale: str) -> Path:
     """The folder of raw data: made up and written by the study at smoke scale, else $STUDY_DATA or data/.
 
@@ -92,7 +109,7 @@ def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
 
 def find_page(scale: str, model_key: str, dataset: str, setting: str) -> Path | None:
     """The executed notebook of a run, whose notebook follows from its dataset; None where there is none."""
-    return next(output(scale, "notebooks").glob(f"*--{model_key}--{dataset}--{setting}.ipynb"), None)
+    return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{dataset}--{setting}.ipynb")), None)
 
 
 def evaluations(scale: str) -> Path:

@@ -9,6 +9,7 @@ import pandas as pd
 from tokenizers import Tokenizer, normalizers
 
 from lib import corpora, datasets, mesh, params, results, texts, vocabularies
+from lib.errors import StudyError
 
 WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
 BINS = (1, 10, 100, 1_000, 10_000, 100_000)  # ranks of words by frequency, where a bin begins
@@ -81,9 +82,14 @@ def mesh_words(scale: str) -> list[str]:
 
 
 def compare_on_mesh(keys: list[str], scale: str) -> pd.DataFrame:
-    """Pieces per term, pieces per word and the share of words kept whole, by branch of MeSH and vocabulary."""
+    """Pieces per term, pieces per word and the share of words kept whole, by branch of MeSH and vocabulary.
+
+    StudyError where there is no MeSH.
+    """
+    if not (branches := mesh.names_by_branch(scale)):
+        raise StudyError(f"no tables of MeSH at scale '{scale}': run ./run_all.sh {scale} 01")
     rows = []
-    for branch, names in mesh.names_by_branch(scale).items():
+    for branch, names in branches.items():
         for key in keys:
             tokenizer = vocabularies.load(key, scale)
             words = {name: WORD.findall(name) for name in names}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib import artefacts, params, paths
+from lib.errors import StudyError
 
 
 def write_card(key: str, record: dict, log: list[dict]) -> str:
@@ -66,11 +67,14 @@ def describe(record: dict, scale: str) -> str:
 
 
 def read_records(keys: Sequence[str], scale: str) -> dict[str, dict]:
-    """The records of pretrained models with their logs, by key."""
-    return {
-        key: artefacts.read_json(paths.model(scale, key) / "record.json") | {"log": read_log(paths.model(scale, key))}
-        for key in keys
-    }
+    """The records of pretrained models with their logs, by key; StudyError for one that is not there."""
+    found = {}
+    for key in keys:
+        record = artefacts.read_record(paths.model(scale, key))
+        if record is None:
+            raise StudyError(f"model '{key}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {key}")
+        found[key] = record | {"log": read_log(paths.model(scale, key))}
+    return found
 
 
 def compare(records: dict[str, dict]) -> pd.DataFrame:

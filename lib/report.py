@@ -10,8 +10,6 @@ from pathlib import Path
 
 import nbformat
 import pandas as pd
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from lib import artefacts, compare, lessons, panels, params, paths, provenance, results, scoreboard
 from lib.errors import StudyError
@@ -28,7 +26,11 @@ CHAPTERS = {  # by the first digit of a notebook's number
     "8": "Across papers",
     "9": "Scoreboard",
 }
+PAPERS = "by_paper"  # the page of what was found by paper
+FOREST = "claims"  # the figure of them
+FOREST_SAID = "Effects of the papers' claims, printed and measured here, with intervals and verdicts"
 LINK = r'(<a href=")([^"/:#]+\.ipynb)("[^>]*>.*?)</a>'  # of pages.link_runs
+PROSE_LINK = r"\[([^\]]+)\]\(([\w-]+)\.ipynb\)"  # to a notebook, which may have been run for many keys or not at all
 STYLE = """\
 table { font-size: 0.85em; display: block; overflow-x: auto; max-width: 100%; border-collapse: collapse; }
 td, th { padding: 0.25em 0.6em; text-align: left; vertical-align: top; }
@@ -60,8 +62,8 @@ def build(scale: str) -> tuple[Path, bool]:
     if not pages:
         raise StudyError(f"nothing has been run at scale '{scale}' yet: run ./run_all.sh {scale}")
     folder = paths.output(scale, "report")
-    tables = sorted(paths.output(scale, "tables").glob("*.csv"))
-    runs = sorted(paths.output(scale, "results").glob("*.json"))
+    tables = paths.find_all(scale, "tables", "*.csv")
+    runs = paths.find_all(scale, "results", "*.json")
     state = provenance.fingerprint(
         [[path.name, provenance.file_fingerprint(path)] for path in [*pages, *tables, *runs]],
         [[path.stem, path.read_text(encoding="utf-8")] for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))],
@@ -77,16 +79,15 @@ def build(scale: str) -> tuple[Path, bool]:
         run_sphinx(source, Path(temporary) / "site")  # myst-nb leaves a folder of its own beside what it builds
         shutil.copytree(Path(temporary) / "site", site, dirs_exist_ok=True)
         artefacts.write_json(site / "built.json", {"state": state})
-    update_readme(scale)
     return folder / "index.html", True
 
 
 def collect_pages(scale: str) -> dict[Path, str]:
-    """Executed copies, in reading order, with their state. Of a notebook that failed when it was run again, or was
-    interrupted, only that copy: what an earlier run found may no longer hold. A copy that another process is still
-    writing is left out, and moves away when it ends."""
-    found = {}
-    for folder, state in (("notebooks", "done"), ("running", "interrupted"), ("failed", "failed")):
+    """Executed copies, of runs here and of the record, in reading order, with their state. Of a notebook that failed
+    when it was run again, or was interrupted, only that copy: what an earlier run found may no longer hold. A copy that
+    another process is still writing is left out, and moves away when it ends."""
+    found = {path.name: (path, "done") for path in paths.find_all(scale, "notebooks", "*.ipynb")}
+    for folder, state in (("running", "interrupted"), ("failed", "failed")):
         for path in paths.output(scale, folder).glob("*.ipynb"):
             if not artefacts.is_locked(path.with_suffix(".lock")) and path.exists():
                 found[path.name] = (path, state)
@@ -111,12 +112,30 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
             if cell.cell_type == "code":
                 cell.metadata.tags = sorted({*cell.metadata.get("tags", []), "hide-input"})
                 link_outputs(cell, there)
+            else:
+                cell.source = link_prose(cell.source, groups)
         nbformat.write(notebook, folder / f"{page_name(path, state)}.ipynb")
     runs = results.gather(scale)
     for group, names in groups.items():
         if len(names) > 1:
             (folder / f"{group}.md").write_text(make_group(group, names, runs), encoding="utf-8")
     (folder / "index.md").write_text(make_index(scale, pages), encoding="utf-8")
+    (folder / f"{PAPERS}.md").write_text(make_papers(scale, pages), encoding="utf-8")
+    if forest := find_forest(scale):
+        shutil.copy(forest, folder / "_static")
+
+
+def link_prose(text: str, groups: dict[str, list[str]]) -> str:
+    """Turn links to notebooks into links to their pages, or to the list of them; those without one into plain text."""
+
+    def turn(found: re.Match) -> str:
+        said, name = found.groups()
+        names = groups.get(name.split("--")[0], [])
+        if name in names or len(names) == 1:
+            return f"[{said}]({name if name in names else names[0]}.ipynb)"
+        return f"[{said}]({name}.md)" if name in groups else said
+
+    return re.sub(PROSE_LINK, turn, text)
 
 
 def link_outputs(cell: nbformat.NotebookNode, there: set[str]) -> None:
@@ -175,35 +194,70 @@ def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def make_index(scale: str, pages: dict[Path, str]) -> str:
-    """The front page (MyST Markdown): what was found, claims and tables by paper, then every page."""
-    budget = params.load("scales", scale)
-    lines = [f"# Five biomedical language models, reproduced: {scale}", "", *describe_scale(scale), ""]
+    """The front page (MyST Markdown), under 300 words: the claims as a picture and counted, and where the rest is."""
+    budget, claims = params.load("scales", scale), scoreboard.read(scale)
+    lines = [f"# Five biomedical language models, reproduced: {scale}", "", *describe_budget(scale), ""]
     if budget.made_up:
         lines += [":::{warning}\nThe data are **made up** by the study itself. No number here is a finding.\n:::", ""]
     failed = {path: state for path, state in pages.items() if state != "done"}
     if failed:
         lines += ["## Failed or interrupted", ""]
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
-    claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
-    lines += ["## What the study found", "", *describe_findings(scale, claims), ""]
-    if claims["n"].any() or verdicts["printed"].any():  # else nothing of the papers has been made at this scale
-        lines += ["## Scoreboard by paper", "", to_html(tally_papers(claims, verdicts)), ""]
-        for paper, name in results.PAPERS.items():
-            lines += [f"## {name}", "", *describe_paper(paper, claims, verdicts, pages)]
-    lines += ["## Pages", ""]
+    if find_forest(scale):
+        lines += [f"![{FOREST_SAID}](_static/{FOREST}.svg)", ""]
+    if claims["n"].any():
+        lines += [to_html(tally_claims(claims)), ""]
+    links = [
+        link_page("90_scoreboard", pages, "Every claim") + ": its test, effect, interval and what is not tested",
+        f"[Every table and figure]({PAPERS}.md) with what it comes to, by paper",
+        link_page("91_lessons", pages, "What could not be done") + ", and what else was learnt",
+        link_page("00_start_here", pages, "How the study works") + ", and when a claim holds",
+    ]
+    lines += [f"- {link}." for link in links if link.startswith("[")] + [""]
+    lines += ["```{toctree}", ":hidden:", ":maxdepth: 1", "", PAPERS, "```", ""]
     for digit, chapter in CHAPTERS.items():
         names = [name for name in list_entries(pages) if name.startswith(digit)]
         if names:
-            lines += ["```{toctree}", f":caption: {chapter}", ":maxdepth: 1", "", *names, "```", ""]
+            lines += ["```{toctree}", ":hidden:", f":caption: {chapter}", ":maxdepth: 1", "", *names, "```", ""]
     return "\n".join(lines)
+
+
+def make_papers(scale: str, pages: dict[Path, str]) -> str:
+    """The page of what was found by paper: claims that were measured, and tables with how far each is covered."""
+    claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
+    lines = ["# What was found, by paper", "", *describe_scale(scale), "", *describe_findings(scale, claims), ""]
+    if claims["n"].any() or verdicts["printed"].any():  # else nothing of the papers has been made at this scale
+        lines += ["## Claims and cells", "", to_html(tally_papers(claims, verdicts)), ""]
+        for paper, name in results.PAPERS.items():
+            lines += [f"## {name}", "", *describe_paper(paper, claims, verdicts, pages)]
+    return "\n".join(lines)
+
+
+def find_forest(scale: str) -> Path | None:
+    """The picture of the claims, of a run here or of the record."""
+    path = paths.find(paths.figure(scale, FOREST).with_suffix(".svg"))
+    return path if path.exists() else None
+
+
+def describe_budget(scale: str) -> list[str]:
+    """Scale, seeds, and what the scale gives each model, in two sentences."""
+    budget = params.load("scales", scale)
+    lines = [f"Scale **{budget.title}**, seeds {', '.join(map(str, budget.seeds))}."]
+    recipe, tuned = budget.pretraining.recipe, budget.finetuning
+    if recipe is None or budget.made_up:  # the papers decide what a model gets, or nothing is a finding
+        return lines
+    said = f"Models of {budget.bodies['base'].layers} layers, each pretrained once on at most "
+    said += f"{recipe.tokens / 1e6:.1f} million tokens"
+    said += f" and fine-tuned on at most {tuned.train_instances:,} examples" if tuned.train_instances else ""
+    return [*lines, said + ("." if budget.bar else ": compare their scores with each other, not with printed ones.")]
 
 
 def describe_scale(scale: str) -> list[str]:
     """Scale, seeds, data and commits, as the runs say them."""
-    budget, runs = params.load("scales", scale), results.gather(scale)
-    seeds = ", ".join(map(str, budget.seeds))
-    lines = [f"Scale **{budget.title}**. Report at commit `{provenance.commit()}`. Seeds {seeds}."]
-    lines += describe_limits(scale)
+    runs = results.gather(scale)
+    lines = [*describe_budget(scale), f"Report at commit `{provenance.commit()}`."]
+    if not params.load("scales", scale).made_up:
+        lines += [*lessons.describe_trivial(scale), *lessons.describe_devices(scale)]
     if len(runs):
         commits = ", ".join(f"`{commit}`" for commit in sorted(set(runs["commit"])))
         lines.append(
@@ -213,27 +267,11 @@ def describe_scale(scale: str) -> list[str]:
     return lines
 
 
-def describe_limits(scale: str) -> list[str]:
-    """What the scale gives each model, and so what its scores are held against; how many runs know nothing; devices.
-
-    Nothing where the papers decide what a model gets, or where the data are made up.
-    """
-    budget = params.load("scales", scale)
-    recipe, tuned = budget.pretraining.recipe, budget.finetuning
-    if recipe is None or budget.made_up:
-        return []
-    said = f"Models of {budget.bodies['base'].layers} layers, each pretrained once on at most "
-    said += f"{recipe.tokens / 1e6:.1f} million pieces"
-    said += f" and fine-tuned on at most {tuned.train_instances:,} instances" if tuned.train_instances else ""
-    said += "." if budget.bar else ": their scores are to be compared with each other, not with the printed ones."
-    return [said, *lessons.describe_trivial(scale), *lessons.describe_devices(scale)]
-
-
 def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
     """Scores against the scale's bar; the scoreboard in a sentence, then the claims of each paper that hold, fail or
     point one way, with effects (Markdown). A scale with a bar that measures no claim has no scoreboard."""
-    path = paths.table(scale, "panels")
-    lines = panels.describe_bar(results.read_table(path), scale) if path.exists() else []
+    found = results.find_table(paths.table(scale, "panels"))
+    lines = [] if found is None else panels.describe_bar(found, scale)
     if lines and not claims["n"].any():
         return lines
     lines += [scoreboard.describe(claims), ""]
@@ -246,19 +284,26 @@ def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
     return lines
 
 
+def tally_claims(claims: pd.DataFrame) -> pd.DataFrame:
+    """The claims of each paper by verdict, then of all."""
+    lines = []
+    for paper, name in [*results.PAPERS.items(), (None, "all")]:
+        judged = claims.loc[claims["paper"].eq(paper) | (paper is None), "verdict"].tolist()
+        counts = {verdict: judged.count(verdict) for verdict in scoreboard.VERDICTS}
+        lines.append({"paper": name, "claims": len(judged)} | counts)
+    return pd.DataFrame(lines)
+
+
 def tally_papers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """A line a paper: its claims by verdict, its printed cells, and how many of them have ours beside them."""
     lines = []
     for paper, name in results.PAPERS.items():
-        judged = claims.loc[claims["paper"] == paper, "verdict"].tolist()
         tables = verdicts[[params.load("tables", key).paper == paper for key in verdicts["table"]]]
         lines.append(
-            {"paper": name, "claims": len(judged)}
-            | {verdict: judged.count(verdict) for verdict in scoreboard.VERDICTS}
-            | {"printed cells": tables["printed"].sum(), "ours beside": tables["ours beside"].sum()}
+            {"paper": name, "printed cells": tables["printed"].sum(), "ours beside": tables["ours beside"].sum()}
             | {name: compare.describe_agreement(counts) for name, counts in compare.split_verdicts(tables).items()}
         )
-    return pd.DataFrame(lines)
+    return tally_claims(claims)[: len(lines)].merge(pd.DataFrame(lines), on="paper", validate="one_to_one")
 
 
 def describe_paper(paper: str, claims: pd.DataFrame, verdicts: pd.DataFrame, pages: dict[Path, str]) -> list[str]:
@@ -308,6 +353,9 @@ def to_html(table: pd.DataFrame) -> str:
 
 def run_sphinx(source: Path, site: Path) -> None:
     """Build the site; StudyError when Sphinx fails."""
+    from sphinx.application import Sphinx  # here, as the command line need not wait for it
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
+
     trees = source / "_trees"
     log = source / "_log.txt"
     with open(log, "w") as messages, patch_docutils(), docutils_namespace():
@@ -337,10 +385,6 @@ def update_readme(scale: str) -> None:
 
 
 def summarise(scale: str) -> list[str]:
-    """The state of the study in a few Markdown lines."""
-    claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
-    lines = [" ".join([f"At scale *{params.load('scales', scale).title}*.", *describe_limits(scale)]), ""]
-    lines += describe_findings(scale, claims)
-    if verdicts["ours beside"].any():
-        lines += ["", tally_papers(claims, verdicts).to_markdown(index=False, disable_numparse=True)]
-    return lines
+    """The state of the study in a few Markdown lines, at most 120 words."""
+    counts = tally_claims(scoreboard.read(scale)).rename(columns=scoreboard.VERDICTS)
+    return [" ".join(describe_budget(scale)), "", counts.to_markdown(index=False, disable_numparse=True)]

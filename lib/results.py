@@ -1,12 +1,11 @@
 """Reading what exists: our results, and the papers' printed numbers."""
 
-import json
 import statistics
 from pathlib import Path
 
 import pandas as pd
 
-from lib import params, paths
+from lib import artefacts, params, paths
 from lib.errors import StudyError
 
 PAPERS = {
@@ -41,14 +40,9 @@ def read_terms() -> pd.DataFrame:
 
 
 def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
-    """The results of one model on one dataset, or None when it has not been run."""
-    try:
-        return json.loads(paths.results(scale, model, dataset, setting).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        where = paths.show(paths.results(scale, model, dataset, setting))
-        raise StudyError(f"{where}: damaged ({error}); delete it and run again") from None
+    """The results of one model on one dataset, of a run here or of the record; None when it has not been run."""
+    path = paths.find(paths.results(scale, model, dataset, setting))
+    return artefacts.read_json(path) if path.exists() else None
 
 
 def by_seed(result: dict) -> dict[int, dict[str, float]]:
@@ -64,7 +58,7 @@ def gather(scale: str) -> pd.DataFrame:
     columns = ["scale", "model", "dataset", "setting", "metric", "seed", "fold", "score name", "score",
                "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
     rows = []
-    for path in sorted(paths.output(scale, "results").glob("*.json")):
+    for path in paths.find_all(scale, "results", "*.json"):
         model, dataset, setting = path.stem.split("--")
         if model not in params.keys("models"):
             continue  # somebody's own encoder: not part of the study
@@ -83,3 +77,9 @@ def gather(scale: str) -> pd.DataFrame:
 def read_table(path: Path) -> pd.DataFrame:
     """One of our tables, in which n/a is a word and an empty cell is empty."""
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def find_table(path: Path) -> pd.DataFrame | None:
+    """One of our tables, of a run here or of the record; None where there is neither."""
+    path = paths.find(path)
+    return read_table(path) if path.exists() else None

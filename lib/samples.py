@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 import pyarrow.parquet as pq
-from scipy.stats import binomtest
 
 from lib import cells, compare, datasets, facts, leakage, metrics, params, paths, results
 from lib.errors import StudyError
@@ -101,6 +100,8 @@ def compute_mcnemar(only_one: int, only_other: int) -> float:
 
     1 where the two never differ.
     """
+    from scipy.stats import binomtest  # here, as it takes most of a second
+
     return float(binomtest(only_one, only_one + only_other).pvalue) if only_one + only_other else 1.0
 
 

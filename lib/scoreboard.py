@@ -131,7 +131,9 @@ def pair_differences(part: params.Part, scale: str) -> dict[tuple[int, str], lis
 
 def decide_cells(test: params.CellsTest, scale: str) -> dict:
     """A claim that is a table of pieces: it holds when every printed cell comes out, and fails when one does not."""
-    found = results.read_table(paths.table(scale, test.table))
+    found = results.find_table(paths.table(scale, test.table))
+    if found is None:
+        return {"note": f"{test.table} has not been made"}
     tried = found[found["published"].notna() & (found["verdict"] != "n/a")]
     if tried.empty:
         return {"note": f"no cell of {test.table} can be tried"}
@@ -143,7 +145,9 @@ def decide_cells(test: params.CellsTest, scale: str) -> dict:
 
 def decide_shorter(test: params.ShorterTest, scale: str) -> dict:
     """A claim that inputs are shorter on every dataset: the difference in pieces, paired by dataset."""
-    found = results.read_table(paths.table(scale, test.table))
+    found = results.find_table(paths.table(scale, test.table))
+    if found is None:
+        return {"note": f"{test.table} has not been made"}
     wide = found[found["verdict"] != "n/a"].pivot(index="row", columns="column", values="ours")
     if wide.empty:
         return {"note": f"no row of {test.table} can be tried"}
@@ -168,9 +172,8 @@ def decide_whole(test: params.WholeTest, scale: str) -> dict:
 
 def decide_shares(test: params.SharesTest, scale: str) -> dict:
     """A claim that a way of mixing corpora shows more of the core, and more pairs: it holds when every case does."""
-    path = paths.table(scale, "wada-figure-3")
-    counts = pd.read_csv(path) if path.exists() else pd.DataFrame()
-    if counts.empty:
+    counts = results.find_table(paths.table(scale, "wada-figure-3"))
+    if counts is None or counts.empty:
         return {"note": "the instances have not been counted"}
     wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
     gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
@@ -184,10 +187,10 @@ def decide_shares(test: params.SharesTest, scale: str) -> dict:
 
 def decide_sizes(test: params.SizesTest, scale: str) -> dict:
     """A claim of numbers of parameters: it holds when each, rounded as printed, comes out."""
-    path = paths.table(scale, "parameters")
-    if not path.exists():
+    found = results.find_table(paths.table(scale, "parameters"))
+    if found is None:
         return {"note": "the parameters have not been counted"}
-    counted = pd.read_csv(path).set_index("model")["counted, millions"]
+    counted = found.set_index("model")["counted, millions"]
     right = {
         model: float(f"{counted[model]:.{len(str(printed).rstrip('0'))}g}") == printed
         for model, printed in test.printed.items()
@@ -200,8 +203,8 @@ def decide_sizes(test: params.SizesTest, scale: str) -> dict:
 
 def decide_shattered(test: params.ShatteredTest, scale: str) -> dict:
     """A claim that one vocabulary cuts fewer of the printed words than another: it holds when each example shows it."""
-    path = paths.table(scale, "gu-figure-3")
-    found = attention.count_shattered(results.read_table(path)) if path.exists() else pd.DataFrame()
+    table = results.find_table(paths.table(scale, "gu-figure-3"))
+    found = pd.DataFrame() if table is None else attention.count_shattered(table)
     named = found[found["vocabulary"].isin([test.better, test.than])] if len(found) else found
     if not len(named) or named["vocabulary"].nunique() < 2:
         return {"note": "the two vocabularies have not been compared"}
@@ -222,9 +225,8 @@ def decide_times(test: params.TimesTest, scale: str) -> dict:
     It holds when the interval of every model that it names lies above the ratio of the test or, where that has a
     margin, within that of the ratio; it fails when one does elsewhere.
     """
-    path = paths.table(scale, test.table)
-    times = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["model"])
-    if not {*test.better, test.than} <= set(times["model"]):
+    times = results.find_table(paths.table(scale, test.table))
+    if times is None or not {*test.better, test.than} <= set(times["model"]):
         return {"note": "the models have not been timed"}
     wide = times.pivot(index="repetition", columns="model", values="seconds")
     found = {better: judge_ratios((wide[test.than] / wide[better]).to_numpy(), test) for better in test.better}
@@ -245,10 +247,9 @@ def judge_ratios(ratios: np.ndarray, test: params.TimesTest) -> dict:
 
 def decide_audited(test: params.AuditedTest, scale: str) -> dict:
     """A claim that printed numbers follow from printed cells: it holds when each does, rounding allowed."""
-    path = paths.table(scale, "audit")
-    if not path.exists():
+    lines = results.find_table(paths.table(scale, "audit"))
+    if lines is None:
         return {"note": "the printed numbers have not been audited"}
-    lines = results.read_table(path)
     lines = lines[(lines["paper"] == test.paper) & lines["kind"].isin(test.lines)]
     follow = (lines["excused_by_rounding"] == "yes").sum()
     averaging = (lines["verdict"] == "averaging").sum()
@@ -269,8 +270,10 @@ def decide_definitions(test: params.DefinitionsTest, scale: str) -> dict:
     the predictions of the model under the protocol; where there are none, of the model and protocol with the most sets,
     and of several the one with the highest entity F1.
     """
-    table, path = params.load("tables", test.table), paths.table(scale, "protocols")
-    lines = definitions.read_entities(path) if path.exists() else pd.DataFrame(columns=["dataset"])
+    table, compared = params.load("tables", test.table), results.find_table(paths.table(scale, "protocols"))
+    if compared is None:
+        return {"note": "no predictions of its named entities have been scored"}
+    lines = definitions.choose_entities(compared)
     lines = lines[lines["dataset"].isin(run.dataset for run in table.rows.values())]
     if lines.empty:
         return {"note": "no predictions of its named entities have been scored"}
@@ -356,8 +359,8 @@ def judge(scale: str) -> pd.DataFrame:
 
 def read(scale: str) -> pd.DataFrame:
     """The scoreboard as it was written; without verdicts before notebook 90 has run."""
-    path = paths.table(scale, "claims")
-    return results.read_table(path) if path.exists() else results.read_claims().assign(n=0, verdict="n/a", note="")
+    found = results.find_table(paths.table(scale, "claims"))
+    return results.read_claims().assign(n=0, verdict="n/a", note="") if found is None else found
 
 
 def describe_verdict(claim: dict) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from lib import (
-    artefacts,
     attention,
     cells,
     corpora,
@@ -17,6 +16,7 @@ from lib import (
     documents,
     facts,
     mesh,
+    panels,
     params,
     paths,
     protocols,
@@ -132,7 +132,7 @@ def vocabulary_output(keys: list[str], scale: str) -> list[str]:
     return [
         STAGES["vocabulary"].path(vocabulary=key)
         for key in keys
-        if params.load("vocabularies", key).corpora and not vocabularies.why_not(key, scale)
+        if params.load("vocabularies", key).corpora and not vocabularies.why_not_trained(key, scale)
     ]
 
 
@@ -177,13 +177,14 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
         case "times":
             return []
         case "curves":
-            return finetuned(curves.list_runs(keys["table"], scale))
-    return finetuned(cells.list_runs(keys["table"], scale)) + vocabulary_output(table.vocabularies, scale)
+            return finetuned(curves.list_runs(keys["table"], scale), scale)
+    return finetuned(cells.list_runs(keys["table"], scale), scale) + vocabulary_output(table.vocabularies, scale)
 
 
-def finetuned(runs: list[params.RunKey]) -> list[str]:
-    """The results of runs: model, dataset and protocol of each."""
-    return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in runs]
+def finetuned(runs: list[params.RunKey], scale: str) -> list[str]:
+    """The results of those runs, by model, dataset and protocol, that can be made here."""
+    can = [run for run in runs if not datasets.why_not(run[1], scale, run[2])]
+    return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in can]
 
 
 def pretrained(model: str) -> list[str]:
@@ -202,24 +203,18 @@ def tuned(scale: str, keys: dict) -> list[str]:
     return [STAGES["tuning"].path(**keys)] if settings.trials else []
 
 
-def read_evaluation(scale: str, keys: dict) -> dict:
-    """What was asked for of an encoder: its source, and the datasets."""
-    return artefacts.read_json(paths.evaluation(scale, keys["model"], keys["setting"]))
-
-
 def evaluation_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of an encoder that can be made."""
     return [
         STAGES["finetune"].path(dataset=dataset, **keys)
-        for dataset in read_evaluation(scale, keys)["datasets"]
+        for dataset in panels.read_request(scale, **keys)["datasets"]
         if not datasets.why_missing(dataset, scale, keys["setting"])
     ]
 
 
 def panel_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of the scale's panels that can be made."""
-    runs = params.load("scales", scale).panel_runs()
-    return finetuned([run for run in runs if not datasets.why_not(run[1], scale, run[2])])
+    return finetuned(params.load("scales", scale).panel_runs(), scale)
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
@@ -228,7 +223,7 @@ def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     others = [STAGES[name].path() for name in named]
     compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
     tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
-    return tables + finetuned(cells.list_free_runs(scale)) + others + vocabulary_output(compared, scale)
+    return tables + finetuned(cells.list_free_runs(scale), scale) + others + vocabulary_output(compared, scale)
 
 
 def cost_settings(scale: str, keys: dict) -> list:
@@ -421,7 +416,7 @@ STAGES = {
             lambda k: "88_evaluate",
             "evaluations/{model}--{setting}.csv",
             evaluation_inputs,
-            lambda s, k: [read_evaluation(s, k), published()],
+            lambda s, k: [panels.read_request(s, **k), published()],
         ),
         Stage(
             "audit",
@@ -434,7 +429,7 @@ STAGES = {
             "protocols",
             lambda k: "81_protocols",
             "tables/protocols.csv",
-            lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s))],
+            lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s), s)],
             lambda s, k: [
                 facts.comparisons().model_dump(),
                 facts.load_audit().repeated.model_dump(),
@@ -477,7 +472,7 @@ STAGES = {
             "samples",
             lambda k: "62_bioalbert_samples",
             "tables/naseem-9.csv",
-            lambda s, k: [*made_up(s), *finetuned(samples.list_runs(s))],
+            lambda s, k: [*made_up(s), *finetuned(samples.list_runs(s), s)],
             sample_settings,
         ),
         Stage(

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import nbformat
 
-from lib import artefacts, datasets, downloads, panels, params, paths, report, stages, warm
+from lib import artefacts, datasets, downloads, panels, params, paths, record, report, stages, warm
 from lib.errors import StudyError, unknown
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
-./run_all.sh [scale] report         only the report, from what is there
+./run_all.sh [scale] report         only the report, from what is there and from the record
+./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
 ./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale paper]
                                     put an encoder through a paper's benchmarks
 ./run_all.sh data [name ...]         fetch the public raw data that are not there; steps for the rest
@@ -75,13 +76,16 @@ def run(options: argparse.Namespace) -> int:
     if words == ["report"]:
         with the_only_study():
             return finish(scale, failed=False)
+    if words == ["record"]:
+        with the_only_study():
+            return take_over(scale)
     words = [word for word in words if word != "report"]  # every run ends with it
     try:
         outputs = stages.targets(scale, words)
     except StudyError:
         if words and options.words[0] != scale and len(words) == 1:
             names = [n for names in stages.list_targets(scale).values() for n in names]
-            raise unknown("scale or target", words[0], [*scales, *names, "data", "test", "lab"]) from None
+            raise unknown("scale or target", words[0], [*scales, *names, "record", "data", "test", "lab"]) from None
         raise
     jobs = stages.plan(scale, outputs)
     if options.status:
@@ -253,6 +257,16 @@ def finish(scale: str, failed: bool) -> int:
     if failed:
         print("Not everything was done (see above); the report links to failed notebooks. The same command goes on.")
     return 1 if failed else 0
+
+
+def take_over(scale: str) -> int:
+    """Take a run over into the record, and say what changed."""
+    changed = record.take_over(scale)
+    print(f"{len(changed)} files of outputs/record/{scale}/ are new or changed" if changed else "Nothing has changed.")
+    if changed:
+        report.update_readme(scale)
+        print("See git diff, then commit them.")
+    return 0
 
 
 def print_targets(scale: str) -> int:

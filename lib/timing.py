@@ -54,34 +54,56 @@ def wait_for(device: torch.device) -> Callable[[], None]:
     return torch.cuda.synchronize if device.type == "cuda" else lambda: None
 
 
-def time_steps(key: str, scale: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Training steps of a table's architectures and sizes, random weights, on one random batch: times, and facts.
+def time_steps(key: str, scale: str) -> pd.DataFrame:
+    """Seconds of training steps of a table's architectures and sizes, random weights, on one random batch.
 
     A step is forward, backward and optimizer, as in pretraining at the scale, on rows of its first length; the table
-    says how many. Of models with the same architecture and size the first stands for all. Facts: a row a model, with
-    parameters of the encoder, pieces and FLOPs of a step.
+    says how many. Of models with the same architecture and size the first stands for all.
     """
     table, budget = params.load("tables", key), params.load("scales", scale)
     device = training.accelerator(budget.precision)
     torch.set_num_threads(budget.threads)  # after Accelerate, which may set its own number
-    works, facts = {}, []
+    works = {}
     for model in list_timed(key):
         settings, plan = params.load("models", model), params.load_pretraining(model, scale)
-        phase = plan.phases[0]
-        config, _ = hardware.build_configs(model, scale)
-        asked = pretraining.make_masking(settings, plan.masked_share, phase.max_predictions).slots(phase.length)
-        torch.manual_seed(0)
-        built = models.build(
-            settings.architecture, plan.body, config.vocab_size, plan.positions, plan.dropout, settings.pairs != "none"
-        )
-        batch = make_batch(config.vocab_size, table.batch_size, phase.length, asked)
+        phase, asked = plan.phases[0], count_asked(model, scale)
+        built = build_trained(model, scale)
+        batch = make_batch(built.config.vocab_size, table.batch_size, phase.length, asked)
         works[model] = make_step(built, objectives.loss_of(settings), batch, plan, phase.learning_rate, device)
-        flops = table.batch_size * costs.training_flops(config, phase.length, asked)
-        facts.append(describe_work(model, models.encoder_of(built), table.batch_size * phase.length, flops))
     times = interleave(works, table.repetitions, wait_for(device.device))
     times["device"] = training.describe_device(device)
     device.free_memory()
-    return times, pd.DataFrame(facts)
+    return times
+
+
+def describe_steps(key: str, scale: str) -> pd.DataFrame:
+    """What a step of `time_steps` computes: a row a model, with parameters of the encoder, pieces and FLOPs."""
+    rows, facts = params.load("tables", key).batch_size, []
+    for model in list_timed(key):
+        length = params.load_pretraining(model, scale).phases[0].length
+        with torch.device("meta"):
+            encoder = models.encoder_of(build_trained(model, scale))
+        config, _ = hardware.build_configs(model, scale)
+        flops = rows * costs.training_flops(config, length, count_asked(model, scale))
+        facts.append(describe_work(model, encoder, rows * length, flops))
+    return pd.DataFrame(facts)
+
+
+def count_asked(model: str, scale: str) -> int:
+    """The pieces of a row of a model's first phase that are to be predicted."""
+    settings, plan = params.load("models", model), params.load_pretraining(model, scale)
+    phase = plan.phases[0]
+    return pretraining.make_masking(settings, plan.masked_share, phase.max_predictions).slots(phase.length)
+
+
+def build_trained(model: str, scale: str) -> PreTrainedModel:
+    """A model as it is pretrained at a scale, with random weights."""
+    settings, plan = params.load("models", model), params.load_pretraining(model, scale)
+    config, _ = hardware.build_configs(model, scale)
+    torch.manual_seed(0)
+    return models.build(
+        settings.architecture, plan.body, config.vocab_size, plan.positions, plan.dropout, settings.pairs != "none"
+    )
 
 
 def list_timed(key: str) -> list[str]:
@@ -128,29 +150,42 @@ def make_step(
     return lambda: training.take_step(module, optimizer, [batch], device, plan.clip, (0, 0))
 
 
-def time_passes(
-    keys: list[str], bodies_of: str, scale: str, rows: int, length: int, repetitions: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Forward passes of encoders with random weights, of the bodies of a scale, on one random batch: times, and facts.
+def time_passes(keys: list[str], bodies_of: str, scale: str, rows: int, length: int, repetitions: int) -> pd.DataFrame:
+    """Seconds of forward passes of encoders with random weights, of the bodies of a scale, on one random batch.
 
     As `time_steps`; threads and precision are those of `scale`. Every place of every layer is computed.
     """
     budget = params.load("scales", scale)
     device = training.accelerator(budget.precision)
     torch.set_num_threads(budget.threads)
-    works, facts = {}, []
+    works = {}
     for key in keys:
-        settings, plan = params.load("models", key), params.load_pretraining(key, bodies_of)
-        config, _ = hardware.build_configs(key, bodies_of)
-        positions = max(length, plan.positions)
-        built = models.build(settings.architecture, plan.body, config.vocab_size, positions, 0.0)
-        body = models.encoder_of(built).to(device.device).eval()
-        ids = make_batch(config.vocab_size, rows, length, 1)["input_ids"].to(device.device)
+        body = build_encoder(key, bodies_of, length).to(device.device).eval()
+        ids = make_batch(body.config.vocab_size, rows, length, 1)["input_ids"].to(device.device)
         works[key] = make_pass(body, ids, device)
-        facts.append(describe_work(key, body, rows * length, rows * costs.body_flops(config, length, length)))
     times = interleave(works, repetitions, wait_for(device.device))
     times["device"] = training.describe_device(device)
-    return times, pd.DataFrame(facts)
+    return times
+
+
+def describe_passes(keys: list[str], bodies_of: str, rows: int, length: int) -> pd.DataFrame:
+    """What a pass of `time_passes` computes: a row a model, with its parameters, pieces and FLOPs."""
+    facts = []
+    for key in keys:
+        with torch.device("meta"):
+            body = build_encoder(key, bodies_of, length)
+        config, _ = hardware.build_configs(key, bodies_of)
+        facts.append(describe_work(key, body, rows * length, rows * costs.body_flops(config, length, length)))
+    return pd.DataFrame(facts)
+
+
+def build_encoder(key: str, bodies_of: str, length: int) -> PreTrainedModel:
+    """A model's encoder of the body of a scale, with random weights, for rows of `length` pieces at least."""
+    settings, plan = params.load("models", key), params.load_pretraining(key, bodies_of)
+    config, _ = hardware.build_configs(key, bodies_of)
+    return models.encoder_of(
+        models.build(settings.architecture, plan.body, config.vocab_size, max(length, plan.positions), 0.0)
+    )
 
 
 def make_pass(body: PreTrainedModel, ids: torch.Tensor, device: Accelerator) -> Callable[[], None]:

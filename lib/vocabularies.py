@@ -211,7 +211,13 @@ def why_not(key: str, scale: str) -> str:
         if params.load("scales", scale).made_up:
             return "published vocabularies are not shown beside made-up data"
         return "" if (paths.data(scale) / vocabulary.file).is_file() else "not at hand: run ./run_all.sh data vocab"
-    return next(filter(None, (corpora.why_not(corpus, scale) for corpus in vocabulary.corpora)), "")
+    return "" if paths.find(paths.vocabulary(scale, key)).is_dir() else why_not_trained(key, scale)
+
+
+def why_not_trained(key: str, scale: str) -> str:
+    """Why a vocabulary of ours cannot be trained at a scale, or an empty string when it can."""
+    corpora_of = params.load("vocabularies", key).corpora
+    return next(filter(None, (corpora.why_not(corpus, scale) for corpus in corpora_of)), "")
 
 
 def amplified(scale: str) -> list[str]:
@@ -238,7 +244,7 @@ def load(key: str, scale: str) -> "PreTrainedTokenizerBase":
         tokenizer = load_wordpiece(path, vocabulary.cased)
         check_casing(tokenizer, paths.show(path))
         return tokenizer
-    folder = paths.vocabulary(scale, key)
+    folder = paths.find(paths.vocabulary(scale, key))
     if artefacts.read_record(folder) is None:
         raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
     tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -69,6 +69,7 @@ def test_no_page_asks_the_network_or_runs_out_of_its_window(window, site):
 
 def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finished_study):
     window.goto((finished_study.outputs / "report" / "index.html").as_uri())
+    window.get_by_role("main").get_by_role("link", name="Every table and figure").click()
     window.get_by_role("main").get_by_role("link", name="lee-4", exact=True).click()
     assert window.url.endswith("30_biobert_ner.html")
     window.locator("table a", has_text="±").first.click()
@@ -108,7 +109,7 @@ def test_a_notebook_runs_in_jupyterlab(chromium, study):
         window.get_by_text("| Idle").wait_for()  # the kernel; before it is there, JupyterLab asks for one
         window.get_by_role("menuitem", name="Run", exact=True).click()
         window.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        last = window.locator(".jp-OutputArea-output", has_text="Written: outputs/smoke/tables/lee-4.csv")
+        last = window.locator(".jp-OutputArea-output", has_text="Kept in: outputs/smoke/tables/lee-4.csv")
         last.last.wait_for()
         assert window.locator(".jp-OutputArea-output table").first.is_visible()
         own = (address, address.replace("http", "ws"), "data:", "blob:")

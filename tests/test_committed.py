@@ -30,7 +30,7 @@ SCALES = ["laptop", "two-hours"]  # a scale whose record is not where it is look
 COMMITTED = [
     path
     for scale in SCALES
-    for path in paths.output(scale).rglob("*")
+    for path in paths.output("record", scale).rglob("*")
     if path.suffix in (".ipynb", ".html", ".csv", ".json", ".md", ".js")
 ]
 SAME_TEXT = {"bc5cdr-disease", "bc5cdr-disease-pubtator", "jnlpba-biobert"}  # as in another set
@@ -46,7 +46,7 @@ def read_text(path) -> str:
 
 def test_tables_follow_from_the_committed_results(real_data):
     for key in [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]:
-        committed = pd.read_csv(paths.table(SCALE, key), keep_default_na=False, na_values=[""])
+        committed = pd.read_csv(paths.recorded(paths.table(SCALE, key)), keep_default_na=False, na_values=[""])
         rebuilt = cells.build(key, SCALE)
         columns = ["row", "column", "metric", "published", "ours", "ours_std", "n_seeds", "verdict"]
         pd.testing.assert_frame_equal(committed[columns], rebuilt[columns], check_dtype=False)
@@ -62,7 +62,7 @@ def test_the_scoreboard_follows_from_the_committed_results(real_data, monkeypatc
     """Except for that on trained vocabularies, which are made again by a run and not committed: its p stands in its
     place, as far as correction can be taken back, since that of all others counts it."""
     (trained,) = [claim for claim, test in params.claim_tests().items() if test.kind == "whole"]
-    committed = pd.read_csv(paths.table(SCALE, "claims"), keep_default_na=False, na_values=[""])
+    committed = pd.read_csv(paths.recorded(paths.table(SCALE, "claims")), keep_default_na=False, na_values=[""])
     tested = committed.set_index("claim")["p"].dropna()
     monkeypatch.setitem(scoreboard.DECIDE, "whole", lambda test, scale: {"p": tested[trained] / len(tested)})
     rebuilt = scoreboard.judge(SCALE)
@@ -72,7 +72,7 @@ def test_the_scoreboard_follows_from_the_committed_results(real_data, monkeypatc
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_panels_follow_from_the_committed_results(real_data, scale):
-    committed = pd.read_csv(paths.table(scale, "panels"), keep_default_na=False, na_values=[""])
+    committed = pd.read_csv(paths.recorded(paths.table(scale, "panels")), keep_default_na=False, na_values=[""])
     rebuilt = panels.build(scale, params.load("scales", scale).panel_runs())
     pd.testing.assert_frame_equal(committed, rebuilt, check_dtype=False)
 
@@ -107,7 +107,7 @@ def test_no_text_of_the_real_data(real_data):
 
 
 def test_the_committed_terms_are_those_of_the_published_vocabularies(real_data):
-    committed = results.read_table(paths.table(SCALE, "gu-1"))
+    committed = results.read_table(paths.recorded(paths.table(SCALE, "gu-1")))
     printed = committed[committed["published"].notna()]
     assert len(printed[printed["table"] == "1"]) == 51
     for line in printed.to_dict("records"):

@@ -175,18 +175,3 @@ def test_damaged_results_are_named(laptop_results):
     paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
     with pytest.raises(compare.results.StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
         cells.build("lee-4", "laptop")
-
-
-def test_a_filled_cell_never_becomes_empty(tmp_path, capsys):
-    """Opened where data are missing, a page takes away nothing; made-up numbers are no findings and go."""
-    path, columns = tmp_path / "lee-4.csv", ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
-    rows = [["NCBI", "BioBERT", "F1", 89.4, 78.7, 3, ""], ["NCBI", "BERT", "F1", 85.6, 77.0, 3, results.MADE_UP]]
-    compare.write_table(path, pd.DataFrame(rows, columns=columns))
-    assert capsys.readouterr().out == ""
-    whole = path.read_text().splitlines()
-    empty = [[*row[:4], np.nan, 0, "no data"] for row in rows]
-    compare.write_table(path, pd.DataFrame(empty, columns=columns))
-    assert capsys.readouterr().out == "lee-4.csv: 1 cells cannot be filled now and keep the numbers that they had\n"
-    assert path.read_text().splitlines() == [*whole[:2], "NCBI,BERT,F1,85.6,,0,no data"]
-    compare.write_table(path, pd.DataFrame([["NCBI", "BioBERT", "F1", 89.4, 79.0, 3, ""]], columns=columns))
-    assert path.read_text().splitlines()[1:] == ["NCBI,BioBERT,F1,89.4,79.0,3,"]

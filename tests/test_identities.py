@@ -9,7 +9,7 @@ from lib import baselines, datasets, finetuning, params, paths, pretraining, pro
 from tools import stamp
 
 CHOSEN = ("epochs", "batch_size", "learning_rate")
-COMMITTED = [path for scale in ("laptop", "two-hours") for path in paths.output(scale, "results").glob("*.json")]
+COMMITTED = sorted(paths.output("record").glob("*/results/*.json"))
 
 
 def test_every_committed_run_has_the_identity_that_its_settings_give():

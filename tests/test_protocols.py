@@ -167,11 +167,11 @@ def test_two_versions_in_words():
 
 def test_a_study_without_any_data_still_has_the_printed_scores(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    table = protocols.build("laptop")
+    table = protocols.build("gpu")
     assert table.columns.tolist() == protocols.COLUMNS
     assert table[table["n"] > 0]["kind"].unique().tolist() == ["printed"]
     assert (table.loc[table["n"] == 0, "note"] != "").all()
-    assert "n/a" in protocols.describe(table, "laptop")
+    assert "n/a" in protocols.describe(table, "gpu")
 
 
 # The claim

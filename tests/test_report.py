@@ -40,13 +40,11 @@ def test_what_holds_does_so_as_far_as_it_was_tested():
     assert scoreboard.describe_verdict(points | {"verdict": "points the other way"}) == "points the other way"
 
 
-def test_what_a_scale_gives_its_models_is_said(monkeypatch):
-    monkeypatch.setattr(report.lessons, "list_trivial", lambda scale: pd.DataFrame({"no better": [], "runs": []}))
-    monkeypatch.setattr(report.lessons, "describe_devices", lambda scale: [])
-    (said,) = report.describe_limits("laptop")
-    assert "4 layers" in said and "4.0 million pieces" in said and "2,000 instances" in said and "each other" in said
-    assert "each other" not in report.describe_limits("two-hours")[0]  # whose scores are held against a printed model's
-    assert report.describe_limits("paper") == report.describe_limits("smoke") == []
+def test_what_a_scale_gives_its_models_is_said():
+    _, said = report.describe_budget("laptop")
+    assert "4 layers" in said and "4.0 million tokens" in said and "2,000 examples" in said and "each other" in said
+    assert "each other" not in report.describe_budget("two-hours")[1]  # whose scores are held against a printed model's
+    assert len(report.describe_budget("paper")) == len(report.describe_budget("smoke")) == 1
 
 
 def test_a_scale_writes_its_own_summary_in_the_readme(tmp_path, monkeypatch):
@@ -74,6 +72,6 @@ def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypat
 
 def test_papers_have_a_section_once_something_of_theirs_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    assert "## Scoreboard by paper" not in report.make_index("two-hours", {})
+    assert "## Claims and cells" not in report.make_papers("two-hours", {})
     compare.write_table(paths.table("two-hours", "gu-1"), [{"published": 1, "ours": 1, "verdict": "agrees"}])
-    assert "## Scoreboard by paper" in report.make_index("two-hours", {})
+    assert "## Claims and cells" in report.make_papers("two-hours", {})

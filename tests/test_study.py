@@ -1,6 +1,7 @@
 """The whole study in a small copy: run, killed, resumed, edited, failed, rendered."""
 
 import ast
+import html
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from urllib.parse import unquote
 
 import nbformat
 import pandas as pd
@@ -210,21 +212,37 @@ def test_list_and_dry_run(study):
     assert re.search(r"^(local)?rule pretrain:", study.run("--dry-run"), re.M)  # what is deleted is made again
 
 
-def test_the_report_asks_no_other_host_and_shows_tables_first(finished_study):
+def test_the_report_asks_no_other_host_and_shows_findings_first(finished_study):
     site = finished_study.outputs / "report"
     for page in site.glob("*.html"):
         text = page.read_text()
         loaded = re.findall(r"<(?:script|img|iframe)[^>]+src=\"([^\"]+)\"", text)
         loaded += re.findall(r"<link[^>]+rel=\"(?:stylesheet|preload)\"[^>]+href=\"([^\"]+)\"", text)
         assert loaded and not [address for address in loaded if address.startswith(("http", "//"))]
-    index = (site / "index.html").read_text()
-    assert index.index('id="scoreboard-by-paper"') < index.index('id="biobert"') < index.index('id="pages"')
-    assert "made up" in index
+    _, index = (site / "index.html").read_text().split("<article", 1)  # the menu stands before it
+    assert index.index("made up") < index.index("90_scoreboard.html") < index.index("by_paper.html")
+    papers = (site / "by_paper.html").read_text()
+    assert papers.index('id="claims-and-cells"') < papers.index('id="biobert"')
     copies = {path.stem for path in (finished_study.outputs / "notebooks").glob("*.ipynb")}
     lists = {name.split("--")[0] for name in copies}  # of a notebook that was run several times
     assert len(copies) == EVERYTHING
     assert copies <= {path.stem for path in site.glob("[0-9]*.html")} <= copies | lists
     assert "<details" in (site / "30_biobert_ner.html").read_text()
+
+
+def test_every_link_of_the_report_leads_somewhere(finished_study):
+    site = finished_study.outputs / "report"
+    pages = {path.name: path.read_text() for path in site.glob("*.html")}
+    anchors = {name: {*re.findall(r"\bid=\"([^\"]+)\"", text)} for name, text in pages.items()}
+    followed, dead = 0, set()
+    for name, text in pages.items():
+        for address in re.findall(r"<a\b[^>]*\bhref=\"([^\"]+)\"", text):
+            page, _, anchor = unquote(html.unescape(address)).partition("#")
+            if not page.startswith(("http:", "https:", "mailto:")):
+                page, followed = page or name, followed + 1
+                if not (site / page).is_file() or (anchor and anchor not in anchors.get(page, ())):
+                    dead.add((name, address))
+    assert followed > 1000 and not dead
 
 
 def test_nothing_written_names_the_machine(finished_study):

@@ -98,7 +98,7 @@ def test_printed_days_are_compared_with_each_number_that_is_printed(measured):
 
 
 def test_steps_and_passes_are_timed_on_as_many_pieces():
-    times, facts = timing.time_steps("naseem-8", "smoke")
+    times, facts = timing.time_steps("naseem-8", "smoke"), timing.describe_steps("naseem-8", "smoke")
     assert set(facts["pieces"]) == {8 * 64} and facts["model"].tolist() == [BERT, ALBERT, LARGE]
     assert timing.FEWEST <= times["repetition"].max() <= params.load("tables", "naseem-8").repetitions
     assert times.groupby("repetition").size().eq(3).all()
@@ -106,7 +106,8 @@ def test_steps_and_passes_are_timed_on_as_many_pieces():
     of = facts.set_index("model")
     assert of.loc[ALBERT, "parameters"] == of.loc[LARGE, "parameters"] < of.loc[BERT, "parameters"]
     assert of.loc[ALBERT, "FLOPs"] < of.loc[BERT, "FLOPs"] < of.loc[LARGE, "FLOPs"]
-    times, facts = timing.time_passes(["bert-uncased", "bio-electra"], "smoke", "smoke", 1, 16, 2)
+    pair = ["bert-uncased", "bio-electra"]
+    times, facts = timing.time_passes(pair, "smoke", "smoke", 1, 16, 2), timing.describe_passes(pair, "smoke", 1, 16)
     assert set(facts["pieces"]) == {16} and len(times) == 4
     assert len(figures.draw_times(times, "seconds").axes[0].patches) == 2
 

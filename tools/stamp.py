@@ -112,5 +112,6 @@ def stamp_all(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    for scale in map(Path, sys.argv[1:]) if sys.argv[1:] else sorted((ROOT / "outputs").glob("*/")):
+    everywhere = sorted([*(ROOT / "outputs").glob("*/"), *(ROOT / "outputs/record").glob("*/")])
+    for scale in map(Path, sys.argv[1:]) if sys.argv[1:] else everywhere:
         print(f"{scale.name}: {stamp_all(scale)} records left")

@@ -72,7 +72,7 @@ def digest(content) -> str:
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:12]
 
 
-def witness_record(outputs: Path = ROOT / "outputs") -> Digests:
+def witness_record(outputs: Path = ROOT / "outputs" / "record") -> Digests:
     """Every column of every committed table, and what every committed run measured.
 
     AssertionError where a scale has none: that a record is looked for in the wrong place must not look like peace.

@@ -1,0 +1,198 @@
+"""The record: one command changes it, and opened pages show it where there are neither data nor weights."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from lib import artefacts, compare, paths, record, results
+from lib.errors import StudyError
+
+COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """What a run at laptop scale leaves: a table with two numbers of ours, figures, results, pages, a vocabulary."""
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    compare.write_table(paths.table("laptop", "lee-4"), make_table(78.7, 77.0))
+    artefacts.write_json(paths.results("laptop", "bert-general", "ncbi-disease", "lee"), {"runs": []})
+    artefacts.write_json(paths.results("laptop", "somebody-0a1b2c", "ncbi-disease", "lee"), {"runs": []})
+    artefacts.write_json(paths.vocabulary("laptop", "pubmed-cased") / "tokenizer.json", {"model": {"a": 1}})
+    for name in ("figures/lee-4.svg", "figures/loss--bert-general.svg", "figures/claims.svg",
+                 "vocabularies/pubmed-cased/vocab.txt", "notebooks/30_biobert_ner.ipynb",
+                 "notebooks/20_finetune_tagging--bert-general--ncbi-disease--lee.ipynb",
+                 "notebooks/88_evaluate--somebody-0a1b2c--lee.ipynb"):  # fmt: skip
+        artefacts.write_text(paths.output("laptop", name), "x")
+    return paths.output("laptop")
+
+
+def make_table(*ours) -> pd.DataFrame:
+    rows = [("NCBI", "BioBERT", "F1", 89.4), ("NCBI", "BERT", "F1", 85.6)]
+    lines = [[*row, value, 3, ""] for row, value in zip(rows, ours, strict=True)]
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def read_record() -> dict[str, bytes]:
+    folder = paths.output("record")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_the_studys(run):
+    first = record.take_over("laptop")
+    assert sorted(read_record()) == [
+        "laptop/figures/claims.svg",
+        "laptop/figures/lee-4.svg",
+        "laptop/notebooks/30_biobert_ner.ipynb",
+        "laptop/results/bert-general--ncbi-disease--lee.json",
+        "laptop/tables/lee-4.csv",
+        "laptop/vocabularies/pubmed-cased/tokenizer.json",
+    ]
+    assert read_record()["laptop/vocabularies/pubmed-cased/tokenizer.json"] == b'{"model":{"a":1}}'
+    assert len(first) == 6 and record.take_over("laptop") == []
+    compare.write_table(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
+    assert record.take_over("laptop") == [paths.recorded(paths.table("laptop", "lee-4"))]
+
+
+def test_what_a_run_did_not_make_stays_in_the_record(run):
+    record.take_over("laptop")
+    before = read_record()
+    shutil.rmtree(run / "results")
+    record.take_over("laptop")
+    assert read_record() == before
+
+
+def spoil_table(run):
+    paths.recorded(paths.table("laptop", "lee-4")).write_text('row,ours\n"a')
+
+
+def spoil_result(run):
+    paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
+
+
+def empty_cell(run):
+    compare.write_table(paths.table("laptop", "lee-4"), make_table(None, 70.0))
+
+
+def fail(run):
+    artefacts.write_text(run / "failed" / "90_scoreboard.ipynb", "x")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (spoil_table, r"lee-4.csv: damaged \(.*\); restore or delete it"),
+        (spoil_result, r"bert-general--ncbi-disease--lee.json: damaged"),
+        (empty_cell, r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
+        (fail, r"90_scoreboard failed or was broken off: run ./run_all.sh laptop first"),
+        (shutil.rmtree, r"nothing has been run at scale 'laptop': run ./run_all.sh laptop first"),
+    ],
+)
+def test_refused_in_one_line_with_the_record_as_it_was(run, damage, message):
+    record.take_over("laptop")
+    damage(run)
+    before = read_record()
+    with pytest.raises(StudyError, match=message) as refused:
+        record.take_over("laptop")
+    assert "\n" not in str(refused.value) and read_record() == before
+
+
+def test_made_up_data_are_never_recorded(run):
+    with pytest.raises(StudyError, match="scale 'smoke' has made-up data"):
+        record.take_over("smoke")
+
+
+def test_what_is_read_is_of_a_run_here_else_of_the_record(run, monkeypatch):
+    record.take_over("laptop")
+    compare.write_table(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
+    assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [79.0, 77.0]
+    paths.table("laptop", "lee-4").unlink()
+    assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [78.7, 77.0]
+    assert results.find_table(paths.table("laptop", "lee-5")) is None
+    monkeypatch.setenv("STUDY_DATA", "nowhere")
+    shown = compare.computed(paths.table("laptop", "lee-4"), "laptop", lambda: pytest.fail("made again"))
+    assert shown["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
+
+
+# Every code cell in order, as a person who opens a page runs them, at a scale or at the defaults; one process for all.
+OPEN = """
+import contextlib, io, json, sys
+from pathlib import Path
+import matplotlib.pyplot, nbformat
+from IPython.core.interactiveshell import InteractiveShell
+matplotlib.use("agg")
+found = {}
+for path in sorted(Path(".").glob("*.ipynb")):
+    InteractiveShell.clear_instance()
+    shell, found[path.stem] = InteractiveShell.instance(), ""
+    for cell in (cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            ran = shell.run_cell(cell.source, store_history=True)
+        if sys.argv[1] and "parameters" in cell.metadata.get("tags", []):
+            shell.user_ns["scale"] = sys.argv[1]
+        if error := ran.error_before_exec or ran.error_in_exec:
+            found[path.stem] = f"{type(error).__name__}: {error}"
+            break
+    matplotlib.pyplot.close("all")
+print(json.dumps(found))
+"""
+# Each makes one artefact of data or weights. Those of results, from 30 on, show the record.
+STAGES = ("01", "02", "10", "12", "13", *(str(number) for number in range(20, 30)))
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A clone of the repository as it stands, committed or not, without data or weights."""
+    folder = tmp_path_factory.mktemp("clone")
+
+    def git(*words, cwd=folder):
+        return subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+    for name in git("ls-files", "--cached", "--others", "--exclude-standard", cwd=paths.ROOT).splitlines():
+        if (paths.ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(paths.ROOT / name, folder / name)
+    git("init", "--quiet")
+    git("add", "--all")
+    git("-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--message=all")
+    yield folder
+    assert git("status", "--porcelain") == ""  # whatever was opened
+
+
+def run_in(clone, *command: str) -> subprocess.CompletedProcess:
+    environment = os.environ | {"PYTHONPATH": str(clone), "STUDY_DATA": "nowhere", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *command], cwd=clone / "notebooks", env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="git says what changed")
+@pytest.mark.parametrize("scale", ["laptop", ""])
+def test_every_notebook_opened_without_data_runs_or_names_a_command(clone, scale):
+    """At a recorded scale, those of results show the record; at the defaults of a fresh clone, some need a run."""
+    ran = run_in(clone, "-c", OPEN, scale)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout.splitlines()[-1])
+    faults = {
+        name: said
+        for name, said in found.items()
+        if said
+        and not (
+            said.startswith("StudyError: ")
+            and "./run_all.sh" in said
+            and "\n" not in said
+            and (not scale or name.startswith((*STAGES, "88")))
+        )
+    }
+    assert len(found) > 30 and not faults
+
+
+@pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="git says what changed")
+def test_papermill_shows_the_record_too(clone, tmp_path):
+    ran = run_in(clone, "-m", "papermill", "90_scoreboard.ipynb", str(tmp_path / "out.ipynb"), "-p", "scale", "laptop")
+    assert ran.returncode == 0, ran.stderr
+    assert "outputs/record/laptop/tables/claims.csv" in (tmp_path / "out.ipynb").read_text()
