@@ -1,4 +1,4 @@
-"""The study's library. Flat: a module a noun, see the tree in README.md."""
+"""The study's library. Flat: a module a noun, see docs/tree.md."""
 
 import sys
 import warnings

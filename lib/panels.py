@@ -122,15 +122,16 @@ def describe_bar(lines: pd.DataFrame, scale: str) -> list[str]:
     bar, said = params.load("scales", scale).bar, []
     for line in lines.to_dict("records") if bar else []:
         for name, printed in read_published(line["dataset"], line["protocol"]).items():
-            if name.rsplit(" (", 1)[0] != bar:
+            paper, key = name.removesuffix(")").rsplit(" (", 1)
+            if paper != bar:
                 continue
+            printed_in = f"{paper} prints {show_value(printed)} (its Table {params.load('tables', key).table})"
             ours = f"n/a, {line['note']}"
             if pd.notna(line["ours"]):
                 verdict = "reached" if line["ours"] >= printed else "not reached"
                 ours = f"{show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
-            said.append(
-                f"- {line['model']}, {line['dataset']}, {line['score']}: {name} prints {show_value(printed)}; {ours}."
-            )
+            title = datasets.lookup(line["dataset"]).title
+            said.append(f"- {title}, {line['score'].upper()}: {printed_in}; {line['model']} {ours}.")
     return said
 
 

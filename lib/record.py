@@ -55,9 +55,7 @@ def list_files(scale: str) -> list[Path]:
     here = paths.output(scale)
     runs = [path for path in here.glob("results/*.json") if path.stem.split("--")[0] in list_models()]
     tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
-    drawn = [
-        path for path in here.glob("figures/*.svg") if path.stem == CLAIMS or has_ours(paths.table(scale, path.stem))
-    ]
+    drawn = [path for path in here.glob("figures/*.svg") if path.stem == CLAIMS or has_ours(scale, path.stem)]
     pages = [path for path in here.glob(f"notebooks/{PAGES}") if not path.name.startswith(ON_REQUEST)]
     vocabularies = [path for name in VOCABULARY for path in here.glob(f"vocabularies/*/{name}")]
     return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
@@ -67,10 +65,10 @@ def list_models() -> list[str]:
     return [*params.keys("models"), *params.BASELINES]
 
 
-def has_ours(path: Path) -> bool:
+def has_ours(scale: str, key: str) -> bool:
     """Whether a published table has a cell with a number of ours."""
-    table = results.read_table(path) if path.exists() else pd.DataFrame()
-    return "ours" in table and bool(table["ours"].notna().any())
+    table = results.find_table(paths.table(scale, key))
+    return table is not None and "ours" in table and bool(table["ours"].notna().any())
 
 
 def list_emptied(path: Path) -> list[tuple]:

@@ -371,20 +371,22 @@ def run_sphinx(source: Path, site: Path) -> None:
     shutil.rmtree(site / "_sources", ignore_errors=True)  # copies of what the pages show already
 
 
-def update_readme(scale: str) -> None:
-    """Write the scale's summary between its marks in README.md, if it has any."""
-    path = paths.ROOT / "README.md"
+def update_summaries(scale: str) -> None:
+    """Write the scale's summary between its marks in README.md and docs/*.md, where they are."""
     begin, end = f"<!-- {scale}: generated -->", f"<!-- /{scale} -->"
-    text = path.read_text(encoding="utf-8")
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    if not after:
-        return
-    summary = "\n".join(summarise(scale))
-    artefacts.write_text(path, f"{before}{begin}\n{summary}\n{end}{after}")
+    for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
+        before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+        _, _, after = rest.partition(end)
+        if after:
+            summary = "\n".join(summarise(scale))
+            artefacts.write_text(path, f"{before}{begin}\n{summary}\n{end}{after}")
 
 
 def summarise(scale: str) -> list[str]:
-    """The state of the study in a few Markdown lines, at most 120 words."""
+    """The state of the study in a few Markdown lines, at most 120 words: scores against the scale's bar where it has
+    one, else the claims of each paper by verdict."""
+    lines = [" ".join(describe_budget(scale)), ""]
+    if params.load("scales", scale).bar:
+        return lines + panels.describe_bar(results.find_table(paths.table(scale, "panels")), scale)
     counts = tally_claims(scoreboard.read(scale)).rename(columns=scoreboard.VERDICTS)
-    return [" ".join(describe_budget(scale)), "", counts.to_markdown(index=False, disable_numparse=True)]
+    return [*lines, counts.to_markdown(index=False, disable_numparse=True)]

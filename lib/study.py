@@ -162,7 +162,7 @@ def choose_place(options: argparse.Namespace) -> list[str]:
     if executor != "local" and not importlib.util.find_spec(plugin.replace("-", "_")):
         raise StudyError(
             f"{paths.show(file)}: the executor '{executor}' is not installed: run {paths.show(Path(sys.executable))} "
-            f"-m pip install {plugin} (for the version see README, On a cluster)"
+            f"-m pip install {plugin} (for the version see docs/clusters.md)"
         )
     return ["--profile", str(file.parent)]
 
@@ -264,7 +264,7 @@ def take_over(scale: str) -> int:
     changed = record.take_over(scale)
     print(f"{len(changed)} files of outputs/record/{scale}/ are new or changed" if changed else "Nothing has changed.")
     if changed:
-        report.update_readme(scale)
+        report.update_summaries(scale)
         print("See git diff, then commit them.")
     return 0
 

@@ -71,8 +71,7 @@ class Study:
         self.folder = folder
         for name in ("lib", "notebooks", "params", "published"):
             shutil.copytree(paths.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("Snakefile", "README.md"):
-            shutil.copy(paths.ROOT / name, folder / name)
+        shutil.copy(paths.ROOT / "Snakefile", folder / "Snakefile")
         (folder / "params/scales/smoke.yaml").write_text(TINY)
         for kind, kept in KEPT.items():
             for path in (folder / "params" / kind).glob("*.yaml"):

@@ -58,10 +58,10 @@ def test_without_the_venv_module_one_line_says_what_to_install(tmp_path):
     assert "has no venv module: install it" in line and "apt install python3-venv" in line
 
 
-def test_readme_commands_and_tree_exist():
-    readme = (paths.ROOT / "README.md").read_text()
-    for name in re.findall(r"^ {0,6}([\w./-]+\.(?:py|ipynb|sh|yml|yaml|toml|lock|cff))\s", readme, re.M):
+def test_the_tree_names_what_is_there_and_every_module():
+    tree = (paths.ROOT / "docs" / "tree.md").read_text()
+    for name in re.findall(r"^ {0,6}([\w./-]+\.(?:py|ipynb|sh|yml|yaml|toml|lock|cff))\s", tree, re.M):
         hits = list(paths.ROOT.glob(name)) + list(paths.ROOT.glob(f"*/{name}")) + list(paths.ROOT.glob(f"*/*/{name}"))
         assert hits, name
     modules = {path.stem for path in (paths.ROOT / "lib").glob("*.py")} - {"__init__"}
-    assert modules <= set(re.findall(r"(\w+)\.py", readme))
+    assert modules <= set(re.findall(r"(\w+)\.py", tree))

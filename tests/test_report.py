@@ -4,7 +4,7 @@ import fcntl
 
 import pandas as pd
 
-from lib import compare, paths, report, scoreboard
+from lib import artefacts, compare, paths, report, scoreboard
 
 
 def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):
@@ -47,16 +47,20 @@ def test_what_a_scale_gives_its_models_is_said():
     assert len(report.describe_budget("paper")) == len(report.describe_budget("smoke")) == 1
 
 
-def test_a_scale_writes_its_own_summary_in_the_readme(tmp_path, monkeypatch):
+def test_a_scale_writes_its_own_summary_where_its_marks_are(tmp_path, monkeypatch):
     marked = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
-    readme = tmp_path / "README.md"
-    readme.write_text("\n".join(["before", marked["laptop"], marked["two-hours"], "after"]).format("old", "its own"))
+    pages = {"README.md": "laptop", "docs/small.md": "two-hours", "docs/other.md": "gpu"}
+    for name, scale in pages.items():
+        artefacts.write_text(tmp_path / name, f"before\n{marked.get(scale, '').format('old')}\nafter")
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     monkeypatch.setattr(report, "summarise", lambda scale: [f"of {scale}"])
     for scale in ("laptop", "smoke"):  # smoke has no marks
-        report.update_readme(scale)
-    expected = ["before", marked["laptop"].format("of laptop"), marked["two-hours"].format("its own"), "after"]
-    assert readme.read_text() == "\n".join(expected)
+        report.update_summaries(scale)
+    assert [(tmp_path / name).read_text() for name in pages] == [
+        f"before\n{marked['laptop'].format('of laptop')}\nafter",
+        f"before\n{marked['two-hours'].format('old')}\nafter",
+        "before\n\nafter",
+    ]
 
 
 def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypatch):
@@ -66,7 +70,7 @@ def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypat
     compare.write_table(paths.table("two-hours", "panels"), [line])
     claims = pd.DataFrame([{"claim": "a", "paper": "lee-biobert", "verdict": "n/a", "n": 0}])
     (said,) = report.describe_findings("two-hours", claims)
-    assert "small-encoder, ncbi-disease" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said
+    assert "NCBI-disease, F1" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said
     assert report.describe_findings("laptop", claims)[0] == scoreboard.describe(claims)
 
 

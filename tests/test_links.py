@@ -1,0 +1,36 @@
+"""The pages that GitHub renders: every link of README and docs leads somewhere, and README is short."""
+
+import re
+
+from lib import paths, report
+
+PAGES = [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def name_anchor(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_every_link_leads_somewhere():
+    followed, dead = 0, []
+    for page in PAGES:
+        for link in LINK.findall(page.read_text(encoding="utf-8")):
+            name, _, anchor = link.partition("#")
+            if name.startswith(("http:", "https:")):
+                continue
+            target, followed = (page.parent / name).resolve() if name else page, followed + 1
+            anchors = map(name_anchor, HEADING.findall(target.read_text(encoding="utf-8"))) if anchor else [anchor]
+            if not target.exists() or anchor not in anchors:
+                dead.append(f"{page.name}: {link}")
+    assert followed > 10 and not dead
+
+
+def test_readme_is_short():
+    text = (paths.ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.encode()) <= 9000
+    summary = "\n".join(report.summarise("laptop"))
+    assert summary in text  # as the record says it now
+    assert len(re.findall(r"[\w.,:%]+", summary)) <= 120
