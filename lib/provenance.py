@@ -42,20 +42,22 @@ def notebook_fingerprint(notebook: Path) -> str:
 
 
 def imported_modules(tree: ast.AST) -> set[str]:
-    """The lib modules that a piece of code imports."""
+    """The modules of lib that a piece of code imports, by their full names."""
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "lib":
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lib."):
-            found.add(node.module.split(".")[1])
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("lib.")}
-    return found
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.startswith("lib.") and module_path(name).exists()}
+
+
+def module_path(name: str) -> Path:
+    return paths.ROOT / f"{name.replace('.', '/')}.py"
 
 
 def reachable_modules(modules) -> set[str]:
-    """The named lib modules and all that they import, directly or not."""
+    """The named modules of lib and all of it that they import, directly or not."""
     found, waiting = set(), list(modules)
     while waiting:
         name = waiting.pop()
@@ -72,7 +74,7 @@ def modules_of(name: str) -> set[str]:
 
 @cache
 def module_tree(name: str) -> ast.Module:
-    tree = ast.parse((paths.ROOT / "lib" / f"{name}.py").read_text(encoding="utf-8"))
+    tree = ast.parse(module_path(name).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
