@@ -1,6 +1,7 @@
-# The study as a graph: one rule per stage (lib/stages.py), each one notebook run by papermill (lib/runner.py).
+# The study as a graph: one rule per stage (lib/study/stages.py), each one notebook run by papermill (lib/study/runner.py).
 # Started by ./run_all.sh, which gives the scale and the targets.
-from lib import params, smoke_data, stages
+from lib.made_up import smoke_data
+from lib.study import params, stages
 
 SCALE = config["scale"]
 BUDGET = params.load("scales", SCALE)
@@ -29,7 +30,7 @@ rule made_up_data:
     params:
         state=smoke_data.VERSION,
     shell:
-        "exec python -m lib.smoke_data"
+        "exec python -m lib.made_up.smoke_data"
 
 
 for stage in stages.STAGES.values():

@@ -41,24 +41,17 @@ from transformers import (
     TrainingArguments,
 )
 
-from lib import (
-    compare,
-    datasets,
-    finetuning,
-    heads,
-    metrics,
-    models,
-    optimizers,
-    params,
-    paths,
-    provenance,
-    tagging,
-    training,
-)
+from lib import provenance
+from lib.benchmarks import datasets, metrics
+from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError, unknown
-from lib.examples import BucketedBatches
-from lib.instances import Sentence
+from lib.finetuning import finetuning, tagging
+from lib.finetuning.examples import BucketedBatches
+from lib.modeling import heads, models
 from lib.progress import Progress
+from lib.study import params, paths
+from lib.study.analysis import compare
+from lib.training import optimizers, training
 
 DATASET, SCALE, VOCABULARY, PRETRAINED = "bc5cdr-chem", "laptop", "pubmed-uncased", "pubmedbert"
 BATCH, LENGTH, RATE = 16, 128, 5.0e-4
@@ -97,7 +90,7 @@ def save_body(name: str, folder: Path, size: int) -> None:
 
 
 def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_) -> dict:
-    """The study's loop, as lib/finetuning.py calls it."""
+    """The study's loop, as lib/finetuning/finetuning.py calls it."""
     sentences, tokenizer = load(count), load_tokenizer()
     form = make_form(sentences, tokenizer)
     encoder = models.load_encoder(models.find(str(folder), SCALE), 0.1)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 OURS = """
 from pathlib import Path
-from lib import medline
+from lib.corpora import medline
 rows = sum(1 for _ in medline.read_xml(Path(sys.argv[1])))
 """
 PEER = """
@@ -107,7 +107,9 @@ def time_reader(code: str, path: Path) -> tuple[int, float, float]:
 
 
 def main() -> None:
-    from lib import compare, paths, provenance
+    from lib import provenance
+    from lib.study import paths
+    from lib.study.analysis import compare
 
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
     repetitions = int(sys.argv[2]) if len(sys.argv) > 2 else 5

@@ -18,8 +18,13 @@ from concurrent.futures import ProcessPoolExecutor
 import pandas as pd
 import torch
 
-from lib import compare, datasets, finetuning, models, params, paths, provenance, scoring
+from lib import provenance
+from lib.benchmarks import datasets, scoring
 from lib.errors import StudyError, unknown
+from lib.finetuning import finetuning
+from lib.modeling import models
+from lib.study import params, paths
+from lib.study.analysis import compare
 
 FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
 SMALL = [MORE_SMALL | {"learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4)]

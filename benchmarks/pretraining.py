@@ -10,7 +10,7 @@ highest. Where the processor has no bfloat16, the Trainer with bf16=True runs in
 
 The Trainer runs as in examples/pytorch/language-modeling/run_mlm.py: the library's own forward pass and dropout of
 0.1, DataCollatorForLanguageModeling with 15%, every other setting its default, nothing evaluated or saved. The study's
-loop runs as lib/pretraining.py calls it, without checkpoints; that includes telling glibc to keep freed memory, which
+loop runs as lib/pretraining/pretraining.py calls it, without checkpoints, telling glibc to keep freed memory, which
 the Trainer does not. ELECTRA has no collator or example in the library: its two models are put together here, each with
 the library's forward pass and logits of every place. Both sides hide the same share of the pieces. The share of the
 machine's rate of matrix products counts useful ones alone, with the output layer at hidden places, whatever a side
@@ -49,24 +49,16 @@ from transformers import (
     TrainingArguments,
 )
 
-from lib import (
-    artefacts,
-    blocks,
-    compare,
-    costs,
-    masking,
-    models,
-    objectives,
-    params,
-    paths,
-    provenance,
-    smoke_language,
-    tokens,
-    training,
-    vocabularies,
-)
+from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
+from lib.made_up import smoke_language
+from lib.modeling import costs, models
+from lib.pretraining import blocks, masking, objectives, tokens
 from lib.progress import Progress
+from lib.study import params, paths
+from lib.study.analysis import compare
+from lib.training import training
+from lib.vocabularies import vocabularies
 
 OUTPUT = paths.output("record", "benchmarks")
 LENGTH, ROWS, SHARE = 128, 32, 0.15

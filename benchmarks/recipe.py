@@ -40,8 +40,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from lib import artefacts, compare, params, paths, pretrained, provenance
+from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
+from lib.study import params, paths
+from lib.study.analysis import compare, pretrained
 
 OUTPUT = paths.output("record", "benchmarks")
 STUDY = paths.output("benchmarks", "recipe")  # a copy of the study, with a scale of its own for each run
@@ -152,7 +154,7 @@ def write_yaml(path: Path, content: dict) -> None:
 
 def pretrain(name: str, arm: str, threads: int) -> dict:
     """The record of an arm's model, with the last row of its log."""
-    run_study(threads, "-m", "lib.pretraining", name, f"{name}-{arm}")
+    run_study(threads, "-m", "lib.pretraining.pretraining", name, f"{name}-{arm}")
     folder = STUDY / "outputs" / name / "models" / f"{name}-{arm}"
     log = pretrained.read_log(folder)
     return artefacts.read_json(folder / "record.json") | {"last": log[-1] if log else {}}
@@ -160,7 +162,7 @@ def pretrain(name: str, arm: str, threads: int) -> dict:
 
 def finetune(name: str, arm: str, threads: int) -> dict:
     """The result of an arm's model on the data set."""
-    call = f"from lib import finetuning; finetuning.run('{name}-{arm}', '{DATASET}', '{name}', '{PROTOCOL}')"
+    call = f"from lib.finetuning import finetuning; finetuning.run('{name}-{arm}', '{DATASET}', '{name}', '{PROTOCOL}')"
     run_study(threads, "-c", call)
     return artefacts.read_json(STUDY / f"outputs/{name}/results/{name}-{arm}--{DATASET}--{PROTOCOL}.json")
 
@@ -240,7 +242,7 @@ def measure_change(key: str) -> dict:
     add_scale(name, key, SETTINGS_FINETUNING, threads=1, seed=1, pieces=change.pieces)
     if change.vocabulary_size:
         vocabulary = params.load("models", MODEL).vocabulary
-        run_study(1, "-c", f"from lib import vocabularies; vocabularies.train('{vocabulary}', '{name}')")
+        run_study(1, "-c", f"from lib.vocabularies import vocabularies; vocabularies.train('{vocabulary}', '{name}')")
     record = pretrain(name, "trained", threads=1)
     result = finetune(name, "trained", threads=1)
     line = {

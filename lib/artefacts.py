@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lib import paths
 from lib.errors import StudyError
+from lib.study import paths
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class Progress:
         elif self.curve and log and now - self.drawn > CURVE_SECONDS:
             from matplotlib import pyplot  # here, since the runner imports this module and draws nothing
 
-            from lib import figures
+            from lib.study.analysis import figures
 
             self.drawn = now
             figure = figures.draw_learning_curve({self.what: log})

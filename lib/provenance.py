@@ -9,8 +9,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from lib import paths
 from lib.errors import StudyError
+from lib.study import paths
 
 VERSIONS_SHOWN = ("torch", "transformers", "tokenizers", "numpy", "seqeval")
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lib import artefacts, params, paths, warm
+from lib import artefacts
+from lib.study import params, paths, warm
 
 TINY = """\
 title: smoke (made-up data, for the tests)
@@ -114,7 +115,7 @@ class Study:
     def start(self, *words: str) -> subprocess.Popen:
         """The study's command line in this copy, as run_all.sh calls it."""
         return subprocess.Popen(
-            [sys.executable, "-m", "lib.study", *words],
+            [sys.executable, "-m", "lib.study.cli", *words],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -245,7 +246,7 @@ def real_data(monkeypatch) -> Path:
 @pytest.fixture
 def smoke_data(tmp_path, monkeypatch) -> Path:
     """Made-up data in a folder of the test's own, which the smoke scale then reads."""
-    from lib import smoke_data
+    from lib.made_up import smoke_data
 
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()

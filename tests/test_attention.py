@@ -7,8 +7,11 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from lib import attention, facts, figures, models, params, paths, scoreboard, vocabularies
 from lib.errors import StudyError
+from lib.modeling import models
+from lib.study import params, paths
+from lib.study.analysis import attention, facts, figures, scoreboard
+from lib.vocabularies import vocabularies
 
 TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 WORDS = ["[CLS]", "aspirin", "riskthe", "low", "[SEP]"]

@@ -5,9 +5,10 @@ import pytest
 import yaml
 from conftest import each
 
-from lib import audit, compare, facts, params, paths, printed, results, scoreboard, stages
 from lib.errors import StudyError
-from lib.printed import Number, read_number
+from lib.study import params, paths, results, stages
+from lib.study.analysis import audit, compare, facts, printed, scoreboard
+from lib.study.analysis.printed import Number, read_number
 
 
 @pytest.fixture(scope="module")

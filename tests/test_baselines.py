@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from lib import baselines, datasets, params, paths, smoke_data
+from lib.benchmarks import datasets
 from lib.errors import StudyError
+from lib.made_up import smoke_data
+from lib.study import params, paths
+from lib.study.analysis import baselines
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
-from lib import blocks, vocabularies
-from lib.blocks import Blocks, Files, permute
 from lib.errors import StudyError
-from lib.masking import UNASKED, Masking, make_keys
-from lib.tokens import Text, Tokens
+from lib.pretraining import blocks
+from lib.pretraining.blocks import Blocks, Files, permute
+from lib.pretraining.masking import UNASKED, Masking, make_keys
+from lib.pretraining.tokens import Text, Tokens
+from lib.vocabularies import vocabularies
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 PIECES, SPECIAL = 6000, len(vocabularies.SPECIAL)

@@ -4,7 +4,8 @@ import pytest
 import torch
 from transformers import AlbertForPreTraining, BertForPreTraining, ElectraForMaskedLM, ElectraForPreTraining
 
-from lib import bodies, models, params
+from lib.modeling import bodies, models
+from lib.study import params
 
 BODY = params.Body(layers=3, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, ROWS = 50, 12, 5

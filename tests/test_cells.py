@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import cells, compare, params, results, scoreboard
+from lib.study import params, results
+from lib.study.analysis import cells, compare, scoreboard
 
 
 @pytest.fixture

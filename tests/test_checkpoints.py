@@ -14,8 +14,9 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from lib import checkpoints, optimizers, params
 from lib.errors import StudyError
+from lib.study import params
+from lib.training import checkpoints, optimizers
 
 STEPS = 12
 WIDTH = 300  # makes the table larger than a file's buffer, so that a full disk is met in the middle of a file
@@ -162,7 +163,7 @@ def test_a_run_that_is_killed_while_it_saves_has_the_checkpoints_from_before(tmp
 
     run = Run(tmp_path).train(4)
     with monkeypatch.context() as patches, pytest.raises(KeyboardInterrupt):
-        patches.setattr(f"lib.checkpoints.{moment}", die)
+        patches.setattr(f"lib.training.checkpoints.{moment}", die)
         run.train(6)
     assert names_left(tmp_path) == {"step-0000000002", "step-0000000004"}
     assert Run(tmp_path, seed=1).load().state["step"] == 4
@@ -299,7 +300,7 @@ def test_a_full_disk_at_the_first_checkpoint_leaves_nothing(tmp_path, monkeypatc
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(f"lib.checkpoints.{writer}", fail)
+    monkeypatch.setattr(f"lib.training.checkpoints.{writer}", fail)
     expected = r"step 2 \(No space left on device\)\. There is none before it: .*starts over"
     with pytest.raises(StudyError, match=expected):
         Run(tmp_path / "run").train()
@@ -310,7 +311,7 @@ def test_an_error_that_is_not_about_room_is_not_called_one(tmp_path, monkeypatch
     def fail(*_, **__):
         raise ValueError("not contiguous")
 
-    monkeypatch.setattr("lib.checkpoints.save_model", fail)
+    monkeypatch.setattr("lib.training.checkpoints.save_model", fail)
     with pytest.raises(ValueError, match="not contiguous"):
         Run(tmp_path / "run").train(2)
     assert names_left(tmp_path / "run") == set()

@@ -13,9 +13,11 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import classification, records, smoke_language, smoke_texts
+from lib.benchmarks import classification
+from lib.benchmarks.instances import Labelled
+from lib.corpora import records
 from lib.errors import StudyError
-from lib.instances import Labelled
+from lib.made_up import smoke_language, smoke_texts
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 SECRET = "Zebrafish"  # stands in every bad file; no message may quote it

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from lib import cleaning, mesh, params, paths
+from lib.corpora import cleaning, mesh
+from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
-from lib.records import Document, Heading
+from lib.study import params, paths
 
 TITLE = "A made-up title."
 

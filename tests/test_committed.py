@@ -7,23 +7,11 @@ import nbformat
 import pandas as pd
 import pytest
 
-from lib import (
-    cells,
-    cleaning,
-    compare,
-    datasets,
-    documents,
-    leakage,
-    panels,
-    params,
-    paths,
-    pieces,
-    readers,
-    results,
-    scoreboard,
-    texts,
-    vocabularies,
-)
+from lib.benchmarks import datasets
+from lib.corpora import cleaning, documents, leakage, readers
+from lib.study import params, paths, results
+from lib.study.analysis import cells, compare, panels, pieces, scoreboard, texts
+from lib.vocabularies import vocabularies
 
 SCALE = "laptop"
 SCALES = ["laptop", "two-hours"]  # a scale whose record is not where it is looked for fails, and is never left out

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import cells, compare, params, paths, results, scoreboard
+from lib.study import params, paths, results
+from lib.study.analysis import cells, compare, scoreboard
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import conll, i2b2, pico, pubtator, shareclef, smoke_tagging
+from lib.benchmarks import conll, i2b2, pico, pubtator, shareclef
+from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
-from lib.instances import Sentence
+from lib.made_up import smoke_tagging
 
 READERS = (conll.read, conll.read_merged, conll.read_pico, conll.read_genia, conll.read_blocks)
 QUICK = settings(max_examples=25, deadline=None)

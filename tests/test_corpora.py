@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import corpora, documents, leakage, mesh, params, paths, smoke_corpora, smoke_data, smoke_files, texts
+from lib.corpora import corpora, documents, leakage, mesh
 from lib.errors import StudyError
+from lib.made_up import smoke_corpora, smoke_data, smoke_files
+from lib.study import params, paths
+from lib.study.analysis import texts
 
 FEW = settings(max_examples=30, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(5000)]

@@ -14,7 +14,7 @@ from transformers import (
     ElectraForPreTraining,
 )
 
-from lib import bodies, costs
+from lib.modeling import bodies, costs
 
 ROWS, LENGTH, ASKED, PIECES = 3, 24, 5, 40
 SIZES = {"vocab_size": PIECES, "num_attention_heads": 2, "max_position_embeddings": LENGTH}

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import counts, datasets, params, relations, results
+from lib.benchmarks import datasets, relations
+from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
 from lib.errors import StudyError
-from lib.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
+from lib.study import params, results
+from lib.study.analysis import counts
 
 QUICK = settings(max_examples=25, deadline=None)
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)

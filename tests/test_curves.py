@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lib import cells, compare, curves, figures, params, results, scoreboard, stages
+from lib.study import params, results, stages
+from lib.study.analysis import cells, compare, curves, figures, scoreboard
 
 FIGURES = [key for key in params.keys("tables") if params.load("tables", key).kind == "curves"]
 MODEL = "bert-general-pubmed"

@@ -9,23 +9,13 @@ from itertools import product
 import pytest
 from conftest import each
 
-from lib import (
-    cells,
-    chemprot,
-    cleaning,
-    datasets,
-    downloads,
-    metrics,
-    params,
-    paths,
-    relations,
-    results,
-    scoring,
-    smoke_data,
-    stages,
-)
+from lib.benchmarks import chemprot, datasets, metrics, relations, scoring
+from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence, label_of
+from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.instances import Labelled, Pair, Question, Relation, Sentence, label_of
+from lib.made_up import smoke_data
+from lib.study import downloads, params, paths, results, stages
+from lib.study.analysis import cells
 
 KEYS = list(datasets.DATASETS)
 CLASSES = {

@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lib import artefacts, datasets, definitions, facts, findings, metrics, params, paths, protocols, scoring
-from lib.definitions import DEFINITIONS, ENTITIES, LOOK_UP, MOST_FREQUENT, WORDS, WORDS_AND_O
+from lib import artefacts
+from lib.benchmarks import datasets, metrics, scoring
+from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
-from lib.instances import Sentence
+from lib.study import params, paths
+from lib.study.analysis import definitions, facts, findings, protocols
+from lib.study.analysis.definitions import DEFINITIONS, ENTITIES, LOOK_UP, MOST_FREQUENT, WORDS, WORDS_AND_O
 
 
 @pytest.fixture

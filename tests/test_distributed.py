@@ -13,9 +13,13 @@ import tokenizers
 import torch
 import transformers
 
-from lib import artefacts, blocks, masking, models, objectives, params, paths, stages, study, tokens, training
+from lib import artefacts
 from lib.errors import StudyError
+from lib.modeling import models
+from lib.pretraining import blocks, masking, objectives, tokens
 from lib.progress import Progress
+from lib.study import cli, params, paths, stages
+from lib.training import training
 
 LENGTH, ROWS, STEPS = 24, 8, 8
 HALF = ROWS // 2 * LENGTH  # pieces in memory at once that make one process deal a step's rows as two do
@@ -180,7 +184,7 @@ def test_a_profile_that_cannot_be_used_is_a_message(tmp_path, content, message):
     if content:
         (tmp_path / "config.yaml").write_text(content)
     with pytest.raises(StudyError, match=message):
-        study.choose_place(argparse.Namespace(profile=str(tmp_path), cores=1))
+        cli.choose_place(argparse.Namespace(profile=str(tmp_path), cores=1))
 
 
 def test_the_study_s_own_profile_speaks_of_its_stages():

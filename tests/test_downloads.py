@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import yaml
 
-from lib import downloads, params, paths
 from lib.errors import StudyError
+from lib.study import downloads, params, paths
 
 CONTENT = b"".join(b"%06d\n" % i for i in range(30_000))
 SHA256 = "sha256:" + hashlib.sha256(CONTENT).hexdigest()

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import embeddings, paths
 from lib.errors import StudyError
+from lib.pretraining import embeddings
+from lib.study import paths
 
 SEPARATOR = 3
 DOCUMENTS = st.lists(st.lists(st.integers(0, 19), min_size=1, max_size=12), min_size=1, max_size=20)

@@ -8,7 +8,7 @@ import tomllib
 
 import yaml
 
-from lib import paths
+from lib.study import paths
 
 LOCK = (paths.ROOT / "requirements.lock").read_text()
 START = (paths.ROOT / "run_all.sh").read_text()
@@ -61,7 +61,7 @@ def test_without_the_venv_module_one_line_says_what_to_install(tmp_path):
 def test_the_tree_names_what_is_there_and_every_module():
     tree = (paths.ROOT / "docs" / "tree.md").read_text()
     for name in re.findall(r"^ {0,6}([\w./-]+\.(?:py|ipynb|sh|yml|yaml|toml|lock|cff))\s", tree, re.M):
-        hits = list(paths.ROOT.glob(name)) + list(paths.ROOT.glob(f"*/{name}")) + list(paths.ROOT.glob(f"*/*/{name}"))
-        assert hits, name
-    modules = {path.stem for path in (paths.ROOT / "lib").glob("*.py")} - {"__init__"}
+        places = (name, f"*/{name}", f"*/*/{name}", f"lib/*/*/{name}")
+        assert any(list(paths.ROOT.glob(place)) for place in places), name
+    modules = {path.stem for path in (paths.ROOT / "lib").rglob("*.py")} - {"__init__"}
     assert modules <= set(re.findall(r"(\w+)\.py", tree))

@@ -4,8 +4,9 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from lib import examples, vocabularies
-from lib.examples import BucketedBatches, Example, Frame, cut_evenly, pad
+from lib.finetuning import examples
+from lib.finetuning.examples import BucketedBatches, Example, Frame, cut_evenly, pad
+from lib.vocabularies import vocabularies
 
 
 @pytest.fixture(scope="module")

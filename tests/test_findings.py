@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import corpora, datasets, findings, leakage, paths, texts
-from lib.instances import Labelled, Mention, Pair, Question, Relation, Sentence
+from lib.benchmarks import datasets
+from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
+from lib.corpora import corpora, leakage
+from lib.study import paths
+from lib.study.analysis import findings, texts
 
 QUICK = settings(max_examples=25, deadline=None)
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)

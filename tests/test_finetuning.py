@@ -9,21 +9,16 @@ import pytest
 import torch
 from transformers import BertTokenizer, ElectraConfig, ElectraModel, RobertaConfig, RobertaModel
 
-from lib import (
-    artefacts,
-    cleaning,
-    datasets,
-    finetuning,
-    models,
-    params,
-    paths,
-    results,
-    scoring,
-    smoke_data,
-    texts,
-    vocabularies,
-)
-from lib.instances import Pair, Question, Sentence
+from lib import artefacts
+from lib.benchmarks import datasets, scoring
+from lib.benchmarks.instances import Pair, Question, Sentence
+from lib.corpora import cleaning
+from lib.finetuning import finetuning
+from lib.made_up import smoke_data
+from lib.modeling import models
+from lib.study import params, paths, results
+from lib.study.analysis import texts
+from lib.vocabularies import vocabularies
 
 BODY = params.Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
 FAMILIES = {  # of each a set in its real format; what ten examples of it are learnt to

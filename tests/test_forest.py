@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from lib import cells, compare, curves, forest, params, results, scoreboard
+from lib.study import params, results
+from lib.study.analysis import cells, compare, curves, forest, scoreboard
 
 THREE, TWO = ("bc5cdr-chem", "ncbi-disease", "bc2gm"), ("bc5cdr-chem", "bc5cdr-disease")
 

@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from lib import compare, facts, figures, hardware, params, paths, results
 from lib.errors import StudyError
+from lib.study import params, paths, results
+from lib.study.analysis import compare, facts, figures, hardware
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from lib import bodies, heads, models, params
-from lib.crf import Crf
+from lib.modeling import bodies, heads, models
+from lib.modeling.crf import Crf
+from lib.study import params
 
 BODY = params.Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
 LAYERS, LABELS = 2, 3

@@ -7,9 +7,9 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import conll, i2b2
+from lib.benchmarks import conll, i2b2
+from lib.benchmarks.instances import Mention, Relation, Sentence
 from lib.errors import StudyError
-from lib.instances import Mention, Relation, Sentence
 
 TEXT = "Secret pain after the MRI .\n\nSecret aspirin helps his pain , no rash .\n"
 CONCEPTS = (

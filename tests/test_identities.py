@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from lib import baselines, datasets, finetuning, params, paths, pretraining, provenance, training
+from lib import provenance
+from lib.benchmarks import datasets
+from lib.finetuning import finetuning
+from lib.pretraining import pretraining
+from lib.study import params, paths
+from lib.study.analysis import baselines
+from lib.training import training
 from tools import stamp
 
 CHOSEN = ("epochs", "batch_size", "learning_rate")
@@ -88,7 +94,9 @@ def test_a_models_record_is_stamped_with_processes_and_precision():
 
 STATES = """
 from unittest.mock import patch
-from lib import embeddings, finetuning, params, pretraining, tokens
+from lib.finetuning import finetuning
+from lib.pretraining import embeddings, pretraining, tokens
+from lib.study import params
 
 def state():
     return pretraining.describe_run("bert-general", "smoke")["fingerprint"]

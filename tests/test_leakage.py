@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import leakage
+from lib.corpora import leakage
 
 QUICK = settings(max_examples=25, deadline=None)
 SENTENCE = "Effects of 5 - HT ( serotonin ) on the isolated heart of the young adult rat ."

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from lib import compare, lessons, params, paths, results
+from lib.study import params, paths, results
+from lib.study.analysis import compare, lessons
 
 
 def test_what_is_not_stated_of_pretraining_names_its_models():

@@ -2,7 +2,7 @@
 
 import re
 
-from lib import paths, report
+from lib.study import paths, report
 
 PAGES = [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
-from lib import vocabularies
-from lib.masking import (
+from lib.pretraining.masking import (
     UNASKED,
     Masking,
     begin_words,
@@ -22,6 +21,7 @@ from lib.masking import (
     take_units,
     to_share,
 )
+from lib.vocabularies import vocabularies
 
 FEW = settings(max_examples=60, deadline=None, derandomize=True)
 PIECES = [*vocabularies.SPECIAL, *(f"word{i}" for i in range(60)), *(f"##end{i}" for i in range(40))]

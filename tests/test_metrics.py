@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from lib import conll, metrics, paths
+from lib.benchmarks import conll, metrics
+from lib.study import paths
 
 few = settings(max_examples=20, deadline=None)
 TAGS = ["O", "B-D", "I-D", "B-C", "I-C"]

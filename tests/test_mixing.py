@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
-from lib import mixing, params, tokens, vocabularies
-from lib.blocks import Blocks
-from lib.masking import Masking
-from lib.tokens import Tokens
+from lib.pretraining import mixing, tokens
+from lib.pretraining.blocks import Blocks
+from lib.pretraining.masking import Masking
+from lib.pretraining.tokens import Tokens
+from lib.study import params
+from lib.vocabularies import vocabularies
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(50)]

@@ -5,8 +5,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, BertTokenizer
 
-from lib import models, params, vocabularies
 from lib.errors import StudyError
+from lib.modeling import models
+from lib.study import params
+from lib.vocabularies import vocabularies
 
 BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 

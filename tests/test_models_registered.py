@@ -7,8 +7,11 @@ from conftest import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib import corpora, optimizers, params, results, vocabularies
+from lib.corpora import corpora
 from lib.errors import StudyError
+from lib.study import params, results
+from lib.training import optimizers
+from lib.vocabularies import vocabularies
 
 MODELS = params.keys("models")
 RECIPES = [scale for scale in params.keys("scales") if params.load("scales", scale).pretraining.recipe]

@@ -7,7 +7,7 @@ import re
 import nbformat
 from conftest import each
 
-from lib import paths, stages
+from lib.study import paths, stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 

@@ -4,7 +4,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from lib import masking, models, objectives, optimizers, params
+from lib.modeling import models
+from lib.pretraining import masking, objectives
+from lib.study import params
+from lib.training import optimizers
 
 BODY = params.Body(layers=2, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, MASK = 60, 16, 4

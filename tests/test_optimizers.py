@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AlbertConfig, AlbertForPreTraining, BertConfig, BertForMaskedLM
 
-from lib import optimizers, params
+from lib.study import params
+from lib.training import optimizers
 
 QUICK = settings(max_examples=50, deadline=None)
 TINY = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}

@@ -2,7 +2,10 @@
 
 import pytest
 
-from lib import artefacts, panels, params, paths, scoring
+from lib import artefacts
+from lib.benchmarks import scoring
+from lib.study import params, paths
+from lib.study.analysis import panels
 
 BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip

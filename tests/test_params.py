@@ -5,9 +5,12 @@ import shutil
 import pytest
 from conftest import each
 
-from lib import counts, datasets, facts, params, paths, readers, results
-from lib.cells import find_run
+from lib.benchmarks import datasets
+from lib.corpora import readers
 from lib.errors import StudyError
+from lib.study import params, paths, results
+from lib.study.analysis import counts, facts
+from lib.study.analysis.cells import find_run
 
 
 def test_every_file_loads():

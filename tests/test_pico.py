@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import pico
+from lib.benchmarks import pico
+from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
-from lib.instances import Sentence
 
 SHORT = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
 

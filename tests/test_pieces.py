@@ -3,7 +3,11 @@
 import pandas as pd
 import pytest
 
-from lib import datasets, mesh, params, pieces, results, texts, vocabularies
+from lib.benchmarks import datasets
+from lib.corpora import mesh
+from lib.study import params, results
+from lib.study.analysis import pieces, texts
+from lib.vocabularies import vocabularies
 
 WORDS = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 

@@ -5,7 +5,9 @@ import math
 import pandas as pd
 import pytest
 
-from lib import artefacts, params, plans, results
+from lib import artefacts
+from lib.study import params, results
+from lib.study.analysis import plans
 
 
 def make_result(*scores: float, seconds: float) -> dict:

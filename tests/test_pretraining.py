@@ -35,7 +35,8 @@ KINDS = {
 # What a process of its own runs: a checkpoint after every step, so that a kill falls into the writing of one too.
 EAGER = """
 import sys
-from lib import pretraining, training
+from lib.pretraining import pretraining
+from lib.training import training
 training.CHECKPOINT_SHARE = 1e9
 training.train.__kwdefaults__["checkpoint_seconds"] = 0.0
 sys.exit(pretraining.main(sys.argv[1:]))
@@ -58,7 +59,7 @@ def write_model(folder, key: str, **changes) -> None:
 
 def start(folder, model: str, program: str = "") -> subprocess.Popen:
     """The command line of pretraining in a copy of the study, or a program of its own, which nothing has warmed."""
-    command = ["-c", program] if program else ["-SP", "lib/submit.py", "lib.pretraining"]
+    command = ["-c", program] if program else ["-SP", "lib/study/submit.py", "lib.pretraining.pretraining"]
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, *command, "smoke", model], cwd=folder, env=environment, text=True,

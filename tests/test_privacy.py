@@ -27,13 +27,18 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import TINY, Study, each
 
-from lib import artefacts, corpora, datasets, finetuning, pages, params, paths, readers, relations
-from lib import smoke_relations as made_relations
-from lib import smoke_tagging as made_tagging
-from lib import smoke_texts as made_texts
+from lib import artefacts
+from lib.benchmarks import datasets, relations
+from lib.corpora import corpora, readers
 from lib.errors import StudyError
-from lib.smoke_files import write_gzip, write_lines, write_zip
-from lib.smoke_language import Lexicon
+from lib.finetuning import finetuning
+from lib.made_up import smoke_relations as made_relations
+from lib.made_up import smoke_tagging as made_tagging
+from lib.made_up import smoke_texts as made_texts
+from lib.made_up.smoke_files import write_gzip, write_lines, write_zip
+from lib.made_up.smoke_language import Lexicon
+from lib.study import params, paths
+from lib.study.analysis import pages
 
 REPOSITORY = Path(__file__).parent.parent
 CANARY = re.compile(rb"qzcanary\w*", re.IGNORECASE)  # of any set and field; the start is enough where a word was cut
@@ -190,7 +195,7 @@ def make_vocabularies(folder: Path) -> list[str]:
 def make_model(folder: Path, vocabulary: list[str]) -> None:
     from transformers import BertTokenizer
 
-    from lib import models
+    from lib.modeling import models
 
     body = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
     models.build("bert", body, len(vocabulary), 32, 0.1).save_pretrained(folder)
@@ -228,10 +233,10 @@ def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, as the graph's runner does it."""
     given = json.dumps({"scale": "laptop", "model": MODEL, "dataset": SET, "setting": "lee", "show_text": True})
     expected = f"outputs/laptop/results/{MODEL}--{SET}--lee.json"
-    words = ["lib.runner", "laptop", "20_finetune_tagging", TAGGING, given, expected]
+    words = ["lib.study.runner", "laptop", "20_finetune_tagging", TAGGING, given, expected]
     environment = os.environ | {"PYTHONPATH": str(study.folder), "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
     return subprocess.Popen(
-        [sys.executable, "-SP", "lib/submit.py", *words], cwd=study.folder, env=environment, text=True,
+        [sys.executable, "-SP", "lib/study/submit.py", *words], cwd=study.folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 

@@ -3,9 +3,10 @@
 import pandas as pd
 import pytest
 
-from lib import compare, definitions, facts, figures, params, paths, protocols, results, scoreboard, stages, versions
-from lib.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.errors import StudyError
+from lib.study import params, paths, results, stages
+from lib.study.analysis import compare, definitions, facts, figures, protocols, scoreboard, versions
+from lib.study.analysis.definitions import ENTITIES, WORDS, WORDS_AND_O
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop"])

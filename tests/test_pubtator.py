@@ -8,10 +8,10 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import conll, pubtator
+from lib.benchmarks import conll, pubtator
+from lib.benchmarks.instances import Mention, Sentence
+from lib.benchmarks.pubtator import Abstract
 from lib.errors import StudyError
-from lib.instances import Mention, Sentence
-from lib.pubtator import Abstract
 
 GOOD = (
     "12|t|Gold and gout\n12|a|It hurts.\n"

@@ -11,9 +11,10 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import questions, smoke_language, smoke_texts
+from lib.benchmarks import questions
+from lib.benchmarks.instances import Question, Span
 from lib.errors import StudyError
-from lib.instances import Question, Span
+from lib.made_up import smoke_language, smoke_texts
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 SECRET = "Zebrafish"  # stands in every bad file; no message may quote it

@@ -17,10 +17,11 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import documents, leakage, medline, mesh, params, paths
+from lib.corpora import documents, leakage, medline, mesh
+from lib.corpora.readers import READERS
+from lib.corpora.records import Document, Heading, read_year
 from lib.errors import StudyError
-from lib.readers import READERS
-from lib.records import Document, Heading, read_year
+from lib.study import params, paths
 
 FEW = settings(max_examples=30, deadline=None, derandomize=True)
 PACKED = {"plain": bytes, "gzip": lambda content: gzip.compress(content, mtime=0), "bzip2": bz2.compress}

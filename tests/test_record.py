@@ -9,8 +9,10 @@ import sys
 import pandas as pd
 import pytest
 
-from lib import artefacts, compare, paths, record, results
+from lib import artefacts
 from lib.errors import StudyError
+from lib.study import paths, record, results
+from lib.study.analysis import compare
 
 COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 

@@ -17,9 +17,11 @@ from conftest import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lib import archives, chemprot, relations, smoke_relations
+from lib.benchmarks import chemprot, relations
+from lib.benchmarks.instances import Mention, Relation
+from lib.corpora import archives
 from lib.errors import StudyError
-from lib.instances import Mention, Relation
+from lib.made_up import smoke_relations
 
 SPLITS = ("train", "dev", "test")
 CHEMPROT = {

@@ -4,7 +4,9 @@ import fcntl
 
 import pandas as pd
 
-from lib import artefacts, compare, paths, report, scoreboard
+from lib import artefacts
+from lib.study import paths, report
+from lib.study.analysis import compare, scoreboard
 
 
 def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):

@@ -7,8 +7,8 @@ import shlex
 import nbformat
 import pytest
 
-from lib import params, paths, runner
 from lib.errors import StudyError
+from lib.study import params, paths, runner
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_an_unknown_notebook_names_the_nearest():
 
 
 def test_every_notebook_takes_the_parameters_that_the_graph_gives():
-    from lib import stages
+    from lib.study import stages
 
     for job in stages.plan("smoke", stages.whole_study("smoke")).values():
         if job.notebook:

@@ -8,9 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lib import artefacts, datasets, facts, pages, paths, samples
+from lib import artefacts
+from lib.benchmarks import datasets
+from lib.benchmarks.instances import Labelled, Sentence
 from lib.errors import StudyError
-from lib.instances import Labelled, Sentence
+from lib.study import paths
+from lib.study.analysis import facts, pages, samples
 
 ONE = facts.Comparison(general="g", biomedical="b", protocol="gu", datasets=["ncbi-disease", "hoc"])
 TAGS = [["O", "B-Disease", "I-Disease"], ["O", "O", "O"], ["B-Disease", "O", "O"], ["O", "B-Disease", "O"]]

@@ -5,9 +5,13 @@ import torch
 from conftest import each
 from transformers import BertTokenizer
 
-from lib import datasets, models, params, relations, scoring, sequences, vocabularies
+from lib.benchmarks import datasets, relations, scoring
+from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
-from lib.instances import Labelled, Mention, Pair, Relation
+from lib.finetuning import sequences
+from lib.modeling import models
+from lib.study import params
+from lib.vocabularies import vocabularies
 
 BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 TEXT = "we gave iron and then zinc to all"

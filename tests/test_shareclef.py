@@ -7,10 +7,10 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import conll, shareclef
+from lib.benchmarks import conll, shareclef
+from lib.benchmarks.instances import Sentence
+from lib.benchmarks.standoff import Annotation
 from lib.errors import StudyError
-from lib.instances import Sentence
-from lib.standoff import Annotation
 
 NOTE = "Atrium secretly dilated.\n\nNo\npain [**2001-1-1**] now.\n"
 LINE = "note.txt||Disease_Disorder||C0000001||0||6||16||23\nnote.txt||Disease_Disorder||CUI-less||29||33\n"

@@ -5,9 +5,11 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from lib import datasets, questions, scoring, spans, vocabularies
-from lib.instances import Answer, Question, Span
-from lib.spans import LONGEST, rank
+from lib.benchmarks import datasets, questions, scoring
+from lib.benchmarks.instances import Answer, Question, Span
+from lib.finetuning import spans
+from lib.finetuning.spans import LONGEST, rank
+from lib.vocabularies import vocabularies
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,11 @@ import json
 
 import pytest
 
-from lib import corpora, datasets, params, paths, provenance, stages
+from lib import provenance
+from lib.benchmarks import datasets
+from lib.corpora import corpora
 from lib.errors import StudyError
+from lib.study import params, paths, stages
 
 
 def test_a_table_needs_its_runs_and_no_more():
@@ -53,7 +56,7 @@ def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
     assert jobs["test-sentences/record.json"].inputs == []
     assert jobs["corpora/pubmed-gu/record.json"].inputs == [job.output for job in files]
     command = stages.command("paper", files[7])
-    assert command == "python -SP lib/submit.py lib.documents paper pubmed-baseline pubmed26n0007.xml.gz"
+    assert command == "python -SP lib/study/submit.py lib.corpora.documents paper pubmed-baseline pubmed26n0007.xml.gz"
     before = stages.state("paper", files[7])
     (folder / "pubmed26n0008.xml.gz").write_text("more")
     assert stages.state("paper", files[7]) == before  # another file changes nothing
@@ -115,7 +118,7 @@ def test_prose_and_outputs_do_not_count_and_code_does(notebook):
     before = notebook()
     assert notebook(prose="Other prose.") == before
     assert notebook(outputs=[{"output_type": "stream", "text": "x"}]) == before
-    assert notebook(code="from lib import metrics\nmetrics") != before
+    assert notebook(code="from lib.benchmarks import metrics\nmetrics") != before
 
 
 @pytest.fixture

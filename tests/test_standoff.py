@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import conll, standoff
+from lib.benchmarks import conll, standoff
+from lib.benchmarks.instances import Mention, Sentence
+from lib.benchmarks.standoff import Annotation
 from lib.errors import StudyError
-from lib.instances import Mention, Sentence
-from lib.standoff import Annotation
 
 
 def mention(text: str, words: str, kind: str = "X") -> Mention:

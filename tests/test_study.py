@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 from conftest import Study, jobs_started
 
-from lib import warm
-from lib.study import find_news
+from lib.study import warm
+from lib.study.cli import find_news
 
 EVERYTHING = 28  # notebooks in the tiny study
 EVALUATION = {"00_start_here", "03_datasets", "20_finetune_tagging", "30_biobert_ner", "62_bioalbert_samples",
@@ -54,7 +54,7 @@ def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
 
 def test_the_work_of_a_model_is_that_of_its_record(finished_study):
     record = json.loads((finished_study.outputs / "models" / "bert-general" / "record.json").read_text())
-    printing = "from lib import hardware; print(hardware.count_work('bert-general', scale='smoke'))"
+    printing = "from lib.study.analysis import hardware; print(hardware.count_work('bert-general', scale='smoke'))"
     work = ast.literal_eval(finished_study.python(printing))
     assert work["tokens"] == record["tokens"] > 0
     assert work["flops"] == pytest.approx(record["FLOPs"])
@@ -110,7 +110,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     notebook.cells[0].source += "\n\nA new remark."
     notebook.cells[2].execution_count = 7
     nbformat.write(notebook, path)
-    study.edit_text("lib/metrics.py", '"""Metrics: pure', '"""Metrics, all of them: pure')
+    study.edit_text("lib/benchmarks/metrics.py", '"""Metrics: pure', '"""Metrics, all of them: pure')
     output = study.run()
     assert jobs_started(output) == []
     assert "Report: " in output  # the page takes the new prose
@@ -118,7 +118,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert "A new remark." in page and "bert-general: What does a model learn" in page
 
     # A lib module that only fine-tuning imports: it would be done again, and the tables that read it; no model.
-    study.edit_text("lib/examples.py", "POOL = 50", "POOL = 51")
+    study.edit_text("lib/finetuning/examples.py", "POOL = 50", "POOL = 51")
     planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run"), re.M))
     assert planned == {"all", "finetune", "table", "samples", "panels", "protocols", "scoreboard", "plan", "lessons"}
 

@@ -4,8 +4,10 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from lib import datasets, metrics, tagging, vocabularies
-from lib.instances import Sentence
+from lib.benchmarks import datasets, metrics
+from lib.benchmarks.instances import Sentence
+from lib.finetuning import tagging
+from lib.vocabularies import vocabularies
 
 BIO = [
     ["O", "B-D", "I-D", "I-D", "O"],

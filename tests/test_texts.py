@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import artefacts, datasets, leakage, paths, provenance, texts
+from lib import artefacts, provenance
+from lib.benchmarks import datasets
+from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
+from lib.corpora import leakage
 from lib.errors import StudyError
-from lib.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
+from lib.study import paths
+from lib.study.analysis import texts
 
 QUICK = settings(max_examples=25, deadline=None)
 LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes

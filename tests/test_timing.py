@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
-from lib import compare, figures, hardware, params, paths, scoreboard, timing
+from lib.study import params, paths
+from lib.study.analysis import compare, figures, hardware, scoreboard, timing
 
 BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
 

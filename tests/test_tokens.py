@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
-from lib import corpora, paths, tokens, vocabularies
+from lib.corpora import corpora
 from lib.errors import StudyError
+from lib.pretraining import tokens
+from lib.study import paths
+from lib.vocabularies import vocabularies
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{letter}" for letter in "abcdefghij"]

@@ -6,9 +6,10 @@ import math
 import pytest
 import torch
 
-from lib import checkpoints, optimizers, params, training
 from lib.errors import StudyError
 from lib.progress import Progress
+from lib.study import params
+from lib.training import checkpoints, optimizers, training
 
 
 class Batches:

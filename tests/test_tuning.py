@@ -12,7 +12,8 @@ import time
 import pytest
 from optuna.trial import TrialState
 
-from lib import paths, tuning
+from lib.finetuning import tuning
+from lib.study import paths
 
 SPACE = {"x": [0, 1, 2, 3], "y": [1e-4, 1e-3]}
 
@@ -47,7 +48,7 @@ def test_a_search_goes_on_where_it_was_and_the_same_seed_proposes_the_same(tmp_p
 WORKER = """
 import sys, time
 from pathlib import Path
-from lib import tuning
+from lib.finetuning import tuning
 tuning.BEAT, tuning.GRACE = 1, 3
 def score(point):
     print("trial", flush=True)

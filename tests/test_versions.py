@@ -2,8 +2,9 @@
 
 import pytest
 
-from lib import datasets, facts, findings, versions
-from lib.instances import Labelled, Mention, Relation, Sentence
+from lib.benchmarks import datasets
+from lib.benchmarks.instances import Labelled, Mention, Relation, Sentence
+from lib.study.analysis import facts, findings, versions
 
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 

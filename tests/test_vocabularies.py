@@ -8,8 +8,11 @@ import sys
 import pytest
 from transformers import BertTokenizer
 
-from lib import corpora, documents, params, paths, texts, vocabularies
+from lib.corpora import corpora, documents
 from lib.errors import StudyError
+from lib.study import params, paths
+from lib.study.analysis import texts
+from lib.vocabularies import vocabularies
 
 TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of aspirin is low ."] * 20
 
@@ -70,7 +73,7 @@ def test_casing_survives_saving(tmp_path, tokenizer):
 
 TRAIN = """
 import hashlib, sys
-from lib import vocabularies
+from lib.vocabularies import vocabularies
 text = open(sys.argv[1]).read().splitlines()
 for train in (vocabularies.train_wordpiece, *vocabularies.TRAINERS.values()):
     for cased in (True, False):

@@ -12,7 +12,7 @@ import time
 import nbformat
 import pytest
 
-from lib import paths, study, warm
+from lib.study import cli, paths, warm
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks on Linux alone")
 JOB = """
@@ -36,7 +36,7 @@ def main():
 if __name__ == "__main__":
     sys.exit(main())
 """
-ASK = [sys.executable, "-SP", str(paths.ROOT / "lib/submit.py")]
+ASK = [sys.executable, "-SP", str(paths.ROOT / "lib/study/submit.py")]
 
 
 @pytest.fixture
@@ -158,7 +158,14 @@ def write_notebook(folder, *more: str) -> None:
 
 
 def runner_of(place: str) -> list[str]:
-    return ["lib.runner", "smoke", "42_question", f"42_question--{place}", '{"scale": "smoke", "number": 3}', "params"]
+    return [
+        "lib.study.runner",
+        "smoke",
+        "42_question",
+        f"42_question--{place}",
+        '{"scale": "smoke", "number": 3}',
+        "params",
+    ]
 
 
 def test_a_forked_kernel_runs_a_notebook_as_a_spawned_one_does_in_no_more_memory(environment, tmp_path):
@@ -194,5 +201,5 @@ def test_a_kernel_ends_with_its_job(environment, tmp_path, victim):
 
 @pytest.mark.parametrize(("scale", "options"), [("paper", []), ("gpu", []), ("smoke", ["--profile", "profiles/slurm"])])
 def test_no_kernel_is_forked_on_gpus_or_a_cluster(scale, options):
-    with study.fork_jobs(scale, options, {"A": "b"}) as environment:
+    with cli.fork_jobs(scale, options, {"A": "b"}) as environment:
         assert environment == {"A": "b"}

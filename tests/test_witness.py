@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from lib import paths
+from lib.study import paths
 from tools import witness
 
 

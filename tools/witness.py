@@ -30,23 +30,16 @@ import pyarrow.parquet as pq
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from lib import (  # noqa: E402
-    corpora,
-    datasets,
-    documents,
-    errors,
-    finetuning,
-    leakage,
-    params,
-    paths,
-    pretraining,
-    scoring,
-    texts,
-    tokens,
-    vocabularies,
-)
-from lib.instances import Instance, label_of  # noqa: E402
-from lib.questions import Answer  # noqa: E402
+from lib import errors  # noqa: E402
+from lib.benchmarks import datasets, scoring  # noqa: E402
+from lib.benchmarks.instances import Instance, label_of  # noqa: E402
+from lib.benchmarks.questions import Answer  # noqa: E402
+from lib.corpora import corpora, documents, leakage  # noqa: E402
+from lib.finetuning import finetuning  # noqa: E402
+from lib.pretraining import pretraining, tokens  # noqa: E402
+from lib.study import params, paths  # noqa: E402
+from lib.study.analysis import texts  # noqa: E402
+from lib.vocabularies import vocabularies  # noqa: E402
 
 WITNESS = ROOT / "tests" / "witness"
 SCALES = ("laptop", "two-hours")  # whose results and tables are committed

@@ -1,0 +1,1 @@
+"""Datasets: examples, readers by format, the registry, metrics."""

@@ -1,0 +1,257 @@
+"""ChemProt, chemicals and proteins, in five forms: the corpus cut as BLURB or BLUE cut it, and three derived sets."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from lib.benchmarks.instances import Mention, Relation
+from lib.benchmarks.relations import Splitter, check_label, find_dummies, load_punkt, read_masked
+from lib.corpora import archives
+from lib.corpora.records import AGAIN, read_columns, read_json_lines
+from lib.errors import StudyError
+from lib.study import paths
+
+LABELS = ("false", "CPR:3", "CPR:4", "CPR:5", "CPR:6", "CPR:9")  # in the order of Lim and Kang's numbers
+LIM_LABELS = {str(number): label for number, label in enumerate(LABELS)}
+GROUPS = tuple(f"CPR:{number}" for number in range(11))
+KINDS = {"CHEMICAL": "CHEMICAL", "GENE-Y": "GENE", "GENE-N": "GENE"}
+LIM_MEMBERS = {"train": "training_SNLIformat", "dev": "develop_SNLIformat", "test": "test_SNLIformat"}
+RELATION_TYPES = (
+    "ACTIVATOR", "AGONIST", "AGONIST-ACTIVATOR", "AGONIST-INHIBITOR", "ANTAGONIST", "DOWNREGULATOR",
+    "INDIRECT-DOWNREGULATOR", "INDIRECT-UPREGULATOR", "INHIBITOR", "PRODUCT-OF", "SUBSTRATE",
+    "SUBSTRATE_PRODUCT-OF", "UPREGULATOR",
+)  # fmt: skip
+MARKED = re.compile(r"(.*?)<< (.*?) >>(.*?)\[\[ (.*?) \]\](.*)", re.DOTALL)
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+Corpus = dict[str, tuple[str, str]]  # PMID -> title and abstract
+Mentions = dict[str, dict[str, Mention]]  # PMID -> id -> mention, offsets in title TAB abstract
+Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups in the order of the file
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+
+
+def read_chemprot(
+    abstracts: Path, entities: Path, relations: Path, split_sentences: Splitter | None = None
+) -> list[Relation]:
+    """Every chemical x gene pair of one sentence of ChemProt, in BLURB's form.
+
+    Files of the corpus: abstracts (PMID, title, abstract), entities (PMID, id, type, offsets, text), relations (PMID,
+    group, evaluated or not, name, Arg1:chemical, Arg2:gene). Title and abstract, a tab between, are cut into sentences
+    and then at the tab; a mention across a cut is in no pair, and a relation across sentences is lost. A pair has the
+    group of its last line when that is evaluated (CPR:3, 4, 5, 6, 9), else `false`. Ids are `pmid.Tx.Ty` in text
+    order, the gene first where both begin at one place. The splitter decides how many pairs there are: NLTK's punkt,
+    the default, makes BLURB's. StudyError for a malformed line, an id that comes twice, an entity that is not at its
+    offsets, a relation of unknown entities, a splitter that changes the text. Source: Gu et al. 2021, 2.3.3; BLURB's
+    files, the same byte for byte once masked.
+    """
+    cut = partial(cut_at_tab, split=split_sentences or load_punkt())
+
+    def label(groups: list[str]) -> list[str]:
+        return [groups[-1] if groups and groups[-1] in LABELS else "false"]
+
+    return pair_up(abstracts, entities, relations, cut, label, in_text_order=True)
+
+
+def read_chemprot_table(path: Path) -> list[Relation]:
+    """BLURB's own files: `@CHEMICAL$` and `@GENE$`, or `@CHEM-GENE$`; errors as in relations.read_masked."""
+    return read_masked(path, ("@CHEMICAL$", "@GENE$"), "@CHEM-GENE$", LABELS)
+
+
+def read_chemprot_blue(
+    abstracts: Path, entities: Path, relations: Path, split_sentences: Splitter | None = None
+) -> list[Relation]:
+    """Every chemical x gene pair of one sentence of ChemProt, in BLUE's form as near as can be.
+
+    Files and errors as for read_chemprot. A sentence only ends where it ends in `.`, `?` or `!`, but not `i.v.`, and
+    the next begins with a capital. A pair with several evaluated groups is an instance for each, with the same id
+    `pmid.chemical.gene`. Unlike BLUE, which cuts with spaCy's small English model and writes the texts in ASCII, this
+    cuts with NLTK's punkt and leaves them. BLUE prints its positives, and scores those of the test set that lie across
+    sentences as missed. Source: Peng et al. 2019, Table 1; their repository ncbi-nlp/BLUE_Benchmark.
+    """
+    cut = partial(cut_and_merge, split=split_sentences or load_punkt())
+
+    def label(groups: list[str]) -> list[str]:
+        return [group for group in dict.fromkeys(groups) if group in LABELS] or ["false"]
+
+    return pair_up(abstracts, entities, relations, cut, label, in_text_order=False)
+
+
+def pair_up(
+    abstracts: Path,
+    entities: Path,
+    relations: Path,
+    cut: Callable[[str, str], list[Span]],
+    label: Callable[[list[str]], list[str]],
+    in_text_order: bool,
+) -> list[Relation]:
+    """The pairs of every sentence, an instance for each label; `in_text_order`: the order of the two ids in an id."""
+    corpus = read_corpus(abstracts)
+    mentions = read_mentions(entities, corpus)
+    groups = read_groups(relations, mentions)
+    found = []
+    for pmid, parts in corpus.items():
+        text = "\t".join(parts)
+        for span in cut(pmid, text):
+            for chemical, gene in pairs_inside(span, list(mentions[pmid].values())):
+                first, second = (chemical, gene) if chemical.start < gene.start else (gene, chemical)
+                ids = (first.id, second.id) if in_text_order else (chemical.id, gene.id)
+                ends = [m._replace(start=m.start - span.start, end=m.end - span.start) for m in (first, second)]
+                for name in label(groups.get((pmid, chemical.id, gene.id), [])):
+                    sentence = text[span.start : span.end]
+                    found.append(Relation(".".join((pmid, *ids)), sentence, *ends, name, document=pmid))
+    return found
+
+
+def pairs_inside(span: Span, mentions: list[Mention]) -> Iterator[tuple[Mention, Mention]]:
+    inside = [mention for mention in mentions if span.start <= mention.start and mention.end <= span.end]
+    for chemical in (mention for mention in inside if mention.kind == "CHEMICAL"):
+        yield from ((chemical, gene) for gene in inside if gene.kind == "GENE")
+
+
+def cut_sentences(pmid: str, text: str, split: Splitter) -> list[Span]:
+    """Where the sentences of a text stand; StudyError for a splitter that changes them."""
+    spans, end = [], 0
+    for sentence in split(text):
+        start = text.find(sentence, end)
+        if start < 0:
+            raise StudyError(f"ChemProt document {pmid}: the splitter changed a sentence; use one that only cuts")
+        end = start + len(sentence)
+        spans.append(Span(start, end))
+    return spans
+
+
+def cut_at_tab(pmid: str, text: str, split: Splitter) -> list[Span]:
+    tab, spans = text.index("\t"), []
+    for start, end in cut_sentences(pmid, text, split):
+        spans += [Span(start, tab), Span(tab + 1, end)] if start <= tab < end else [Span(start, end)]
+    return spans
+
+
+def cut_and_merge(pmid: str, text: str, split: Splitter) -> list[Span]:
+    text = text.replace("\t", " ")
+    spans: list[Span] = []
+    for span in cut_sentences(pmid, text, split):
+        before = text[spans[-1].start : spans[-1].end] if spans else "."
+        ends = before.endswith((".", "?", "!")) and not before.endswith("i.v.")
+        if spans and not (ends and text[span.start : span.end][:1].isupper()):
+            spans[-1] = Span(spans[-1].start, span.end)
+        else:
+            spans.append(span)
+    return spans
+
+
+def read_chemprot_abstracts(abstracts: Path) -> list[str]:
+    """Titles and abstracts of ChemProt, one string each, without the blank ones; errors as for read_chemprot."""
+    return [text for parts in read_corpus(abstracts).values() for text in parts if text.strip()]
+
+
+def read_corpus(path: Path) -> Corpus:
+    corpus: Corpus = {}
+    for where, (pmid, title, abstract) in read_columns(path, 3):
+        if not (pmid.isascii() and pmid.isdecimal()) or pmid in corpus:
+            raise StudyError(f"{where}: no PMID of its own; {AGAIN}")
+        corpus[pmid] = title, abstract
+    return corpus
+
+
+def read_mentions(path: Path, corpus: Corpus) -> Mentions:
+    mentions: Mentions = {pmid: {} for pmid in corpus}
+    for where, (pmid, id, kind, *offsets, words) in read_columns(path, 6):
+        if not re.fullmatch("T[0-9]{1,9}", id) or id in mentions.get(pmid, {}):
+            raise StudyError(f"{where}: no entity id of its own, such as T1; {AGAIN}")
+        if kind not in KINDS or not all(re.fullmatch("[0-9]{1,9}", offset) for offset in offsets):
+            raise StudyError(f"{where}: expected {', '.join(KINDS)} and two offsets; {AGAIN}")
+        start, end = map(int, offsets)
+        if pmid not in corpus or not words or "\t".join(corpus[pmid])[start:end] != words:
+            raise StudyError(f"{where}: the entity is not in its document at {start} to {end}; {AGAIN}")
+        mentions[pmid][id] = Mention(id, KINDS[kind], start, end)
+    return mentions
+
+
+def read_groups(path: Path, mentions: Mentions) -> Groups:
+    groups: Groups = {}
+    for where, (pmid, group, _, _, *arguments) in read_columns(path, 6):
+        check_label(where, group, GROUPS)
+        chemical, gene = (
+            mentions.get(pmid, {}).get(argument.removeprefix(name))
+            for name, argument in zip(("Arg1:", "Arg2:"), arguments, strict=True)
+        )
+        if not chemical or not gene or (chemical.kind, gene.kind) != ("CHEMICAL", "GENE"):
+            raise StudyError(f"{where}: expected Arg1 of a chemical and Arg2 of a gene of its document; {AGAIN}")
+        groups.setdefault((pmid, chemical.id, gene.id), []).append(group)
+    return groups
+
+
+def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
+    """Lim and Kang's form of ChemProt, which BioBERT used: lower-case words with bc6entc, bc6entg and bc6other.
+
+    `archive`: a zip of tables of label 0 to 5, parse, words separated by `, `, PMID and the two ids in text order.
+    `member`: see LIM_MEMBERS; train_whole_SNLIformat is training and development together. In 24, 6 and 15 rows of
+    the splits one of the two dummies is missing; both mentions then stand at the other. StudyError for a damaged
+    archive or a malformed line, an unknown label, a pair that comes twice. Source: Lim and Kang 2018; Lee et al. 2020.
+    """
+    name, found = f"{paths.show(archive)}: {member}", {}
+    for number, line in archives.split_lines(name, archives.read_members(archive, [member])[member]):
+        where, cells = f"{name}:{number}", line.split("\t")
+        if len(cells) != 6:
+            raise StudyError(f"{where}: expected 6 columns, found {len(cells)}; {AGAIN}")
+        label, _, words, pmid, *ids = cells
+        text, id = " ".join(words.split(", ")), ".".join((pmid, *ids))
+        check_label(where, label, LIM_LABELS)
+        ends = find_dummies(where, text, ("bc6entc", "bc6entg"), ("bc6entc", "bc6entg"))
+        if id in found or not all((pmid, *ids)):
+            raise StudyError(f"{where}: no ids of its own; {AGAIN}")
+        first, second = (end._replace(id=one) for end, one in zip(ends, ids, strict=True))
+        found[id] = Relation(id, text, first, second, LIM_LABELS[label], masked=True, document=pmid)
+    if not found:
+        raise StudyError(f"{name}: empty file; {AGAIN}")
+    return list(found.values())
+
+
+def read_chemprot_bioelectra(path: Path) -> list[Relation]:
+    """Bio-ELECTRA's form of ChemProt: text with BC6ENTC, BC6ENTG and BC6OTHER, and label, under a header.
+
+    It is Lim and Kang's without the first row of each split; a missing dummy as for read_chemprot_lim. Texts with
+    quotation marks are quoted, and are given without. Ids are the numbers of the rows from 1. StudyError for a
+    malformed line or an unknown label. Source: Ozyurt 2020, Table 1; the repository SciCrunch/bio_electra.
+    """
+    found = []
+    for where, (text, label) in read_columns(path, 2, "sentence label"):
+        check_label(where, label, ("False", *LABELS[1:]))
+        quoted = QUOTED.fullmatch(text)
+        if '"' in text and not quoted:
+            raise StudyError(f"{where}: a quotation mark in a text that is not quoted; {AGAIN}")
+        text = quoted[1].replace('""', '"') if quoted else text
+        ends = find_dummies(where, text, ("BC6ENTC", "BC6ENTG"), ("BC6ENTC", "BC6ENTG"))
+        label = "false" if label == "False" else label
+        found.append(Relation(str(len(found) + 1), text, *ends, label, masked=True))
+    if not found:
+        raise StudyError(f"{paths.show(path)}: empty file; {AGAIN}")
+    return found
+
+
+def read_chemprot_scibert(path: Path) -> list[Relation]:
+    """SciBERT's form of ChemProt: JSON lines of related pairs only, `<< first >>` and `[[ second ]]` in the text.
+
+    The marks are taken out. They stand in text order and do not tell the chemical from the gene, so both mentions
+    have the kind ENTITY. Labels are the 13 names of relations. Ids are the numbers of the lines. StudyError for a line
+    of another form or an unknown label. Source: Beltagy et al. 2019; the repository allenai/scibert.
+    """
+    found = []
+    for where, record in read_json_lines(path):
+        text, label = record.get("text"), record.get("label")
+        marked = MARKED.fullmatch(text) if isinstance(text, str) else None
+        if not marked:
+            raise StudyError(f"{where}: expected a text with << >> and then [[ ]]; {AGAIN}")
+        check_label(where, label, RELATION_TYPES)
+        ends = []
+        for part in (1, 3):
+            start = sum(map(len, marked.groups()[:part]))
+            ends.append(Mention("", "ENTITY", start, start + len(marked.groups()[part])))
+        found.append(Relation(str(len(found) + 1), "".join(marked.groups()), *ends, label))
+    return found

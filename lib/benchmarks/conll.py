@@ -1,0 +1,114 @@
+"""Tagged sentences from files with a word and its tag on a line."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lib.benchmarks.instances import Sentence
+from lib.corpora.records import AGAIN, open_bytes, read_lines
+from lib.errors import StudyError
+from lib.study import paths
+
+DOCUMENT = "-DOCSTART-"
+# How many blocks end at a word of a tagged file; an empty string is a blank line. Unlike sentences, empty blocks count
+# as instances: with its marks and blank lines, JNLPBA has the mean length that BLURB prints only so.
+BREAKS = {"": 1, DOCUMENT: 1}
+MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
+MARKED = "-#"  # what marks begin with
+GENIA_MARK = re.compile(r"###MEDLINE:(\S+)(?:\s.*)?")
+TAG = re.compile(r"O|[BI](?:-\S+)?")
+PICO_TAG = re.compile(r"O|I-(?:INT|OUT|PAR)")
+GENIA_TAG = re.compile(r"O|[BI]-(?:protein|DNA|RNA|cell_type|cell_line)")
+
+
+def read(path: Path) -> Iterator[Sentence]:
+    """Sentences of a two-column file `word TAB tag`, blank lines between sentences; gzip or not.
+
+    Tags are O, B, I, B-type or I-type. A mark `-DOCSTART-` ends a sentence and yields none; one with an id in brackets
+    names the document of what follows. StudyError with the line for another number of columns or another tag, bytes
+    that are not UTF-8, a last line that was cut off, and for a file without sentences.
+    """
+    return read_tagged(path, "\t", 2, MARK, TAG, "'word<TAB>tag', the tag O, B, I, B-type or I-type")
+
+
+def read_merged(path: Path) -> Iterator[Sentence]:
+    """Sentences as in read, the types dropped: `B-DNA` is `B`. Gu et al. 2021 (section 2.3.1) use JNLPBA so."""
+    return (Sentence(s.words, [tag[0] for tag in s.tags], s.document) for s in read(path))
+
+
+def read_pico(path: Path) -> Iterator[Sentence]:
+    """Sentences of EBM-NLP in SciBERT's form: `word NN O tag` with single spaces; marks and errors as in read.
+
+    A word has one tag of I-INT, I-PAR, I-OUT and O: overlaps are not in this form.
+    """
+    return read_tagged(path, " ", 4, MARK, PICO_TAG, "'word NN O tag', the tag I-INT, I-PAR, I-OUT or O")
+
+
+def read_genia(path: Path) -> Iterator[Sentence]:
+    """Sentences of JNLPBA's own files (`Genia4ER*.iob2`): `word TAB tag` with five types; errors as in read.
+
+    Marks are `###MEDLINE:id`; some copies have lost them, and their sentences have no document.
+    """
+    return read_tagged(path, "\t", 2, GENIA_MARK, GENIA_TAG, "'word<TAB>tag', the tag O or of JNLPBA's five types")
+
+
+def read_tagged(
+    path: Path, separator: str, width: int, mark: re.Pattern, tag: re.Pattern, expected: str
+) -> Iterator[Sentence]:
+    """Sentences of lines with `width` cells, the word first and its tag last; errors as in read, naming `expected`."""
+    where, words, tags, document, number, found = paths.show(path), [], [], "", 0, False
+    good: set[str] = set()  # tags seen, as there are few and matching each takes as long as all else
+    for number, line in read_lines(path):
+        marked = line[:1] in MARKED and mark.fullmatch(line)
+        if line.strip() and not marked:
+            cells = line.split(separator)
+            if cells[-1] not in good and tag.fullmatch(cells[-1]):
+                good.add(cells[-1])
+            if len(cells) != width or not cells[0] or cells[-1] not in good:
+                known = "another tag" if len(cells) == width and cells[0] else f"{len(cells)} column(s)"
+                raise StudyError(f"{where}:{number}: expected {expected}; found {known}; {AGAIN}")
+            words.append(cells[0])
+            tags.append(cells[-1])
+            continue
+        if words:
+            yield Sentence(words, tags, document)
+            found, words, tags = True, [], []
+        if marked:
+            document = marked[1] or ""
+    if words:
+        require_end(path, number)
+        yield Sentence(words, tags, document)
+    elif not found:
+        raise StudyError(f"{where}: no sentences in the file; {AGAIN}")
+
+
+def require_end(path: Path, number: int) -> None:
+    """StudyError when the last line of a text, of this number, has no end, as where a copy was cut off."""
+    end = b""
+    with open_bytes(path) as file:
+        for line in file:
+            end = line[-1:]
+    if end != b"\n":
+        raise StudyError(f"{paths.show(path)}:{number}: the last line has no end: was the file cut off? {AGAIN}")
+
+
+def read_blocks(path: Path, breaks: dict[str, int] = BREAKS) -> list[str]:
+    """Blocks of a tagged file, empty ones too, their words joined by spaces; StudyError for a malformed line."""
+    blocks, block = [], []
+    for number, line in read_lines(path):
+        word, tag, _ = line.partition("\t" if "\t" in line else " ")  # EBM-NLP has spaces
+        if not line.strip() or line.startswith(DOCUMENT):
+            word = DOCUMENT if line.strip() else ""
+        elif word and tag:
+            block.append(word)
+        else:
+            raise StudyError(f"{paths.show(path)}:{number}: expected a word and its tag; {AGAIN}")
+        for _ in range(breaks.get(word, 0)):
+            blocks.append(" ".join(block))
+            block = []
+    return [*blocks, " ".join(block)] if block else blocks
+
+
+def count_mentions(sentences: Iterable[Sentence]) -> int:
+    """Mentions, counted as B tags. PICO's tags have no B and no mentions: pico.count_words counts their words."""
+    return sum(tag[0] == "B" for sentence in sentences for tag in sentence.tags)

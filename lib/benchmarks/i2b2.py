@@ -1,0 +1,174 @@
+"""Concepts and relations of clinical notes from the i2b2/VA 2010 release, which needs a data use agreement.
+
+Its folders are, for training, `concept_assertion_relation_training_data/beth` and `.../partners`, each with `txt/`,
+`concept/` and `rel/`, and for the test `test_data`, with texts in it or in its `txt/`, and
+`reference_standard_for_test_data`, with `concepts/` and `rel/`; the readers take those of a split together.
+Three files make a document: `x.txt`, `x.con`, `x.rel`. Source: Uzuner et al. 2011.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from lib.benchmarks.instances import Mention, Relation, Sentence
+from lib.corpora.records import AGAIN, read_lines
+from lib.errors import StudyError
+from lib.study import paths
+
+TYPES = ("problem", "test", "treatment")
+LABELS = ("TrIP", "TrWP", "TrCP", "TrAP", "TrNAP", "TeRP", "TeCP", "PIP")
+NO_RELATION = "false"  # BLUE's name
+RELATED = ({"treatment", "problem"}, {"test", "problem"}, {"problem"})  # the types that some label relates
+PLACE = r'c="(.*)" ([0-9]{1,6}):([0-9]{1,6}) ([0-9]{1,6}):([0-9]{1,6})'
+CONCEPT = re.compile(PLACE + r'\|\|t="([a-z]+)"')
+RELATION = re.compile(PLACE + r'\|\|r="([A-Za-z]+)"\|\|' + PLACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """Words `first` to `last` of a line, both counted from 0 and both in; `id` is its place in the .con file."""
+
+    id: str
+    kind: str
+    line: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A document: its lines, the (start, end) in characters of the words of each, concepts by place, relations."""
+
+    name: str
+    lines: list[str]
+    words: list[list[tuple[int, int]]]
+    concepts: dict[tuple[int, int, int], Concept]
+    relations: list[tuple[Concept, Concept, str]]
+
+
+def read_concepts(*folders: Path) -> list[Sentence]:
+    """Lines of the notes in folders of the release, tagged with the types problem, test and treatment.
+
+    In x.txt a line is a sentence, words have spaces between. Lines of x.con are
+    `c="text" line:word line:word||t="type"` with lines counted from 1, words from 0, the last word in, the text in
+    lower case. A note without concepts has an empty x.con. StudyError for a missing or empty file, another form, place
+    or text, concepts that overlap, and a name that two folders have.
+    """
+    return [sentence for note in read_notes(folders, relations=False) for sentence in tag(note)]
+
+
+def read_relations(*folders: Path, every_pair: bool = True) -> list[Relation]:
+    """Pairs of concepts of one line, labelled with the relations that x.rel gives them, or with `false`.
+
+    x.rel has lines `c=...||r="TrAP"||c=...`, each c as in x.con; which of the two comes first says nothing. A pair
+    with several relations comes as often, with the number after its id. `every_pair`: as in BLUE's code, pairs that no
+    label could relate are there too (test and treatment, two treatments, two tests); otherwise they are left out
+    unless x.rel relates them. Errors as in read_concepts; StudyError also for another label and for a relation
+    of what is no concept or of two lines. Source: Peng et al. 2019 (BLUE), blue/bert/create_i2b2_bert.py.
+    """
+    return [relation for note in read_notes(folders) for relation in pair(note, every_pair)]
+
+
+def read_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[Note]:
+    """The documents of some folders, in order of name; errors as in read_concepts."""
+    kinds = [gather(folders, ("txt", "."), ".txt"), gather(folders, ("concept", "concepts"), ".con")]
+    if relations:
+        kinds.append(gather(folders, ("rel",), ".rel"))
+    for name in sorted(set().union(*kinds)):
+        if not all(name in files for files in kinds):
+            raise StudyError(f"{', '.join(map(paths.show, folders))}: {name} lacks one of .txt, .con and .rel; {AGAIN}")
+        yield read_note(name, *(files[name] for files in kinds))
+
+
+def gather(folders: tuple[Path, ...], places: tuple[str, ...], end: str) -> dict[str, Path]:
+    """The files with this end by name without it, each folder's from the first of the places that has any.
+
+    StudyError for none at all and for two of one name.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        files = (sorted((folder / place).glob(f"*{end}")) for place in places)
+        for path in next(filter(None, files), ()):
+            if found.setdefault(path.name.removesuffix(end), path) is not path:
+                raise StudyError(f"{paths.show(path)}: another folder has a file of this name; name each folder once")
+    if not found:
+        shown = ", ".join(map(paths.show, folders))
+        raise StudyError(f"no {end} files in {shown}; set STUDY_DATA to a folder that holds the release")
+    return found
+
+
+def read_note(name: str, text: Path, concepts: Path, related: Path | None = None) -> Note:
+    lines = [line for _, line in read_lines(text)]
+    if not any(line.strip() for line in lines):
+        raise StudyError(f"{paths.show(text)}: empty file; {AGAIN}")
+    note = Note(name, lines, [find_words(line) for line in lines], {}, [])
+    where = paths.show(concepts)
+    for number, line in read_lines(concepts):
+        found = CONCEPT.fullmatch(line.strip())
+        if not found or found[6] not in TYPES:
+            raise StudyError(f"{where}:{number}: expected a concept of type {', '.join(TYPES)}; {AGAIN}")
+        place = find_place(f"{where}:{number}", note, found.groups()[:5])
+        if place in note.concepts:
+            raise StudyError(f"{where}:{number}: the concept is on an earlier line too; {AGAIN}")
+        note.concepts[place] = Concept(f"l{number - 1}", found[6], *place)
+    for number, line in read_lines(related) if related else ():
+        where, found = f"{paths.show(related)}:{number}", RELATION.fullmatch(line.strip())
+        if not found or found[6] not in LABELS:
+            raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}; {AGAIN}")
+        places = find_place(where, note, found.groups()[:5]), find_place(where, note, found.groups()[6:])
+        if not note.concepts.keys() >= set(places) or places[0][0] != places[1][0] or places[0] == places[1]:
+            raise StudyError(f"{where}: expected two concepts of one line of the text; {AGAIN}")
+        note.relations.append((note.concepts[places[0]], note.concepts[places[1]], found[6]))
+    return note
+
+
+def find_words(line: str) -> list[tuple[int, int]]:
+    """The (start, end) of each word of a line; a line that begins with a space has an empty first word."""
+    empty = [(0, 0)] if line[:1].isspace() else []
+    return empty + [word.span() for word in re.finditer(r"\S+", line)]
+
+
+def find_place(where: str, note: Note, cells: tuple[str, ...]) -> tuple[int, int, int]:
+    """Line, first and last word of what `text line:word line:word` points at; StudyError when the text is not there."""
+    line, first, line_again, last = (int(cell) for cell in cells[1:])
+    words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
+    if line != line_again or not first <= last < len(words) or words[first] == (0, 0):
+        raise StudyError(f"{where}: words {first} to {last} of line {line} are not in the text; {AGAIN}")
+    found = note.lines[line - 1][words[first][0] : words[last][1]]
+    if found.lower().split() != cells[0].lower().split():
+        raise StudyError(f"{where}: words {first} to {last} of line {line} are not the concept's text; {AGAIN}")
+    return line - 1, first, last
+
+
+def tag(note: Note) -> Iterator[Sentence]:
+    """The lines of a note that hold words, with BIO tags; StudyError for concepts that overlap."""
+    tags = [["O"] * len(words) for words in note.words]
+    for concept in note.concepts.values():
+        place = slice(concept.first, concept.last + 1)
+        if set(tags[concept.line][place]) != {"O"}:
+            raise StudyError(f"{note.name}.con: concept {concept.id} overlaps another; leave one of them out")
+        length = concept.last - concept.first
+        tags[concept.line][place] = [f"B-{concept.kind}"] + [f"I-{concept.kind}"] * length
+    for line, words, found in zip(note.lines, note.words, tags, strict=True):
+        kept = [(line[start:end], tag) for (start, end), tag in zip(words, found, strict=True) if start < end]
+        if kept:
+            yield Sentence([word for word, _ in kept], [tag for _, tag in kept], note.name)
+
+
+def pair(note: Note, every_pair: bool = True) -> Iterator[Relation]:
+    """The pairs of concepts of a note, as in read_relations."""
+    labels: dict[frozenset[str], list[str]] = {}
+    for one, other, label in note.relations:
+        labels.setdefault(frozenset((one.id, other.id)), []).append(label)
+    in_order = sorted(note.concepts.values(), key=lambda c: (c.line, c.first, c.last))
+    for one, other in combinations(in_order, 2):
+        found = labels.get(frozenset((one.id, other.id)), [])
+        if one.line != other.line or not (found or every_pair or {one.kind, other.kind} in RELATED):
+            continue
+        words = note.words[one.line]
+        ends = [Mention(c.id, c.kind.upper(), words[c.first][0], words[c.last][1]) for c in (one, other)]
+        for number, label in enumerate(found or [NO_RELATION]):
+            id = f"{note.name}.{one.id}.{other.id}" + (f".{number}" if number else "")
+            yield Relation(id, note.lines[one.line], *ends, label, document=note.name)

@@ -1,0 +1,144 @@
+"""Abstracts with mentions at offsets, from files in PubTator form: BC5CDR and NCBI-disease."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lib.benchmarks import standoff
+from lib.benchmarks.conll import require_end
+from lib.benchmarks.instances import Mention, Sentence
+from lib.corpora.records import AGAIN, read_lines
+from lib.errors import StudyError, unknown
+from lib.study import paths
+
+# The types of BC5CDR, and NCBI-disease's four, all of them diseases (Dogan et al. 2014).
+KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
+    ("Disease", "SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"), "DISEASE"
+)
+HEAD = re.compile(r"([0-9]+)\|([ta])\|(.*)", re.DOTALL)
+OFFSET = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class Abstract:
+    """A title, an abstract, and what is marked in them.
+
+    `mentions`: offsets in characters of `text`, kinds CHEMICAL and DISEASE, ids as the file has them (a MeSH or OMIM
+    concept, several of them, or -1). `relations`: pairs of concepts, a chemical that induces a disease (CID).
+    """
+
+    pmid: str
+    title: str
+    abstract: str
+    mentions: tuple[Mention, ...] = ()
+    relations: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        return f"{self.title}\n{self.abstract}"
+
+
+def read(path: Path) -> Iterator[Abstract]:
+    """Abstracts of a PubTator file in its order; one that the file repeats comes as often.
+
+    A record is `PMID|t|title`, `PMID|a|abstract`, lines `PMID TAB start TAB end TAB text TAB type TAB concept`, with
+    the names of the parts of a joined mention in a seventh column, and lines `PMID TAB CID TAB chemical TAB disease`;
+    a blank line ends it. Offsets count characters of the title, one character between, and the abstract. StudyError
+    with the line for anything else, a text that is not at its offsets, a type that is not in KINDS, a mention that is
+    there twice, a cut last line, an empty file.
+    """
+    name, number, found, record = paths.show(path), 0, False, []
+    for number, line in read_lines(path):
+        if line.strip():
+            record.append((f"{name}:{number}", line))
+        elif record:
+            yield parse(record)
+            found, record = True, []
+    if record:
+        require_end(path, number)
+        yield parse(record)
+    elif not found:
+        raise StudyError(f"{name}: no abstracts in the file; {AGAIN}")
+
+
+def parse(record: list[tuple[str, str]]) -> Abstract:
+    """The abstract of a record, given as its lines with the place that a message names; errors as in read."""
+    heads = [HEAD.fullmatch(line) for _, line in record[:2]]
+    if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
+        raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID; {AGAIN}")
+    abstract = Abstract(heads[0][1], heads[0][3], heads[1][3])
+    mentions, relations = [], []
+    for where, line in record[2:]:
+        cells = line.split("\t")
+        if cells[0] != abstract.pmid:
+            raise StudyError(f"{where}: expected a line of PMID {abstract.pmid}; {AGAIN}")
+        if len(cells) == 4 and cells[1] == "CID":
+            relations.append((cells[2], cells[3]))
+        elif len(cells) in (6, 7):
+            mention = parse_mention(where, cells, abstract.text)
+            if mention in mentions:
+                raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice; {AGAIN}")
+            mentions.append(mention)
+        else:
+            raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4; {AGAIN}")
+    return Abstract(abstract.pmid, abstract.title, abstract.abstract, tuple(mentions), tuple(relations))
+
+
+def parse_mention(where: str, cells: list[str], text: str) -> Mention:
+    start, end, words, kind, concept = cells[1:6]
+    if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in KINDS:
+        raise StudyError(f"{where}: expected two offsets and a type of {', '.join(KINDS)}; {AGAIN}")
+    found = text[int(start) : int(end)]
+    if not found or found not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
+        raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}; {AGAIN}")
+    return Mention(concept.strip(), KINDS[kind], int(start), int(end))
+
+
+def drop_repeats(path: Path) -> tuple[list[Abstract], int]:
+    """The abstracts of a file, each once, and how many repeats were left out; errors as in read.
+
+    NCBI-disease's training file has PMID 8528200 twice, the same each time. StudyError for two that differ.
+    """
+    known: dict[str, Abstract] = {}
+    dropped = 0
+    for abstract in read(path):
+        if known.setdefault(abstract.pmid, abstract) != abstract:
+            raise StudyError(f"{paths.show(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
+        dropped += known[abstract.pmid] is not abstract
+    return list(known.values()), dropped
+
+
+def repeated(path: Path) -> int:
+    """How many records read_sentences leaves out as they came before; errors as in drop_repeats."""
+    return drop_repeats(path)[1]
+
+
+def mentions_of(abstract: Abstract, kind: str) -> list[Mention]:
+    """The mentions of one kind, `Disease` or `Chemical`, kind as in a tag; StudyError for another kind."""
+    if kind not in ("Chemical", "Disease"):
+        raise unknown("kind", kind, ("Chemical", "Disease"))
+    return [mention._replace(kind=kind) for mention in abstract.mentions if mention.kind == kind.upper()]
+
+
+def read_sentences(path: Path, kind: str) -> list[Sentence]:
+    """Sentences with the mentions of one kind, `Disease` or `Chemical`, tagged by standoff; repeats left out.
+
+    Mentions that overlap a longer one have no tag: overlaps counts them. Errors as in drop_repeats and mentions_of.
+    """
+    return tag_kind(drop_repeats(path)[0], kind)
+
+
+def overlaps(path: Path, kind: str) -> int:
+    """How many mentions read_sentences cannot tag, as they overlap a longer one of their kind; errors as there."""
+    return count_overlaps(drop_repeats(path)[0], kind)
+
+
+def tag_kind(abstracts: list[Abstract], kind: str) -> list[Sentence]:
+    """The sentences of abstracts, as in read_sentences."""
+    return [s for one in abstracts for s in standoff.tag(one.text, mentions_of(one, kind), one.pmid)]
+
+
+def count_overlaps(abstracts: list[Abstract], kind: str) -> int:
+    """Mentions of abstracts that overlap, as in overlaps."""
+    return sum(len(standoff.keep_longest(mentions_of(abstract, kind))[1]) for abstract in abstracts)

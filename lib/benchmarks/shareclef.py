@@ -1,0 +1,174 @@
+"""Disorders of clinical notes from ShARe/CLEF eHealth 2013, task 1, which needs a data use agreement.
+
+The release has the notes in `Task1TrainSetCorpus199/ALLREPORTS` and `Task1TestSetCorpus100/ALLREPORTS`, their
+annotations in `Task1TrainSetGOLD199knowtatorehost` (XML) and `Task1Gold_SN2012/Gold_SN2012` (lines).
+Source: Suominen et al. 2013.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from lxml import etree
+
+from lib.benchmarks import standoff
+from lib.benchmarks.instances import Sentence
+from lib.benchmarks.standoff import Annotation
+from lib.corpora.records import AGAIN, open_bytes, read_lines, refuse_entities
+from lib.errors import StudyError
+from lib.study import paths
+
+FOLDER = "ner/share-clef-2013"
+TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"
+# Below the data folder. The two lists are the user's own: BLUE's, with 4628 and 1075 mentions, is not public.
+FILES = {
+    "train": (*TRAINING, f"{FOLDER}/train.txt"),
+    "dev": (*TRAINING, f"{FOLDER}/dev.txt"),
+    "test": (f"{FOLDER}/Task1TestSetCorpus100/ALLREPORTS", f"{FOLDER}/Task1Gold_SN2012/Gold_SN2012"),
+}
+KIND = "Disease_Disorder"
+TAG_KIND = "Disorder"
+ENDS = (".pipe.txt", ".txt", ".txt.knowtator.xml")  # after the name of a note, of the file with its annotations
+OFFSET = re.compile(r"[0-9]{1,9}")
+REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a name or date that was taken out
+RULES = re.compile(r"\|{4}|___|~~")  # lines drawn with signs
+
+
+def read(notes: Path, annotations: Path, names: Iterable[str] | Path | None = None) -> list[Sentence]:
+    """Sentences of the notes of a folder, tagged B-Disorder and I-Disorder; of `names` alone, without .txt, if given.
+
+    Every piece of a mention is tagged, the first word of its first piece with B and all else with I, so that mentions
+    are counted once. Mentions that overlap a longer one have no tag: overlaps counts them. `names` are for a division
+    into training and development, which the release does not have; a path is of a file with one a line. As BLUE does,
+    what was taken out of a note reads PATTERN and drawn lines are blank. Errors as in read_mentions.
+    """
+    found = read_notes(notes, annotations, names)
+    return [
+        sentence
+        for name, (text, mentions) in found.items()
+        for sentence in standoff.tag(blank(text), mentions, name, standoff.BLANK_LINE)
+    ]
+
+
+def read_mentions(notes: Path, annotations: Path, names: Iterable[str] | Path | None = None) -> list[Annotation]:
+    """The mentions of the notes with all their pieces, for strict scores; a mention's id is its CUI or `CUI-less`.
+
+    A line of annotations is `note.txt||Disease_Disorder||CUI||start||end`, with a start and end for each further
+    piece, in characters of the note; a note without mentions has an empty file. XML is Knowtator's. StudyError for a
+    note without annotations or annotations without a note, a name that no note has, an empty note, another form,
+    another type, offsets outside the note or pieces that overlap.
+    """
+    return [mention for _, mentions in read_notes(notes, annotations, names).values() for mention in mentions]
+
+
+def overlaps(notes: Path, annotations: Path, names: Iterable[str] | Path | None = None) -> int:
+    """How many mentions read cannot tag, as they overlap a longer one; errors as in read_mentions."""
+    return sum(len(standoff.keep_longest(found)[1]) for _, found in read_notes(notes, annotations, names).values())
+
+
+def read_notes(
+    notes: Path, annotations: Path, names: Iterable[str] | Path | None = None
+) -> dict[str, tuple[str, list[Annotation]]]:
+    """The text and the mentions of each note, by name without .txt; errors as in read_mentions."""
+    texts = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
+    if not texts:
+        raise StudyError(f"no .txt files in {paths.show(notes)}; set STUDY_DATA to a folder that holds the release")
+    if isinstance(names, Path):
+        names = [line.strip() for _, line in read_lines(names) if line.strip()]
+    wanted = set(texts if names is None else names)
+    if unknown := wanted - texts.keys():  # not quoted: a wrong file in the list's place may hold text
+        raise StudyError(f"{paths.show(notes)}: no note for {len(unknown)} of {len(wanted)} names; check their list")
+    files = find_annotations(annotations)
+    if astray := sorted(files.keys() - texts.keys()):
+        raise StudyError(f"{paths.show(files[astray[0]])}: no note of this name in {paths.show(notes)}; {AGAIN}")
+    found = {}
+    for name in (name for name in texts if name in wanted):
+        if name not in files:
+            raise StudyError(f"{paths.show(texts[name])}: no annotations in {paths.show(annotations)}; {AGAIN}")
+        text, read_file = read_text(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
+        found[name] = text, read_file(files[name], name, len(text))
+    return found
+
+
+def find_annotations(folder: Path) -> dict[str, Path]:
+    """The files of annotations in a folder by the name of their note; StudyError for two of one note."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        end = next((end for end in ENDS if path.name.endswith(end)), "")
+        if not end:
+            continue
+        if found.setdefault(path.name.removesuffix(end), path) is not path:
+            raise StudyError(f"{paths.show(path)}: the note has annotations in another file too; leave one out")
+    return found
+
+
+def read_text(path: Path) -> str:
+    """A note as it is, as offsets count every character; StudyError for an empty one and bytes that are not UTF-8."""
+    with open_bytes(path) as file:
+        try:
+            text = file.read().decode()
+        except UnicodeDecodeError as error:
+            raise StudyError(f"{paths.show(path)}: not UTF-8 text ({error.reason}); convert the file") from None
+    if not text.strip():
+        raise StudyError(f"{paths.show(path)}: empty file; {AGAIN}")
+    return text
+
+
+def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
+    """The mentions of a file of lines, for a note of this length; errors as in read_mentions."""
+    mentions = []
+    for number, line in read_lines(path):
+        where, cells = f"{paths.show(path)}:{number}", line.split("||")
+        if len(cells) < 5 or not len(cells) % 2 or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
+            raise StudyError(f"{where}: expected the note's name, a type, a CUI and pairs of offsets; {AGAIN}")
+        mentions.append(make_mention(where, name, cells[1], cells[2], cells[3::2], cells[4::2], length))
+    return mentions
+
+
+def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
+    """The mentions of a Knowtator XML file, for a note of this length; errors as in read_mentions."""
+    where = paths.show(path)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    try:
+        with open_bytes(path) as file:
+            root = etree.parse(file, parser).getroot()
+    except etree.XMLSyntaxError as error:
+        raise StudyError(f"{where}:{error.lineno}: not well-formed XML; {AGAIN}") from None
+    refuse_entities(where, root.getroottree())
+    values = {slot.get("id"): first(slot, "stringSlotMentionValue", "value") for slot in root.iter("stringSlotMention")}
+    classes = {mention.get("id"): mention for mention in root.iter("classMention")}
+    mentions = []
+    for annotation in root.iter("annotation"):
+        mention = classes.get(first(annotation, "mention", "id"))
+        if mention is None:
+            raise StudyError(f"{where}:{annotation.sourceline}: an annotation of no class; {AGAIN}")
+        slots = (values.get(slot.get("id")) for slot in mention.iter("hasSlotMention"))
+        cui = next((value for value in slots if value), "CUI-less")
+        starts, ends = ([span.get(end, "") for span in annotation.iter("span")] for end in ("start", "end"))
+        kind = first(mention, "mentionClass", "id")
+        mentions.append(make_mention(f"{where}:{annotation.sourceline}", name, kind, cui, starts, ends, length))
+    return mentions
+
+
+def first(element: etree._Element, tag: str, attribute: str) -> str:
+    """An attribute of the first element inside with this tag, or an empty string."""
+    found = element.find(tag)
+    return "" if found is None else found.get(attribute, "")
+
+
+def make_mention(
+    where: str, name: str, kind: str, cui: str, starts: list[str], ends: list[str], length: int
+) -> Annotation:
+    if kind != KIND or not cui or not starts or not all(OFFSET.fullmatch(offset) for offset in (*starts, *ends)):
+        raise StudyError(f"{where}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets; {AGAIN}")
+    spans = tuple(sorted((int(start), int(end)) for start, end in zip(starts, ends, strict=True)))
+    edges = [edge for span in spans for edge in span]
+    if edges != sorted(edges) or edges[-1] > length or any(start == end for start, end in spans):
+        raise StudyError(f"{where}: offsets outside the note or pieces that overlap; {AGAIN}")
+    return Annotation(cui, TAG_KIND, spans, name)
+
+
+def blank(text: str) -> str:
+    """A note with what was taken out of it as the word PATTERN, and drawn lines as spaces, at the same offsets."""
+    text = REMOVED.sub(lambda found: "PATTERN".rjust(len(found[0]))[-len(found[0]) :], text)
+    return RULES.sub(lambda found: " " * len(found[0]), text)

@@ -1,0 +1,104 @@
+"""Tagged sentences from a text and the offsets of its mentions, with every mention kept or counted."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lib.benchmarks.instances import Mention, Sentence
+from lib.corpora import cleaning
+from lib.errors import StudyError
+
+WORD = re.compile(r"\w+|[^\w\s]")  # a run of letters, digits and low lines, or one other sign
+LINE = r"\n"
+BLANK_LINE = r"\n\s*\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A mention in one or more pieces: `spans` are (start, end) in characters of the text, in its order.
+
+    `id`: the concept that it names, a CUI. `kind`: as in its tag, `Disorder`.
+    """
+
+    id: str
+    kind: str
+    spans: tuple[tuple[int, int], ...]
+    document: str = ""
+
+
+def tag(
+    text: str, mentions: Iterable[Mention | Annotation], document: str = "", paragraph: str = LINE
+) -> list[Sentence]:
+    """Sentences with tags B-kind and I-kind; of a mention in pieces, only the first word of the first has a B.
+
+    Words are matches of WORD, cut also where a mention begins or ends. Sentences end at `paragraph`, a regular
+    expression, and where cleaning.split_sentences ends them, but never inside a piece of a mention. Of mentions that
+    overlap, those that keep_longest keeps. StudyError for a mention outside the text or without a word, and for a
+    sentence splitter that changes the text.
+    """
+    kept, _ = keep_longest(mentions)
+    pieces = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(spans(m)))
+    if any(not 0 <= start < end <= len(text) for start, end, _, _ in pieces):
+        raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")
+    starts = [piece[0] for piece in pieces]
+    breaks = {at for at in find_breaks(text, document, paragraph) if not within(at, pieces, starts)}
+    edges = sorted({0, len(text), *breaks, *starts, *(end for _, end, _, _ in pieces)})
+    sentences, words, tags, tagged = [], [], [], set()
+    for edge, following in pairwise(edges):
+        if edge in breaks and words:
+            sentences.append(Sentence(words, tags, document))
+            words, tags = [], []
+        number = bisect_right(starts, edge) - 1
+        inside = number >= 0 and edge < pieces[number][1]
+        for word in WORD.finditer(text, edge, following):
+            words.append(word[0])
+            if inside:
+                kind, first = pieces[number][2:]
+                tags.append(f"{'B' if first and number not in tagged else 'I'}-{kind}")
+                tagged.add(number)
+            else:
+                tags.append("O")
+    if len(tagged) < len(pieces):
+        raise StudyError(f"document {document}: a mention holds no word; check its offsets")
+    return [*sentences, Sentence(words, tags, document)] if words else sentences
+
+
+def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
+    """The mentions that can all be tagged, and those that overlap a longer one; of two of one length, the first wins.
+
+    The length of a mention in pieces is the sum of theirs, in characters.
+    """
+    kept, lost, taken = [], [], []
+    for mention in sorted(mentions, key=lambda m: (-sum(end - start for start, end in spans(m)), spans(m))):
+        if any(a < end and start < z for a, z in spans(mention) for start, end in taken):
+            lost.append(mention)
+        else:
+            kept.append(mention)
+            taken.extend(spans(mention))
+    return kept, lost
+
+
+def spans(mention: Mention | Annotation) -> tuple[tuple[int, int], ...]:
+    """The (start, end) of each piece of a mention."""
+    return mention.spans if isinstance(mention, Annotation) else ((mention.start, mention.end),)
+
+
+def find_breaks(text: str, document: str, paragraph: str) -> list[int]:
+    """Where sentences begin, in characters; errors as in tag."""
+    found, end = [], 0
+    for part in re.split(paragraph, text):
+        for sentence in cleaning.split_sentences(part):
+            start = text.find(sentence, end)
+            if start < 0:
+                raise StudyError(f"document {document}: the splitter changed a sentence; use one that only cuts")
+            found.append(start)
+            end = start + len(sentence)
+    return found
+
+
+def within(at: int, pieces: list[tuple], starts: list[int]) -> bool:
+    """Whether a place is inside a piece, its first character not counted."""
+    number = bisect_right(starts, at) - 1
+    return number >= 0 and pieces[number][0] < at < pieces[number][1]

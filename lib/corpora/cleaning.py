@@ -1,0 +1,50 @@
+"""What each paper does to a document before pretraining: named rules, read from params/cleaning/."""
+
+from functools import cache
+
+import sentencex
+
+from lib.corpora.records import Document
+from lib.study import params
+
+
+def clean(document: Document, rules: params.Cleaning) -> tuple[str, str, int]:
+    """The text that is kept of a document, or none and why, and how many of its lines were left out.
+
+    A line is a paragraph, or a sentence where the rules ask for one a line.
+    """
+    if rules.minimum_pmid and not (document.id.isdigit() and int(document.id) > rules.minimum_pmid):
+        return "", "PMID", 0
+    if rules.minimum_words and len(document.text.split()) < rules.minimum_words:
+        return "", "too few words", 0
+    text = document.text
+    if rules.one_paragraph:
+        text = " ".join(line for line in text.splitlines() if line.strip())
+    lines = [line for part in (document.title, *text.split("\n")) if (line := part.strip())]
+    if rules.title_joined and document.title:
+        lines[:2] = [" ".join(lines[:2])]
+    if rules.sentences:
+        lines = [sentence for line in lines for sentence in split_sentences(line, document.language)]
+    kept = [line for line in lines if len(line) >= rules.minimum_characters]
+    if rules.segmented:
+        kept = [segment_japanese(line) for line in kept]
+    return "\n".join(kept), "" if kept else "nothing left", len(lines) - len(kept)
+
+
+def split_sentences(text: str, language: str = "") -> list[str]:
+    """The sentences of a paragraph of English, or of Japanese."""
+    code = "ja" if language.startswith("ja") else "en"
+    return [sentence.strip() for sentence in sentencex.segment(code, text) if sentence.strip()]
+
+
+def segment_japanese(text: str) -> str:
+    """Japanese words with spaces between them, as MeCab with the IPA dictionary finds them."""
+    return " ".join(word.surface for word in mecab()(text))
+
+
+@cache
+def mecab():
+    import fugashi
+    import ipadic
+
+    return fugashi.GenericTagger(ipadic.MECAB_ARGS)

@@ -1,0 +1,166 @@
+"""Readers of every source of text, by name: each streams the documents of one file in its native format."""
+
+import csv
+import re
+import sys
+from collections.abc import Callable, Iterator
+from io import TextIOWrapper
+from pathlib import Path
+
+from lib.corpora import articles, medline
+from lib.corpora.records import Document, Heading, open_bytes, read_json_lines, read_lines, read_year
+from lib.errors import StudyError
+from lib.study import paths
+
+
+def read_citations(path: Path) -> Iterator[Document]:
+    """Citations of a table `pmid TAB title TAB abstract` with a header."""
+    number = 0
+    for number, line in read_lines(path):
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise StudyError(f"{paths.show(path)}:{number}: expected 3 columns, found {len(columns)}")
+        if number == 1:
+            if columns != ["pmid", "title", "abstract"]:
+                raise StudyError(f"{paths.show(path)}:1: expected the header 'pmid title abstract'")
+            continue
+        yield Document(*(column.strip() for column in columns))
+    if not number:
+        raise StudyError(f"{paths.show(path)}: empty file")
+
+
+def read_ohsumed(path: Path) -> Iterator[Document]:
+    """Citations of the same table from OHSUMED, whose identifiers `ohsumed:<number>:C01,C14` hold MeSH categories."""
+    for number, document in enumerate(read_citations(path), start=2):
+        parts = document.id.split(":")
+        trees = re.findall(r"C\d\d", parts[-1])
+        if len(parts) != 3 or not trees:
+            raise StudyError(f"{paths.show(path)}:{number}: no MeSH categories in the identifier {document.id!r}")
+        document.id, document.trees = ":".join(parts[:2]), tuple(trees)
+        yield document
+
+
+def read_abstract_lines(path: Path) -> Iterator[Document]:
+    """An abstract a line, without title or identifier."""
+    for _, line in read_lines(path):
+        if line.strip():
+            yield Document(text=line.strip())
+
+
+def read_europepmc(path: Path) -> Iterator[Document]:
+    """JSON lines of Europe PMC records: pmid, title, abstract, year, MeSH descriptors with major flags."""
+    for where, record in read_json_lines(path):
+        try:
+            headings = record.get("mesh") or ()
+            yield Document(
+                id=as_text(record.get("pmid")),
+                title=as_text(record.get("title")),
+                text=as_text(record.get("abstract")),
+                year=read_year(str(record.get("year"))),
+                mesh=tuple(Heading(name=as_text(m["descriptor"]), major=m.get("major") == "Y") for m in headings),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StudyError(f"{where}: not a record of Europe PMC ({type(error).__name__}: {error})") from None
+
+
+def read_mesh_sample(path: Path) -> Iterator[Document]:
+    """JSON lines of the PubMed multi-label sample: pmid, Title, abstractText, names and tree numbers as lists."""
+    for where, record in read_json_lines(path):
+        try:
+            names = re.findall(r"""'([^']*)'|"([^"]*)\"""", as_text(record["meshMajor"]))
+            yield Document(
+                id=as_text(record["pmid"]),
+                title=as_text(record["Title"]),
+                text=as_text(record["abstractText"]),
+                mesh=tuple(Heading(name=single or double) for single, double in names),
+                trees=tuple(re.findall(r"[A-Z]\d\d(?:\.\d+)*", as_text(record["meshid"]))),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise StudyError(f"{where}: not a record of the sample ({type(error).__name__}: {error})") from None
+
+
+def as_text(value) -> str:
+    """A value from JSON that must be text or null; TypeError when it is neither, ValueError for half a character."""
+    if not isinstance(value, str | None):
+        raise TypeError(f"text expected, found {type(value).__name__}")
+    (value or "").encode()  # JSON can escape half of a surrogate pair
+    return value or ""
+
+
+def read_paragraphs(path: Path) -> Iterator[Document]:
+    """A paragraph a line, a blank line between documents, `# id` on top of a document where known.
+
+    The form of the books, of extracted Wikipedia (the title is the first line) and of full texts.
+    """
+    identifier, lines = "", []
+    at_start = True  # of a document, where `# ` marks its identifier and is no text
+    for _, line in read_lines(path):
+        if not line.strip():
+            if lines or identifier:
+                yield Document(identifier, text="\n".join(lines))
+            identifier, lines, at_start = "", [], True
+        elif at_start and line.startswith("# "):
+            identifier, at_start = line[2:].strip(), False
+        else:
+            at_start = False
+            lines.append(line.strip())
+    if lines or identifier:
+        yield Document(identifier, text="\n".join(lines))
+
+
+def read_extracted_wikipedia(path: Path) -> Iterator[Document]:
+    """Articles as WikiExtractor writes them: `<doc id= url= title=>`, the title again, paragraphs, `</doc>`."""
+    head, lines, number, name = None, [], 0, paths.show(path)
+    for number, line in read_lines(path):
+        if line.startswith("<doc "):
+            if head is not None:
+                raise StudyError(f"{name}:{number}: an article begins inside another one: was the file cut off?")
+            head, lines = dict(re.findall(r'(\w+)="(.*?)"(?=\s+\w+="|\s*>$)', line)), []  # a title may hold quotes
+        elif line.startswith("</doc>"):
+            if head is None:
+                raise StudyError(f"{name}:{number}: </doc> without <doc>")
+            yield Document(head.get("id", ""), head.get("title", ""), "\n".join(lines[1:]))
+            head = None
+        elif line.strip():
+            if head is None:
+                raise StudyError(f"{name}:{number}: text outside <doc>")
+            lines.append(line.strip())
+    if head is not None:
+        raise StudyError(f"{name}:{number}: the last article has no </doc>: was the file cut off?")
+
+
+def read_notes(path: Path) -> Iterator[Document]:
+    """Clinical notes of MIMIC-III's NOTEEVENTS.csv; a note marked as an error by its author comes back empty."""
+    csv.field_size_limit(sys.maxsize)
+    with open_bytes(path) as raw:
+        rows = csv.DictReader(TextIOWrapper(raw, encoding="utf-8-sig", newline=""), strict=True)
+        try:
+            missing = {"ROW_ID", "ISERROR", "TEXT"} - set(rows.fieldnames or ())
+            if missing:
+                raise StudyError(f"{paths.show(path)}: no column {', '.join(sorted(missing))}: not NOTEEVENTS")
+            for row in rows:
+                if None in row or None in row.values():
+                    where = f"{paths.show(path)}:{rows.line_num}"
+                    raise StudyError(f"{where}: not as many columns as in the first line: was the file cut off?")
+                lines = [line.strip() for line in row["TEXT"].splitlines() if line.strip()]
+                yield Document(row["ROW_ID"], text="" if row["ISERROR"] == "1" else "\n".join(lines))
+        except (csv.Error, UnicodeDecodeError) as error:
+            # The message of a decoding error would quote the note itself.
+            reason = error.reason if isinstance(error, UnicodeDecodeError) else error
+            raise StudyError(f"{paths.show(path)}: after line {rows.line_num}: not CSV in UTF-8 ({reason})") from None
+
+
+READERS: dict[str, Callable[[Path], Iterator[Document]]] = {
+    "pubmed-xml": medline.read_xml,
+    "medline-text": medline.read_text,
+    "citations": read_citations,
+    "ohsumed": read_ohsumed,
+    "abstract-lines": read_abstract_lines,
+    "europepmc": read_europepmc,
+    "mesh-sample": read_mesh_sample,
+    "jats": articles.read_jats,
+    "wikipedia-xml": articles.read_wikipedia,
+    "wikipedia-extracted": read_extracted_wikipedia,
+    "paragraphs": read_paragraphs,
+    "mimic-notes": read_notes,
+}

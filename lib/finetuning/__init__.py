@@ -1,0 +1,1 @@
+"""Fine-tuning: one encoder on one dataset, every seed."""

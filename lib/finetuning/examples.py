@@ -1,0 +1,121 @@
+"""What an encoder is fine-tuned on: rows of pieces, in batches of similar length."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from transformers import PreTrainedTokenizerBase
+
+POOL = 50  # batches whose examples are sorted by length together
+PIECES = 16_384  # in a batch of an evaluation, at most
+
+Batch = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A row: what the encoder reads of an instance, where the head looks, and what it should say.
+
+    `second`: the place where the second of two texts begins, else 0. What `places` and `target` hold depends on the
+    task: lib/finetuning/tagging.py, lib/finetuning/sequences.py, lib/finetuning/spans.py.
+    """
+
+    instance: int
+    pieces: list[int]
+    second: int
+    places: list
+    target: object
+
+
+class Frame:
+    """The special pieces of a tokenizer around one text or two."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase):
+        self.first, self.end, self.padding = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
+        # RoBERTa writes two of them between its texts.
+        self.between = [self.end] * (tokenizer("a", "a")["input_ids"].count(self.end) - 1)
+
+    def room(self, max_length: int, pair: bool) -> int:
+        """Places for pieces of the texts."""
+        return max_length - 2 - (len(self.between) if pair else 0)
+
+    def join(self, first: list[int], second: list[int] | None = None) -> tuple[list[int], int]:
+        """The row, and where its second text begins (0: there is none)."""
+        if second is None:
+            return [self.first, *first, self.end], 0
+        start = [self.first, *first, *self.between]
+        return [*start, *second, self.end], len(start)
+
+
+def pad(examples: Sequence[Example], padding: int) -> Batch:
+    """`input_ids` (rows, length) of the longest; `token_types` where there are second texts; `padding`, true at places
+    without a piece, where rows differ in length."""
+    lengths = np.array([len(example.pieces) for example in examples])
+    place = np.arange(lengths.max())[None, :]
+    ids = np.full((len(examples), lengths.max()), padding)
+    for row, example in enumerate(examples):
+        ids[row, : lengths[row]] = example.pieces
+    batch = {"input_ids": ids}
+    if any(example.second for example in examples):
+        second = np.array([example.second or lengths.max() for example in examples])[:, None]
+        batch["token_types"] = ((place >= second) & (place < lengths[:, None])).astype(np.int64)
+    if lengths.min() < lengths.max():
+        batch["padding"] = place >= lengths[:, None]
+    return {name: torch.from_numpy(array) for name, array in batch.items()}
+
+
+class BucketedBatches:
+    """Batches of examples of similar length; batch i depends on the seed and on i alone.
+
+    In each epoch the examples are shuffled, sorted by length within pools of POOL batches, cut into batches of
+    `batch_size`, as the papers count them, and the batches shuffled: little padding, and still a random order.
+    Either whole `epochs`, or as many as `steps` take.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        collate: Callable[[Sequence[Example]], Batch],
+        *,
+        batch_size: int,
+        epochs: int,
+        steps: int | None,
+        seed: int,
+    ):
+        self.examples, self.collate, self.batch_size = examples, collate, batch_size
+        if steps:
+            epochs = -(-steps * batch_size // len(examples))
+        self.plan = [batch for epoch in range(epochs) for batch in self.plan_epoch(seed, epoch)][:steps]
+
+    def plan_epoch(self, seed: int, epoch: int) -> list[list[int]]:
+        rng = np.random.default_rng([seed, epoch])
+        order = rng.permutation(len(self.examples))
+        batches = []
+        for first in range(0, len(order), POOL * self.batch_size):
+            pool = sorted(order[first : first + POOL * self.batch_size], key=self.length)
+            batches += [pool[i : i + self.batch_size] for i in range(0, len(pool), self.batch_size)]
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    def length(self, number: int) -> int:
+        return len(self.examples[number].pieces)
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def __getitem__(self, key: tuple[int, int, int]) -> Batch:
+        step, part, parts = key
+        return self.collate([self.examples[i] for i in self.plan[step][part::parts]])
+
+    def shape(self, step: int) -> tuple[int, int]:
+        """Rows of a step, and their length."""
+        return len(self.plan[step]), max(map(self.length, self.plan[step]))
+
+
+def cut_evenly(examples: Sequence[Example], pieces: int = PIECES) -> Iterator[list[int]]:
+    """The numbers of all examples, the longest first, in batches of at most `pieces` places and at least one row."""
+    order = sorted(range(len(examples)), key=lambda i: -len(examples[i].pieces))
+    while order:
+        rows = max(1, pieces // len(examples[order[0]].pieces))
+        yield order[:rows]
+        order = order[rows:]

@@ -1,0 +1,199 @@
+"""Whole texts: relations, pairs and documents as rows of pieces with a class, labels or a number."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from lib.benchmarks import relations
+from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.instances import Instance, Labelled, Relation
+from lib.corpora import cleaning
+from lib.errors import StudyError
+from lib.finetuning.examples import Batch, Example, Frame, pad
+from lib.modeling import heads
+from lib.study import params
+
+MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets whose texts have any number of labels
+WRITTEN = {"dummies": relations.dummify, "markers": relations.frame, "original": relations.leave}
+Encoding = tuple[list[int], list[tuple[int, int]]]  # pieces, and the characters of each
+
+
+class Sequences:
+    """What whole texts of a dataset are judged by: the form of relations, pairs, documents and candidates.
+
+    The target is a number (similarity), labels (any of several) or a class. Ranking is by the probability of class 1.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        settings: params.Finetuning,
+        tokenizer: PreTrainedTokenizerBase,
+        train: Sequence[Instance],
+        max_length: int,
+    ):
+        self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
+        self.frame, self.max_length = Frame(tokenizer), max_length
+        self.target = "number" if dataset.family == "similarity" else "class"
+        self.classes: list = []
+        if dataset.metric in MULTILABEL:
+            self.target, self.classes = "labels", sorted({label for one in train for label in one.labels})
+        elif self.target == "class":
+            self.classes = sorted({class_of(instance) for instance in train})
+        self.numbers = {name: number for number, name in enumerate(self.classes)}
+        self.cut = 0  # instances whose text was cut to fit, of those encoded last
+        if dataset.family == "relations":
+            if settings.mentions != "dummies" and any(relation.masked for relation in train):
+                raise StudyError(
+                    f"{dataset.title} comes with dummies in its texts, so '{settings.mentions}' cannot be run on it: "
+                    "take a set with its original texts, or mentions: dummies"
+                )
+            if settings.mentions == "markers":
+                tokenizer.add_tokens([mark for pair in relations.MARKERS for mark in pair], special_tokens=True)
+
+    def build(self, encoder: PreTrainedModel, train: Sequence[Instance]) -> heads.Classifier:
+        encoder.resize_token_embeddings(max(len(self.tokenizer), encoder.get_input_embeddings().num_embeddings))
+        weights = None
+        if self.settings.weighted:
+            counts = Counter(class_of(instance) for instance in train)
+            weights = torch.tensor([len(train) / len(counts) / counts[name] for name in self.classes])
+        first = self.settings.encoding == "first piece"
+        return heads.Classifier(
+            encoder, len(self.classes) or 1, self.target, 1 if first else 2, first, self.settings.head,
+            self.settings.dropout, weights,
+        )  # fmt: skip
+
+    def encode(self, instances: Sequence[Instance]) -> list[Example]:
+        """A row for each instance. `places`: the stretches that are its encoding; `target`: a number, or numbers.
+
+        Too long a text loses its end; of two the longer one does. Of a relation's, what lies farthest from its mentions
+        goes, and only when these are too far apart what lies between. `cut` counts both.
+        """
+        self.cut = 0
+        texts = [self.write(instance) for instance in instances]
+        firsts = self.split([text for text, _, _ in texts])
+        seconds = iter(self.split([other for _, other, _ in texts if other is not None]))
+        rows = []
+        for number, (instance, (_, other, mentions), first) in enumerate(zip(instances, texts, firsts, strict=True)):
+            second = None if other is None else next(seconds)
+            pieces, start, places = self.fit(first, second, mentions)
+            rows.append(Example(number, pieces, start, places, self.aim(instance)))
+        return rows
+
+    def write(self, instance: Instance) -> tuple[str, str | None, list[tuple[int, int]]]:
+        """The text, a second one if there is one, and the characters of a relation's mentions in the first."""
+        match instance:
+            case Relation():
+                text, *mentions = WRITTEN[self.settings.mentions](instance)
+                return text, None, mentions
+            case Labelled(sentences=sentences):
+                if self.dataset.language == "ja":
+                    sentences = [cleaning.segment_japanese(sentence) for sentence in sentences]
+                return (sentences[0], sentences[1], []) if self.dataset.asked else (" ".join(sentences), None, [])
+            case _:
+                return instance.first, instance.second, []
+
+    def split(self, texts: list[str]) -> list[Encoding]:
+        """The pieces of each text, without special ones."""
+        if not texts:
+            return []
+        found = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+        return list(zip(found["input_ids"], found["offset_mapping"], strict=True))
+
+    def fit(
+        self, first: Encoding, second: Encoding | None, mentions: list[tuple[int, int]]
+    ) -> tuple[list[int], int, list[list[int]]]:
+        """A row that is not too long: its pieces, where its second text begins, and the stretches of its encoding."""
+        ids, offsets = first
+        room = self.frame.room(self.max_length, second is not None)
+        if second is not None:
+            other = second[0]
+            self.cut += len(ids) + len(other) > room
+            one = max(room - len(other), min(len(ids), (room + 1) // 2))
+            ids = ids[:one]
+            pieces, start = self.frame.join(ids, other[: room - len(ids)])
+            return pieces, start, [[0]]
+        stretches = [find_pieces(offsets, mention) for mention in mentions]
+        kept = keep(len(ids), room, stretches)
+        self.cut += len(kept) < len(ids)
+        pieces, start = self.frame.join([ids[place] for place in kept])
+        if self.settings.encoding == "first piece" or not stretches:
+            return pieces, start, [[0]]
+        now = {place: number + 1 for number, place in enumerate(kept)}  # after [CLS]
+        places = [[now[place] for place in stretch if place in now] or [0] for stretch in stretches]
+        return pieces, start, [places[0][:1], places[1][:1]] if self.settings.encoding == "starts" else places
+
+    def aim(self, instance: Instance):
+        """What is to be said of an instance; a class or label that training lacks is none, and cannot be found."""
+        match self.target:
+            case "number":
+                return float(instance.label)
+            case "labels":
+                return [float(name in instance.labels) for name in self.classes]
+            case _:
+                return self.numbers.get(class_of(instance), 0)
+
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        """A padded batch for heads.Classifier."""
+        spans = len(examples[0].places)
+        longest = max(len(stretch) for example in examples for stretch in example.places)
+        places = np.zeros((len(examples), spans, longest), dtype=np.int64)
+        absent = np.ones_like(places, dtype=bool)
+        for row, example in enumerate(examples):
+            for number, stretch in enumerate(example.places):
+                places[row, number, : len(stretch)], absent[row, number, : len(stretch)] = stretch, False
+        kind = torch.long if self.target == "class" else torch.float
+        batch = {"places": torch.from_numpy(places), "target": torch.tensor([e.target for e in examples], dtype=kind)}
+        if absent.any():
+            batch["absent"] = torch.from_numpy(absent)
+        return pad(examples, self.frame.padding) | batch
+
+    def read(self, found: torch.Tensor, examples: Sequence[Example]) -> list:
+        """Of each row its number, the probabilities of its labels, or those of its classes."""
+        if self.target == "number":
+            return found.tolist()
+        return (found.sigmoid() if self.target == "labels" else found.softmax(-1)).tolist()
+
+    def predict(self, instances: Sequence[Instance], examples: Sequence[Example], found: Sequence) -> list:
+        """A number, the labels of a probability of half or more, a class, or in ranking the probability of class 1."""
+        if self.target == "number":
+            return list(found)
+        if self.target == "labels":
+            return [tuple(n for n, p in zip(self.classes, row, strict=True) if p >= 0.5) for row in found]
+        if self.dataset.family == "ranking":
+            return [row[self.numbers["1"]] for row in found]
+        best = [self.classes[int(np.argmax(row))] for row in found]
+        return [(name,) for name in best] if self.dataset.family == "documents" else best
+
+
+def class_of(instance: Instance) -> str:
+    """The one label of an instance."""
+    return instance.labels[0] if isinstance(instance, Labelled) else instance.label
+
+
+def find_pieces(offsets: Sequence[tuple[int, int]], characters: tuple[int, int]) -> list[int]:
+    """The pieces that lie in a stretch of characters, in whole or in part."""
+    start, end = characters
+    return [place for place, (first, last) in enumerate(offsets) if first < end and last > start]
+
+
+def keep(length: int, room: int, stretches: list[list[int]]) -> list[int]:
+    """Which of `length` pieces fit into `room`: the first ones, or those about all stretches.
+
+    Where the stretches are too far apart, half the room for the beginning of the first and the text after it, half for
+    the end of the last and the text before it.
+    """
+    if length <= room:
+        return list(range(length))
+    wanted = [place for stretch in stretches for place in stretch]
+    if not wanted or max(wanted) < room:
+        return list(range(room))
+    first, last = min(wanted), max(wanted) + 1
+    if last - first <= room:
+        start = min(max(0, first - (room - (last - first)) // 2), length - room)
+        return list(range(start, start + room))
+    half = room // 2
+    return [*range(first, first + half), *range(last - (room - half), last)]

@@ -1,0 +1,1 @@
+"""The made-up data of smoke: all of it, its language, and each format."""

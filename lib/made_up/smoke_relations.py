@@ -1,0 +1,229 @@
+"""Made-up relation sets in every format that is read: the label of a sentence can be told from its verb."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from lib.made_up.smoke_files import write_gzip, write_lines, write_tar, write_text, write_zip
+
+SIZES = {"train": 48, "dev": 40, "test": 40}
+FOLDS, POOL = 10, 80  # the folds of a set that has no other division share one pool of sentences
+# Label -> active and passive verb. ChemProt's groups come with the number and one of the names that they have there.
+CHEMPROT = {
+    "false": ("was measured beside", "was measured beside"),
+    "CPR:3": ("activates", "is activated by"),
+    "CPR:4": ("inhibits", "is inhibited by"),
+    "CPR:5": ("is an agonist of", "is stimulated by"),
+    "CPR:6": ("is an antagonist of", "is blocked by"),
+    "CPR:9": ("is consumed by", "consumes"),
+}
+RELATION_NAMES = {
+    "CPR:3": "ACTIVATOR", "CPR:4": "INHIBITOR", "CPR:5": "AGONIST", "CPR:6": "ANTAGONIST", "CPR:9": "SUBSTRATE",
+}  # fmt: skip
+DDI = {
+    "DDI-false": ("was compared with", "was compared with"),
+    "DDI-mechanism": ("raises the level of", "is raised by"),
+    "DDI-effect": ("strengthens the effect of", "is made stronger by"),
+    "DDI-advise": ("should not be given with", "should not be given with"),
+    "DDI-int": ("interacts with", "interacts with"),
+}
+GAD = {"0": ("has no link with", "has no link with"), "1": ("raises the risk of", "is more frequent with")}
+ENDINGS = ["in {} patients.", "in {} cases of long standing.", 'in {} "late" cases.']
+CHEMPROT_FILES = {
+    "train": "chemprot_training/chemprot_training_{}.tsv",
+    "dev": "chemprot_development/chemprot_development_{}.tsv",
+    "test": "chemprot_test_gs/chemprot_test_{}_gs.tsv",
+}
+LIM_FILES = {"train": "training_SNLIformat", "dev": "develop_SNLIformat", "test": "test_SNLIformat"}
+DDI_FOLDERS = {"train": "Train", "dev": "Train", "test": "Test/Test for DDI Extraction task"}
+
+
+class Statement(NamedTuple):
+    """A sentence about two names, and what relates them. `turned`: the second kind of name comes first."""
+
+    label: str
+    before: str
+    first: str
+    middle: str
+    second: str
+    after: str
+    turned: bool
+
+    def write(self, first: str = "", second: str = "") -> str:
+        """The sentence, with other words for the two names if there are any."""
+        return "".join((self.before, first or self.first, self.middle, second or self.second, self.after))
+
+    def mask(self, one: str, other: str) -> str:
+        """The sentence with a dummy for each kind of name."""
+        return self.write(other, one) if self.turned else self.write(one, other)
+
+
+def make_statements(
+    rng: random.Random, series: str, n: int, verbs: dict[str, tuple[str, str]], ones: list[str], others: list[str]
+) -> list[Statement]:
+    """Statements of every label in turn, so that each tenth of them has all; their numbers make them unique."""
+    labels, statements = list(verbs), []
+    for number in range(n):
+        label = labels[(number + number // 10) % len(labels)]
+        turned = rng.random() < 0.4
+        one = rng.choice(ones)
+        other = rng.choice([name for name in others if name != one])
+        first, second = (other, one) if turned else (one, other)
+        after = rng.choice(ENDINGS).format(rng.randint(2, 99))
+        before = f"In series {series} {number}, "
+        statements.append(Statement(label, before, first, f" {verbs[label][turned]} ", second, f" {after}", turned))
+    return statements
+
+
+def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
+    """Write every relation set below a folder; the same bytes for the same generator and names."""
+    genes = [f"{name[:4].upper()}{number % 9 + 1}" for number, name in enumerate(dict.fromkeys(names["device"]))]
+    drugs, diseases = names["drug"], names["disease"]
+    sets = {split: make_statements(rng, f"chemprot {split}", n, CHEMPROT, drugs, genes) for split, n in SIZES.items()}
+    write_chemprot(folder / "re", sets)
+    sets = {split: make_statements(rng, f"ddi {split}", n, DDI, drugs, drugs) for split, n in SIZES.items()}
+    write_ddi(folder / "re/ddi", sets)
+    write_folds(
+        folder / "re",
+        make_statements(rng, "gad", POOL, GAD, genes, diseases),
+        make_statements(rng, "euadr", POOL, GAD, genes, diseases),
+    )
+
+
+def write_chemprot(folder: Path, sets: dict[str, list[Statement]]) -> None:
+    """The corpus, four sentences a document, the first its title; BLURB's file; the three sets made of the corpus."""
+    lim = {}
+    for split, statements in sets.items():
+        tables: dict[str, list[str]] = {"abstracts": [], "entities": [], "relations": []}
+        blurb, lim[split] = [], []
+        for number in range(0, len(statements), 4):
+            pmid = str(40_000_000 + 1000 * list(sets).index(split) + number)
+            title, *rest = statements[number : number + 4]
+            tables["abstracts"].append("\t".join((pmid, title.write(), " ".join(one.write() for one in rest))))
+            start = 0
+            for place, statement in enumerate((title, *rest)):
+                ids = f"T{2 * place + 1}", f"T{2 * place + 2}"
+                tables["entities"] += entity_lines(pmid, ids, start, statement)
+                start += len(statement.write()) + 1  # a tab after the title, a space between sentences
+                chemical, gene = reversed(ids) if statement.turned else ids
+                arguments = f"Arg1:{chemical}\tArg2:{gene}"
+                if statement.label != "false":
+                    name = RELATION_NAMES[statement.label]
+                    tables["relations"].append(f"{pmid}\t{statement.label}\tY \t{name}\t{arguments}")
+                elif place:
+                    tables["relations"].append(f"{pmid}\tCPR:10\tN \tNOT\t{arguments}")
+                text = statement.mask("@CHEMICAL$", "@GENE$")
+                blurb.append(f"{pmid}.{ids[0]}.{ids[1]}\t{text}\t{statement.label}")
+                lim[split].append(lim_line(pmid, ids, statement))
+        for what, lines in tables.items():
+            write_lines(folder / "chemprot" / CHEMPROT_FILES[split].format(what), lines)
+        if split == "dev":
+            write_gzip(folder / "chemprot-blurb/dev.tsv.gz", "\n".join(blurb) + "\n")
+        write_gzip(folder / f"chemprot-bioelectra/{split}.tsv.gz", "\r\n".join(bioelectra_lines(statements)) + "\r\n")
+        write_lines(folder / f"chemprot-scibert/{split}.txt", scibert_lines(statements))
+    members = {LIM_FILES[split]: "\n".join(lines) + "\n" for split, lines in lim.items()}
+    members["train_whole_SNLIformat"] = members[LIM_FILES["train"]] + members[LIM_FILES["dev"]]
+    write_zip(folder / "chemprot-recursive/chemprot-data_SPINN.zip", members)
+
+
+def entity_lines(pmid: str, ids: tuple[str, str], start: int, statement: Statement) -> Iterator[str]:
+    kinds = ("GENE-Y", "CHEMICAL") if statement.turned else ("CHEMICAL", "GENE-N")
+    first = start + len(statement.before)
+    second = first + len(statement.first) + len(statement.middle)
+    for id, kind, place, name in zip(ids, kinds, (first, second), (statement.first, statement.second), strict=True):
+        yield f"{pmid}\t{id}\t{kind}\t{place}\t{place + len(name)}\t{name}"
+
+
+def lim_line(pmid: str, ids: tuple[str, str], statement: Statement) -> str:
+    words = statement.mask("bc6entc", "bc6entg").lower().replace(",", " ,").replace(".", " .").split()
+    label = list(CHEMPROT).index(statement.label)
+    return f"{label}\t( {' '.join(words)} )\t{', '.join(words)}\t{pmid}\t{ids[0]}\t{ids[1]}"
+
+
+def bioelectra_lines(statements: list[Statement]) -> Iterator[str]:
+    yield "sentence\tlabel"
+    for statement in statements[1:]:  # the real files lack the first row of what they were made of
+        text = statement.mask("BC6ENTC", "BC6ENTG")
+        if '"' in text:
+            text = '"' + text.replace('"', '""') + '"'
+        yield f"{text}\t{'False' if statement.label == 'false' else statement.label}"
+
+
+def scibert_lines(statements: list[Statement]) -> Iterator[str]:
+    for statement in statements:
+        if statement.label != "false":
+            text = statement.write(f"<< {statement.first} >>", f"[[ {statement.second} ]]")
+            yield json.dumps({"text": text, "label": RELATION_NAMES[statement.label], "metadata": []})
+
+
+def write_ddi(folder: Path, sets: dict[str, list[Statement]]) -> None:
+    """The corpus, ten sentences a document and a blank one, with the lists of the splits, and BLURB's tables."""
+    members, count = {}, 0
+    for split, statements in sets.items():
+        names, table = [], []
+        for number in range(0, len(statements), 10):
+            source = "DrugBank" if number % 20 else "MedLine"
+            id, count = f"DDI-{source}.d{count}", count + 1
+            name = f"{source}/made up {count}.xml"
+            names.append(f"{'test' if split == 'test' else 'train'}_dataset/{name}")
+            some = statements[number : number + 10]
+            sentences = [ddi_sentence(f"{id}.s{place}", statement) for place, statement in enumerate(some)]
+            body = "".join([*sentences, f'    <sentence id="{id}.s{len(some)}" text=" "/>\n'])
+            members[f"DDICorpus/{DDI_FOLDERS[split]}/{name}"] = (
+                f'<?xml version="1.0" encoding="UTF-8"?>\n<document id="{id}">\n{body}</document>\n'
+            )
+            for place, statement in enumerate(some):
+                table.append(f"{id}.s{place}.p0\t{statement.mask('@DRUG$', '@DRUG$')}\t{statement.label}")
+        write_lines(folder / f"splits/{split}_files.tsv", names)
+        if split != "train":
+            write_lines(folder / f"blurb/{split}.tsv", table)
+    write_zip(folder / "DDICorpus-2013.zip", members)
+
+
+def ddi_sentence(id: str, statement: Statement) -> str:
+    first = len(statement.before)
+    second = first + len(statement.first) + len(statement.middle)
+    entities = "".join(
+        f'        <entity id="{id}.e{place}" charOffset="{start}-{start + len(name) - 1}" type="drug" '
+        f"text={quoteattr(name)}/>\n"
+        for place, (start, name) in enumerate(((first, statement.first), (second, statement.second)))
+    )
+    kind = statement.label.removeprefix("DDI-")
+    truth = 'ddi="false"' if kind == "false" else f'ddi="true" type="{kind}"'
+    pair = f'        <pair id="{id}.p0" e1="{id}.e0" e2="{id}.e1" {truth}/>\n'
+    return f'    <sentence id="{id}" text={quoteattr(statement.write())}>\n{entities}{pair}    </sentence>\n'
+
+
+def write_folds(folder: Path, gad: list[Statement], euadr: list[Statement]) -> None:
+    """Ten folds of GAD in an archive and of EU-ADR in folders, and the divisions of the first fold of GAD."""
+    members = {}
+    for fold in range(1, FOLDS + 1):
+        train, test = divide(gad, fold)
+        members[f"GAD/{fold}/dev.tsv"] = ""
+        members[f"GAD/{fold}/train.tsv"] = gad_table(train, header=False)
+        members[f"GAD/{fold}/test.tsv"] = gad_table(test, header=True)
+        train, test = divide(euadr, fold)
+        write_text(folder / f"euadr/{fold}/train.tsv", gad_table(train, header=False))
+        write_text(folder / f"euadr/{fold}/test.tsv", gad_table(test, header=True))
+    write_tar(folder / "gad/gad-biobert-10fold.tar.gz", members)
+    train, test = divide(gad, 1)
+    for name, statements in (("train", train[:-8]), ("dev", train[-8:]), ("test", test)):
+        write_text(folder / f"gad/blurb/{name}.tsv", gad_table(statements, header=True))
+    for name, statements in (("train", train), ("dev", test), ("test", test)):
+        write_text(folder / f"gad/bioelectra/{name}.tsv", gad_table(statements, header=name != "train"))
+
+
+def divide(statements: list[Statement], fold: int) -> tuple[list[Statement], list[Statement]]:
+    """Train and test set of a fold: every tenth statement is tested."""
+    test = statements[fold - 1 :: FOLDS]
+    return [statement for statement in statements if statement not in test], test
+
+
+def gad_table(statements: list[Statement], header: bool) -> str:
+    rows = [f"{statement.mask('@GENE$', '@DISEASE$')}\t{statement.label}\n" for statement in statements]
+    if header:
+        rows = ["index\tsentence\tlabel\n", *(f"{number}\t{row}" for number, row in enumerate(rows))]
+    return "".join(rows)

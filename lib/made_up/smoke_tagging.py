@@ -1,0 +1,247 @@
+"""Made-up files of the tagging sets, each in the format of the real one."""
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+from lib.made_up.smoke_files import write_gzip, write_text
+from lib.made_up.smoke_language import AMBIGUOUS, MEDICAL, make_sentence
+
+Words = list[tuple[str, str]]  # a sentence: words and their kinds, empty for a word that is no name
+COLUMNS = [  # two-column sets: folder, kind of name, type
+    ("bc5cdr-disease", "disease", "Disease"), ("bc2gm", "device", "GENE"), ("linnaeus", "place", "Species"),
+    ("s800", "place", ""), ("bc4chemd", "drug", "Chemical"), ("jnlpba-biobert", "device", ""),
+]  # fmt: skip
+SPLITS = {"train": "Training", "dev": "Development", "test": "Test"}
+NCBI = {"train": "train", "dev": "develop", "test": "test"}
+GENIA = ("protein", "DNA", "RNA", "cell_type", "cell_line")
+PICO = {"disease": "PAR", "drug": "INT", "device": "OUT"}
+ELEMENTS = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
+I2B2 = {"disease": "problem", "device": "test", "drug": "treatment"}
+RELATED = {"device": "TeRP", "drug": "TrAP", "disease": "PIP"}
+NOTE = "0000{}-{:06}-DISCHARGE_SUMMARY"
+TRAINING = "concept_assertion_relation_training_data"
+
+
+def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
+    """Write every set below ner/ of a folder of data, about 60 sentences a split, the same for the same generator."""
+    ner = folder / "ner"
+    for set_name, kind, entity in COLUMNS:
+        for split in SPLITS:
+            write_columns(ner / set_name / f"{split}.tsv", make(rng, names, f"{set_name} {split}"), kind, entity)
+    for number, split in enumerate(SPLITS):
+        documents = make_documents(rng, names, f"trial {split}")
+        pmids = [40_000_000 + 1000 * number + i for i in range(len(documents))]
+        write_jnlpba(ner / "jnlpba" / f"{split}.tsv", documents, rng)
+        write_pico(ner / "ebm-nlp" / f"{split}.txt", documents, pmids, "{} NN O {}")
+        write_pico(ner / "ebm-nlp-blurb" / f"{split}.tsv", documents, pmids, "{}\t{}")
+        write_ebm_nlp(ner / "ebm-nlp-original", documents, pmids, "test/gold" if number == 2 else "train")
+        cdr, ncbi = ner / "bc5cdr-pubtator", ner / "ncbi-disease-pubtator"
+        both = {"drug": "Chemical", "disease": "Disease"}
+        write_pubtator(cdr / f"CDR_{SPLITS[split]}Set.PubTator.txt", documents, pmids, both, True)
+        only = {"disease": "SpecificDisease"}
+        write_pubtator(ncbi / f"NCBI{NCBI[split]}set_corpus.txt", documents, pmids, only, False)
+        if split == "dev":
+            write_text(ner / "ebm-nlp-original/dev.txt", "".join(f"{pmid}\n" for pmid in pmids))
+    write_i2b2(ner / "i2b2-2010", rng, names)
+    write_shareclef(ner / "share-clef-2013", rng, names)
+
+
+def make(rng: random.Random, names: dict[str, list[str]], series: str, size: int = 60) -> list[Words]:
+    """Sentences with an opening that makes each unique; a name of a place now and then, for sets of places."""
+    return [
+        [(word, "") for word in f"In {series} {number} at".split()]
+        + [(rng.choice(names["place"]), "place"), (",", "")]
+        + make_sentence(rng, MEDICAL + 2 * AMBIGUOUS, names)
+        for number in range(size)
+    ]
+
+
+def make_documents(rng: random.Random, names: dict[str, list[str]], series: str) -> list[list[Words]]:
+    """Ten documents of six sentences."""
+    sentences = make(rng, names, series)
+    return [sentences[i : i + 6] for i in range(0, len(sentences), 6)]
+
+
+def write_conll(path: Path, sentences: list, kind: str, entity: str) -> None:
+    """Tag the names of one kind, BIO; two words of one name in a row are one entity."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for sentence in sentences:
+        before = ""
+        for word, found in sentence:
+            tag = "O" if found != kind else f"I-{entity}" if before == kind else f"B-{entity}"
+            before = found
+            lines.append(f"{word}\t{tag}")
+        lines.append("")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_columns(path: Path, sentences: list[Words], kind: str, entity: str) -> None:
+    """Two columns; without an entity, tags have no type."""
+    write_conll(path, sentences, kind, entity or "none")
+    if not entity:
+        path.write_text(path.read_text().replace("-none\n", "\n"))
+    if path.parent.name == "jnlpba-biobert" and path.stem == "train":
+        write_gzip(path.with_name("train.tsv.gz"), path.read_bytes())
+        path.unlink()
+
+
+def write_jnlpba(path: Path, documents: list[list[Words]], rng: random.Random) -> None:
+    """Two columns with a mark before each document; every word of a name is a mention of one of five types."""
+    lines = []
+    for document in documents:
+        lines += ["-DOCSTART-\tO", ""]
+        for sentence in document:
+            lines += [f"{word}\t{f'B-{rng.choice(GENIA)}' if kind else 'O'}" for word, kind in sentence] + [""]
+    text = "\n".join(lines) + "\n"
+    if path.stem == "train":
+        write_gzip(path.with_name("train.tsv.gz"), text)
+    else:
+        write_text(path, text)
+
+
+def write_pico(path: Path, documents: list[list[Words]], pmids: list[int], form: str) -> None:
+    """SciBERT's and BLURB's files, whose lines have the `form` of a word and its tag: one element a word."""
+    lines = []
+    for pmid, document in zip(pmids, documents, strict=True):
+        lines += [f"-DOCSTART- ({pmid})", ""]
+        for sentence in document:
+            tags = (f"I-{PICO[kind]}" if kind in PICO else "O" for _, kind in sentence)
+            lines += [*(form.format(word, tag) for (word, _), tag in zip(sentence, tags, strict=True)), ""]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def write_ebm_nlp(folder: Path, documents: list[list[Words]], pmids: list[int], split: str) -> None:
+    """The release's tree; a participant's span has two words before and after too, so that elements overlap."""
+    for pmid, document in zip(pmids, documents, strict=True):
+        words = [word for sentence in document for word, _ in sentence]
+        kinds = [PICO.get(kind, "") for sentence in document for _, kind in sentence]
+        write_text(folder / f"documents/{pmid}.tokens", "\n".join(words) + "\n")
+        for element, name in ELEMENTS.items():
+            reach = 2 if element == "PAR" else 0
+            labels = ["1" if element in kinds[max(0, i - reach) : i + reach + 1] else "0" for i in range(len(kinds))]
+            place = folder / "annotations/aggregated/starting_spans" / name / split
+            write_text(place / f"{pmid}.AGGREGATED.ann", "\n".join(labels) + "\n")
+
+
+def find_names(document: list[Words], glue: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """The text of a document, its sentences joined by `glue`, and its names as (start, end, kind) in characters."""
+    text, found, before = "", [], ""
+    for number, sentence in enumerate(document):
+        text += glue if number else ""
+        before = ""
+        for i, (word, kind) in enumerate(sentence):
+            text += " " if i and word not in ".," else ""
+            if kind and kind == before:
+                found[-1] = (found[-1][0], len(text) + len(word), kind)
+            elif kind:
+                found.append((len(text), len(text) + len(word), kind))
+            text += word
+            before = kind
+    return text, found
+
+
+def write_pubtator(
+    path: Path, documents: list[list[Words]], pmids: list[int], types: dict[str, str], related: bool
+) -> None:
+    """PubTator records, the first sentence the title; with relations, a repeated record where there are none."""
+    records = []
+    for pmid, document in zip(pmids, documents, strict=True):
+        text, found = find_names(document, " ")
+        length = len(find_names(document[:1], " ")[0])
+        lines = [f"{pmid}|t|{text[:length]}", f"{pmid}|a|{text[length + 1 :]}"]
+        marked = [(start, end, kind) for start, end, kind in found if kind in types]
+        for start, end, kind in marked:
+            lines.append(f"{pmid}\t{start}\t{end}\t{text[start:end]}\t{types[kind]}\t{concept(text[start:end])}")
+        concepts = {kind: concept(text[start:end]) for start, end, kind in marked}
+        if related and len(concepts) == 2:
+            lines.append(f"{pmid}\tCID\t{concepts['drug']}\t{concepts['disease']}")
+        records.append("\n".join(lines))
+    if not related:
+        records.append(records[0])
+    write_text(path, "\n\n".join(records) + "\n\n")
+
+
+def concept(name: str) -> str:
+    """A made-up identifier, the same for the same name."""
+    return f"D{sum(ord(letter) * 31**i for i, letter in enumerate(name)) % 1_000_000:06}"
+
+
+def write_i2b2(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
+    """Texts, concepts and relations in the folders of the release."""
+    reference = folder / "reference_standard_for_test_data"
+    for number, (texts, concepts, relations) in enumerate(
+        [(folder / TRAINING / site / "txt", folder / TRAINING / site / "concept", folder / TRAINING / site / "rel")
+         for site in ("beth", "partners")]
+        + [(folder / "test_data", reference / "concepts", reference / "rel")]
+    ):  # fmt: skip
+        for i, document in enumerate(make_documents(rng, names, f"ward {number}")):
+            name = f"record-{number}{i}"
+            write_text(texts / f"{name}.txt", "\n".join(" ".join(w for w, _ in s) for s in document) + "\n")
+            places = [place for line, s in enumerate(document, 1) for place in find_places(line, s)]
+            write_text(concepts / f"{name}.con", "".join(f'{place}||t="{I2B2[kind]}"\n' for place, kind, _ in places))
+            related = (
+                f'{one}||r="{RELATED[kind]}"||c={other[2:]}\n'
+                for (one, kind, line), (other, second, same) in pairwise(places)
+                if line == same and second == "disease"
+            )
+            write_text(relations / f"{name}.rel", "".join(related))
+
+
+def find_places(line: int, sentence: Words) -> list[tuple[str, str, int]]:
+    """The concepts of a line as (`c="text" line:word line:word`, kind, line)."""
+    found: list[tuple[int, int, str]] = []
+    before = ""
+    for number, (_, kind) in enumerate(sentence):
+        if kind in I2B2 and kind == before:
+            found[-1] = (found[-1][0], number, kind)
+        elif kind in I2B2:
+            found.append((number, number, kind))
+        before = kind
+    return [
+        (f'c="{" ".join(w for w, _ in sentence[a : z + 1]).lower()}" {line}:{a} {line}:{z}', kind, line)
+        for a, z, kind in found
+    ]
+
+
+def write_shareclef(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
+    """Notes and annotations in the folders of the release, XML for training, lines for the test; lists for dev."""
+    training = folder / "Task1TrainSetCorpus199/ALLREPORTS", folder / "Task1TrainSetGOLD199knowtatorehost"
+    test = folder / "Task1TestSetCorpus100/ALLREPORTS", folder / "Task1Gold_SN2012/Gold_SN2012"
+    for number, (notes, annotations) in enumerate((training, test)):
+        for i, document in enumerate(make_documents(rng, names, f"clinic {number}")):
+            name = NOTE.format(number, i)
+            text, found = find_names(document, "\n\n")
+            disorders = [((start, end),) for start, end, kind in found if kind == "disease"]
+            if len(disorders) > 2:  # one mention in two pieces
+                disorders[:2] = [disorders[0] + disorders[1]]
+            write_text(notes / f"{name}.txt", text + "\n")
+            if number:
+                write_text(annotations / f"{name}.pipe.txt", make_pipes(name, disorders))
+            else:
+                write_text(annotations / f"{name}.txt.knowtator.xml", make_knowtator(name, disorders))
+    for split, numbers in (("dev", range(3)), ("train", range(3, 10))):
+        write_text(folder / f"{split}.txt", "".join(f"{NOTE.format(0, i)}\n" for i in numbers))
+
+
+def make_pipes(name: str, disorders: list[tuple[tuple[int, int], ...]]) -> str:
+    lines = []
+    for spans in disorders:
+        offsets = "||".join(f"{start}||{end}" for start, end in spans)
+        lines.append(f"{name}.txt||Disease_Disorder||C{spans[0][0]:07}||{offsets}\n")
+    return "".join(lines)
+
+
+def make_knowtator(name: str, disorders: list[tuple[tuple[int, int], ...]]) -> str:
+    parts = []
+    for i, spans in enumerate(disorders):
+        pieces = "".join(f'<span start="{start}" end="{end}"/>' for start, end in spans)
+        parts.append(
+            f'<annotation><mention id="m{i}"/>{pieces}</annotation>\n'
+            f'<classMention id="m{i}"><hasSlotMention id="s{i}"/><mentionClass id="Disease_Disorder"/></classMention>\n'
+            f'<stringSlotMention id="s{i}"><mentionSlot id="CUI"/>'
+            f'<stringSlotMentionValue value="C{spans[0][0]:07}"/></stringSlotMention>\n'
+        )
+    start = f'<?xml version="1.0" encoding="UTF-8"?>\n<annotations textSource="{name}.txt">\n'
+    return f"{start}{''.join(parts)}</annotations>\n"

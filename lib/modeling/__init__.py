@@ -1,0 +1,1 @@
+"""Encoders: their forward pass, heads, loading, FLOPs."""

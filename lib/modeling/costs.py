@@ -1,0 +1,74 @@
+"""What training costs, and how near it comes to what the machine can do."""
+
+import statistics
+import time
+from functools import cache
+
+import torch
+from torch.nn import functional
+from transformers import PretrainedConfig
+
+MATRIX = {"cpu": (4096, 1024, 256), "cuda": (8192, 8192, 8192)}  # rows, inputs, outputs: large enough for full speed
+SECONDS = 0.4  # of measuring
+
+
+def training_flops(
+    config: PretrainedConfig, length: int, asked: float, generator_config: PretrainedConfig | None = None
+) -> float:
+    """Floating-point operations of a training step on one row: matrix products only, forward and backward.
+
+    `length`: pieces in the row; `asked`: those to predict. Output layer and the last layer's queries and feed-forward
+    count at `asked` places only, as lib/modeling/bodies.py computes them. With a `generator_config`, `config` is
+    ELECTRA's discriminator, which judges every place, and the generator counts as a masked language model. A product's
+    backward pass costs two of its size. The one place a row that a pair objective looks at is left out.
+    """
+    if generator_config is not None:
+        hidden = config.hidden_size
+        judging = body_flops(config, length, length) + 2 * length * hidden * (hidden + 1)
+        return 3 * judging + training_flops(generator_config, length, asked)
+    embedding = embedding_width(config)
+    predicting = 2 * asked * embedding * (config.hidden_size + config.vocab_size)
+    return 3 * (body_flops(config, length, asked) + predicting)
+
+
+def body_flops(config: PretrainedConfig, length: int, asked: float) -> float:
+    """Forward operations of an encoder on one row whose last hidden states are wanted at `asked` places.
+
+    Shared layers (ALBERT) count each time they are applied.
+    """
+    hidden, embedding = config.hidden_size, embedding_width(config)
+
+    def layer(queries: float) -> float:
+        keys_and_values = 4 * length * hidden**2
+        queries_and_outputs = 4 * queries * hidden**2
+        attention = 4 * queries * length * hidden
+        return keys_and_values + queries_and_outputs + attention + 4 * queries * hidden * config.intermediate_size
+
+    projected = config.model_type == "albert" or embedding != hidden
+    projection = 2 * length * embedding * hidden if projected else 0
+    return projection + (config.num_hidden_layers - 1) * layer(length) + layer(asked)
+
+
+def embedding_width(config: PretrainedConfig) -> int:
+    return getattr(config, "embedding_size", config.hidden_size)
+
+
+def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """FLOP/s that this machine reaches in a large matrix product, with the threads in use; measured once a process."""
+    return measure_matrix_rate(device.type, dtype, torch.get_num_threads())
+
+
+@cache
+def measure_matrix_rate(device: str, dtype: torch.dtype, threads: int) -> float:
+    """The median of at least three products, after one that is not counted; under a second."""
+    rows, inputs, outputs = MATRIX[device]
+    x = torch.randn(rows, inputs, device=device, dtype=dtype)
+    weights = torch.randn(outputs, inputs, device=device, dtype=dtype)
+    seconds = []
+    while len(seconds) < 4 or sum(seconds) < SECONDS:
+        begun = time.perf_counter()
+        functional.linear(x, weights)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - begun)
+    return 2 * rows * inputs * outputs / statistics.median(seconds[1:])

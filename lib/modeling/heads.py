@@ -1,0 +1,179 @@
+"""What is put on an encoder for a task: a tagger of words, a classifier of texts, a finder of spans.
+
+Each has `loss(batch)`, a number to minimise, and `forward(batch)`, what predictions are made of. Batches come from
+lib/finetuning/examples.py, with what the head needs besides.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from transformers import PreTrainedModel
+
+from lib.modeling import bodies
+from lib.modeling.crf import Crf
+
+IGNORED = -100  # the label that cross-entropy ignores
+DEVIATION = 0.02  # of the first weights of a linear layer, as BERT's own are drawn
+
+Batch = dict[str, torch.Tensor]
+
+
+def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | None = None) -> torch.Tensor:
+    """The last hidden states at `positions` (rows, m), or at all places: (rows, m, hidden).
+
+    Of the architectures that the study pretrains, the last layer sees only those places (lib/modeling/bodies.py).
+    """
+    if bodies.knows(encoder):
+        return bodies.encode(encoder, batch["input_ids"], positions, batch.get("token_types"), batch.get("padding"))
+    inputs = {"input_ids": batch["input_ids"]}
+    if "padding" in batch:
+        inputs["attention_mask"] = (~batch["padding"]).long()
+    if "token_types" in batch and getattr(encoder.config, "type_vocab_size", 0) > 1:
+        inputs["token_type_ids"] = batch["token_types"]
+    hidden = encoder(**inputs).last_hidden_state
+    return hidden if positions is None else bodies.gather(hidden, positions)
+
+
+class Recurrent(nn.Module):
+    """A bidirectional LSTM of one layer over places that are `there` (rows, length); each direction is `each` wide."""
+
+    def __init__(self, width: int, each: int):
+        super().__init__()
+        self.lstm = nn.LSTM(width, each, batch_first=True, bidirectional=True)
+
+    def forward(self, states: torch.Tensor, there: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """States of every place (rows, length, 2 each), and the last of each direction side by side (rows, 2 each)."""
+        packed = pack_padded_sequence(states, there.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        found, (last, _) = self.lstm(packed)
+        return pad_packed_sequence(found, batch_first=True, total_length=states.shape[1])[0], torch.cat([*last], -1)
+
+
+def linear(width: int, outputs: int) -> nn.Linear:
+    """A linear layer with BERT's first weights."""
+    layer = nn.Linear(width, outputs)
+    nn.init.normal_(layer.weight, std=DEVIATION)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+class Tagger(nn.Module):
+    """One label for each word in each of `layers`, from the state of the word's first piece (Gu et al. 2021, 2.4.2).
+
+    `kind`: linear, biLSTM (over a sentence's words, then linear) or CRF (linear, then a CRF). A batch has `places`
+    (rows, words), `words`, true where there is one, and for the loss `labels` (rows, words, layers).
+    """
+
+    def __init__(self, encoder: PreTrainedModel, layers: int, labels: int, kind: str, dropout: float):
+        super().__init__()
+        width = encoder.config.hidden_size
+        self.encoder, self.config, self.shape = encoder, encoder.config, (layers, labels)
+        self.dropout, self.score = nn.Dropout(dropout), linear(width, layers * labels)
+        self.recurrent = Recurrent(width, width // 2) if kind == "biLSTM" else None
+        self.crf = Crf(layers, labels) if kind == "CRF" else None
+
+    def scores(self, batch: Batch) -> torch.Tensor:
+        states = self.dropout(encode(self.encoder, batch, batch["places"]))
+        if self.recurrent:
+            states = self.dropout(self.recurrent(states, batch["words"])[0])
+        return self.score(states).unflatten(-1, self.shape).float()
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """Mean over the labels of all words: cross-entropy, or the CRF's negative log-likelihood."""
+        scores = self.scores(batch)
+        if self.crf:
+            return self.crf.loss(scores, batch["labels"], batch["words"])
+        asked = batch["labels"].where(batch["words"][:, :, None], IGNORED)
+        return functional.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=IGNORED)
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        """The numbers of the labels, (rows, words, layers)."""
+        scores = self.scores(batch)
+        return self.crf.decode(scores, batch["words"]) if self.crf else scores.argmax(-1)
+
+
+class Classifier(nn.Module):
+    """A class, any of several labels, or a number for a whole text.
+
+    Of each of `spans` stretches of places, the highest value of every dimension of its states is taken, and the
+    stretches side by side are the text's encoding: [CLS] is a stretch of one place. A state of [CLS] goes through
+    the encoder's pooler where it has one, as in BERT. With biLSTM an LSTM reads all pieces, and the last states of
+    both its directions are the encoding (Gu et al. 2021, 2.4.2 and Table 12, which does not say how).
+
+    `target`: class, labels or number; the loss is cross-entropy times `weights` of the classes, cross-entropy of
+    each label, or the squared error. A batch has `places` (rows, spans, m), `absent`, true where there is none, and
+    for the loss `target`.
+    """
+
+    def __init__(
+        self,
+        encoder: PreTrainedModel,
+        outputs: int,
+        target: str,
+        spans: int,
+        pooled: bool,
+        kind: str,
+        dropout: float,
+        weights: torch.Tensor | None = None,
+    ):
+        super().__init__()
+        width = encoder.config.hidden_size
+        self.encoder, self.config, self.target = encoder, encoder.config, target
+        self.pooled = pooled and kind == "linear"
+        self.recurrent = Recurrent(width, width // 2) if kind == "biLSTM" else None
+        self.dropout = nn.Dropout(dropout)
+        self.score = linear(width * (1 if self.recurrent else spans), outputs)
+        self.register_buffer("weights", weights)
+
+    def encoding(self, batch: Batch) -> torch.Tensor:
+        """The encoding of each text, (rows, width)."""
+        if self.recurrent:
+            states, ids = self.dropout(encode(self.encoder, batch)), batch["input_ids"]
+            padding = batch.get("padding", torch.zeros_like(ids, dtype=torch.bool))
+            return self.recurrent(states, ~padding)[1]
+        places = batch["places"]
+        states = encode(self.encoder, batch, places.flatten(1)).unflatten(1, places.shape[1:])
+        if "absent" in batch:
+            states = states.masked_fill(batch["absent"][..., None], torch.finfo(states.dtype).min)
+        highest = states.amax(2).flatten(1)
+        return bodies.pool(self.encoder, highest) if self.pooled else highest
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        """Scores of the classes or labels, (rows, outputs), or the numbers, (rows,)."""
+        found = self.score(self.dropout(self.encoding(batch))).float()
+        return found[:, 0] if self.target == "number" else found
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        found = self(batch)
+        match self.target:
+            case "class":
+                each = functional.cross_entropy(found, batch["target"], reduction="none")
+                # Not over the sum of the batch's weights, as the library has it: the rare class would then weigh most
+                # where it comes with few others.
+                return (each if self.weights is None else each * self.weights[batch["target"]]).mean()
+            case "labels":
+                return functional.binary_cross_entropy_with_logits(found, batch["target"])
+            case _:
+                return functional.mse_loss(found, batch["target"])
+
+
+class SpanFinder(nn.Module):
+    """Where an answer begins and ends in a row, from the state of each piece (Devlin et al. 2019, section 4.2).
+
+    A batch has `readable`, true at the places where an answer may stand and at [CLS], which stands for none, and for
+    the loss `target` (rows, 2).
+    """
+
+    def __init__(self, encoder: PreTrainedModel):
+        super().__init__()
+        self.encoder, self.config = encoder, encoder.config
+        self.score = linear(encoder.config.hidden_size, 2)
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        """Log-probabilities of each place to be the first and the last of the answer, (rows, length, 2)."""
+        scores = self.score(encode(self.encoder, batch)).float()
+        return scores.masked_fill(~batch["readable"][..., None], -1e9).log_softmax(1)
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """Mean of the negative log-probabilities of first and last place."""
+        return -self(batch).gather(1, batch["target"][:, None]).mean()

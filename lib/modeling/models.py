@@ -1,0 +1,274 @@
+"""Encoders: built from settings, or found by key, folder or hub name."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
+    AlbertForPreTraining,
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForPreTraining,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging
+
+from lib import artefacts, provenance
+from lib.errors import StudyError, unknown
+from lib.study import params, paths
+from lib.vocabularies import vocabularies
+
+logging.set_verbosity_error()
+logging.disable_progress_bar()
+
+SHORTEST = 8  # pieces in a row
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A pretrained model: the key used in file names, a name for people, and where to load it from."""
+
+    key: str
+    title: str
+    source: str
+    fingerprint: str
+
+
+class Electra(nn.Module):
+    """A generator and a discriminator with one set of embeddings between them (Clark et al. 2020, section 3.2)."""
+
+    def __init__(self, generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining):
+        super().__init__()
+        self.generator, self.discriminator = generator, discriminator
+        generator.electra.embeddings = discriminator.electra.embeddings
+        generator.generator_lm_head.weight = discriminator.get_input_embeddings().weight
+        self.config = discriminator.config
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.discriminator.get_input_embeddings()
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.generator.get_output_embeddings()
+
+    def save_pretrained(self, folder: Path) -> None:
+        self.discriminator.save_pretrained(folder)
+        self.generator.save_pretrained(Path(folder) / GENERATOR)
+
+
+GENERATOR = "generator"  # the folder, inside a model's own, of what ELECTRA's encoder was trained against
+GENERATOR_SHARE = 4  # it is a quarter as wide (Clark et al. 2020, table 6, the small model)
+
+CLASSES = {  # architecture, with a pair objective or without -> the class with its heads
+    ("bert", False): BertForMaskedLM,
+    ("bert", True): BertForPreTraining,
+    ("albert", False): AlbertForMaskedLM,
+    ("albert", True): AlbertForPreTraining,
+}
+
+
+def build(
+    architecture: str, body: params.Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
+) -> nn.Module:
+    """A model with random weights and its heads for pretraining: of BERT, ALBERT or ELECTRA.
+
+    `positions`: the longest input; `pairs`: with a head for pairs of segments. ALBERT shares one layer's weights
+    among all and has narrow embeddings (Lan et al. 2020, section 3.1); ELECTRA's generator is a quarter as wide.
+    """
+    size = {
+        "vocab_size": vocabulary_size,
+        "max_position_embeddings": positions,
+        "num_hidden_layers": body.layers,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
+    }
+    width = {
+        "hidden_size": body.hidden,
+        "num_attention_heads": body.heads,
+        "intermediate_size": body.intermediate,
+    }
+    match architecture:
+        case "bert":
+            return CLASSES[architecture, pairs](BertConfig(**size, **width))
+        case "albert":
+            special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}  # as in our vocabularies
+            config = AlbertConfig(
+                **size,
+                **width,
+                **special,
+                embedding_size=body.embedding,
+                hidden_act="gelu",
+                classifier_dropout_prob=0.1,
+            )
+            return CLASSES[architecture, pairs](config)
+        case "electra":
+            narrow = {
+                "hidden_size": body.hidden // GENERATOR_SHARE,
+                "num_attention_heads": max(1, body.heads // GENERATOR_SHARE),
+                "intermediate_size": body.intermediate // GENERATOR_SHARE,
+            }
+            return Electra(
+                ElectraForMaskedLM(ElectraConfig(**size, **narrow, embedding_size=body.embedding)),
+                ElectraForPreTraining(ElectraConfig(**size, **width, embedding_size=body.embedding)),
+            )
+    raise ValueError(architecture)
+
+
+def encoder_of(model: nn.Module) -> PreTrainedModel:
+    """What is left of a model without its heads: of an ELECTRA, the discriminator's."""
+    return getattr(model, "discriminator", model).base_model
+
+
+def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: str) -> None:
+    """Give `model` the weights of a pretrained one of its architecture, in place.
+
+    With another vocabulary, all but the embeddings of pieces and the output bias. Heads that the other was saved
+    without stay as they are. StudyError when weights of the body are missing or of another shape.
+    """
+    parts = {"": model}
+    if isinstance(model, Electra):
+        parts = {"": model.discriminator, GENERATOR: model.generator}
+    for folder, part in parts.items():
+        try:
+            kwargs = {"subfolder": folder} if folder else {}
+            weights = type(part).from_pretrained(source, **kwargs).state_dict()
+        except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
+            raise StudyError(f"{title}: cannot be continued: {first_line(error)}") from None
+        own = part.state_dict()
+        of_pieces = {name for name in own if "word_embeddings" in name or is_output(name)}
+        if not same_vocabulary:
+            weights = {name: tensor for name, tensor in weights.items() if name not in of_pieces}
+        wrong = [name for name, tensor in weights.items() if name not in own or own[name].shape != tensor.shape]
+        if wrong:
+            name = wrong[0]
+            ours = tuple(own[name].shape) if name in own else "none"
+            raise StudyError(
+                f"{title}: {name} is {tuple(weights[name].shape)} there and {ours} here: another size of model"
+            )
+        part.load_state_dict(weights, strict=False)
+
+
+def is_output(name: str) -> bool:
+    """Whether a weight belongs to the output layer over the vocabulary."""
+    return name.endswith(("decoder.weight", "decoder.bias", "predictions.bias")) or "generator_lm_head" in name
+
+
+def find(name: str, scale: str, released: bool = True) -> Encoder:
+    """The encoder of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
+
+    At paper scale a registered model that was not pretrained here is the published one, unless `released` is false.
+
+    Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet, or a folder without
+    a model in it.
+    """
+    if name in params.keys("models"):
+        folder, settings = paths.model(scale, name), params.load("models", name)
+        if not (folder / "config.json").exists():
+            as_published = params.load("scales", scale).pretraining.recipe is None
+            if released and settings.released and as_published:
+                return Encoder(name, settings.title, settings.released, f"hub {settings.released}")
+            raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
+        return Encoder(name, settings.title, str(folder), weights_fingerprint(folder))
+    asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
+    if name in asked:  # the key of somebody's encoder
+        name = artefacts.read_json(asked[name])["source"]
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        title, fingerprint = folder.resolve().name, weights_fingerprint(folder)
+        return Encoder(to_key(f"{title}-{fingerprint[:6]}"), title, str(folder), fingerprint)
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        if "/" in name:
+            raise StudyError(f"no folder {name} with a model in it")
+        raise unknown("model", name, params.keys("models"))
+    return Encoder(to_key(name.replace("/", ".")), name, name, f"hub {name}")
+
+
+def to_key(name: str) -> str:
+    """A name as a key of the graph: lower case, single hyphens for other signs than dots."""
+    return re.sub("[^a-z0-9.]+", "-", name.lower()).strip("-.")
+
+
+def weights_fingerprint(folder: Path) -> str:
+    """Fingerprint of a model folder; StudyError when its configuration or its weights are missing."""
+    found = [folder / file for file in WEIGHTS if (folder / file).exists()]
+    if not (folder / "config.json").exists() or not found:
+        raise StudyError(f"{paths.show(folder)}: no config.json with {' or '.join(WEIGHTS)} beside it")
+    return provenance.fingerprint([provenance.file_fingerprint(f) for f in (folder / "config.json", found[0])])
+
+
+def load_tokenizer(encoder: Encoder) -> PreTrainedTokenizerBase:
+    """The encoder's tokenizer, its casing checked. Words are encoded as if a space stood before them."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(encoder.source)
+        if "Roberta" in type(tokenizer).__name__ or "GPT2" in type(tokenizer).__name__:
+            tokenizer = AutoTokenizer.from_pretrained(encoder.source, add_prefix_space=True)
+    except Exception as error:  # a damaged tokenizer.json raises a plain Exception
+        raise StudyError(f"{encoder.title}: no tokenizer could be loaded: {first_line(error)}") from None
+    vocabularies.check_casing(tokenizer, encoder.title)
+    return tokenizer
+
+
+def load_encoder(encoder: Encoder, dropout: float) -> PreTrainedModel:
+    """The encoder without the heads that it was pretrained with; its pooler is new where its file has none.
+
+    StudyError when other weights are missing from its file.
+    """
+    try:
+        config = AutoConfig.from_pretrained(encoder.source)
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            if hasattr(config, name):
+                setattr(config, name, dropout)
+        model, loading = AutoModel.from_pretrained(encoder.source, config=config, output_loading_info=True)
+    except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
+        raise StudyError(f"{encoder.title}: the model could not be loaded: {first_line(error)}") from error
+    missing = [name for name in loading["missing_keys"] if not name.startswith("pooler")]
+    if missing:
+        raise StudyError(
+            f"{encoder.title}: {len(missing)} weights of the encoder are not in its file (the first: {missing[0]}), "
+            "and would have been random"
+        )
+    return model
+
+
+def check_length(encoder: Encoder, max_length: int) -> int:
+    """The length of rows to use: the protocol's, or the encoder's own limit where that is lower.
+
+    StudyError for an encoder that takes too few pieces to be fine-tuned.
+    """
+    config = AutoConfig.from_pretrained(encoder.source)
+    limit = getattr(config, "max_position_embeddings", None) or max_length
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        limit -= 2  # its positions are counted from padding_idx + 1
+    length = min(max_length, limit)
+    if length < SHORTEST:
+        raise StudyError(f"{encoder.title}: rows of {length} pieces are too short to fine-tune on")
+    return length
+
+
+def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> None:
+    """StudyError when the tokenizer can name a piece that the model has no embedding for."""
+    rows = model.get_input_embeddings().num_embeddings
+    own = tokenizer.vocab_size  # without markers that a form has added, for which its head makes room
+    if own > rows:
+        raise StudyError(f"{title}: the vocabulary has {own} pieces, the model only {rows} embeddings")
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def count_parameters(model: PreTrainedModel) -> dict[str, int]:
+    """Parameters in all, and those outside the embedding tables."""
+    everything = sum(p.numel() for p in model.parameters())
+    tables = sum(p.numel() for n, p in model.named_parameters() if "embeddings." in n and p.ndim == 2)
+    return {"parameters": everything, "body parameters": everything - tables}

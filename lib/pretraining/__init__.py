@@ -1,0 +1,1 @@
+"""Pretraining: text as tokens on disk, what is masked, pairs and mixing, losses, starts."""

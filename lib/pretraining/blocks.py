@@ -1,0 +1,363 @@
+"""Rows of pieces in the order of training: plain blocks of packed text, or pairs of segments.
+
+Nothing is kept for a document or a block: orders, masks and partners are computed from their numbers.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from math import isqrt
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+
+from lib.errors import StudyError
+from lib.pretraining.masking import (
+    CUT,
+    ROW,
+    SHIFT,
+    UNASKED,
+    Masking,
+    begin_words,
+    count_wanted,
+    draw,
+    hide,
+    make_keys,
+    take_inventory,
+    to_share,
+)
+from lib.pretraining.tokens import Text, check_range
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SHORT = 0.1  # of the rows of pairs are of a random length (Devlin et al. 2019, section A.2)
+PLACES_TOGETHER = 2**15  # prepared at once
+LOOK_BACK = 64  # a random segment begins with its sentence where that is so near, else with a word
+
+
+class Layout(Protocol):
+    """Which stretches of a text an epoch consists of, and where a random segment may come from.
+
+    Arguments and results are arrays with an entry a row; `width` is the number of pieces of a row.
+    """
+
+    text: Text
+
+    def count(self, width: int) -> int:
+        """The number of blocks in an epoch."""
+
+    def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
+        """The place of the first piece of each block."""
+
+    def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """The stretches, from a place up to another, that a block's random segment comes from; each (rows, k)."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """All of a text once an epoch, in so many files; a random segment comes from the file of its block.
+
+    Each file has an equal part of each side of the text: of all of it, or of its core and its satellites.
+    """
+
+    text: Text
+    sides: tuple[int, ...] = ()  # the places, in order, where another side of the text begins
+    files: int = 1
+
+    @property
+    def bounds(self) -> np.ndarray:
+        return np.array([0, *self.sides, len(self.text)])
+
+    def count(self, width: int) -> int:
+        return int((np.diff(self.bounds) // width).sum())
+
+    def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
+        before = np.cumsum([0, *(np.diff(self.bounds) // width)])
+        side = np.searchsorted(before, blocks, "right") - 1
+        return self.bounds[side] + (blocks - before[side]) * width
+
+    def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+        places = self.place(epochs, blocks, width)
+        side = np.searchsorted(self.bounds, places, "right") - 1
+        lengths = np.diff(self.bounds)
+        file = ((places - self.bounds[side]) * self.files // lengths[side])[:, None]
+        return self.bounds[:-1] + lengths * file // self.files, self.bounds[:-1] + lengths * (file + 1) // self.files
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The two segments of each row as stretches of the text: the first place, and the number of pieces; (rows,)."""
+
+    first: np.ndarray
+    first_length: np.ndarray
+    second: np.ndarray
+    second_length: np.ndarray
+    pair: np.ndarray  # 0: the second follows the first in the text; 1: it is random, or the two are exchanged
+
+
+class Blocks:
+    """The batches of one phase of training: `blocks[step]`, or `blocks[step, part, parts]` for part of its rows.
+
+    An item is a dict of tensors: `input_ids` (rows, length), `positions` and `targets` (rows, slots) as in
+    masking.hide, all int64; `counts` (3,) float32, of these rows: pieces asked for, pieces that are not padding, rows.
+    With pairs also `token_types` (rows, length) and `pair` (rows,), int64; and where a row is not full, `padding`
+    (rows, length), bool. A row depends on the seed and its number alone, so that a run resumes anywhere and is dealt
+    to any number of processes. Every block comes once an epoch, in a new order each time.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        tokenizer: "PreTrainedTokenizerBase",
+        *,
+        length: int,
+        batch_size: int,
+        steps: int,
+        masking: Masking,
+        pairs: str = "none",
+        duplicates: int | None = None,
+        seed: int = 0,
+        shuffle: bool = True,
+        span: tuple[float, float] = (0.0, 1.0),
+    ):
+        """`pairs`: "none", "next sentence" or "sentence order"; `duplicates`: after so many epochs the same rows, with
+        the same masks, come again; `span`: where in the whole training this phase begins and ends, which a share of
+        masked pieces that rises depends on.
+
+        StudyError when the text does not fill one row.
+        """
+        self.layout, self.text, self.inventory = layout, layout.text, take_inventory(tokenizer)
+        self.length, self.batch_size, self.steps = length, batch_size, steps
+        self.masking, self.pairs, self.span = masking, pairs, span
+        self.duplicates, self.seed, self.shuffle = duplicates, seed, shuffle
+        self.width = length - (2 if pairs == "none" else 3)
+        self.ready: dict[tuple[int, int], dict] = {}  # by part and parts: batches that were prepared with another
+        self.count = layout.count(self.width)
+        if self.count < 1:
+            raise StudyError(
+                f"{self.text.name}: {len(self.text):,} pieces do not fill one row of {self.width}; take more text or "
+                "shorter rows"
+            )
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, where: int | tuple[int, int, int]) -> dict[str, torch.Tensor]:
+        step, part, parts = where if isinstance(where, tuple) else (where, 0, 1)
+        if not 0 <= step < self.steps:
+            raise IndexError(f"step {step} of {self.steps}")
+        ready = self.ready.get((part, parts), {})
+        if step not in ready:
+            rows = len(range(part, self.batch_size, parts))
+            together = max(1, PLACES_TOGETHER // (rows * self.length))
+            steps = range(step, min(step + together, self.steps))
+            ready = self.ready[part, parts] = self.prepare(steps, part, parts)
+        return ready.pop(step)
+
+    def prepare(self, steps: range, part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
+        """The batches of a few steps, made together: for a batch of a few rows, calls cost more than their work."""
+        numbers = [self.list_rows(step, part, parts) for step in steps]
+        epochs, blocks, keys = self.order(np.concatenate(numbers))
+        padding = np.zeros((len(keys), self.length), bool)
+        arrays = {}
+        if self.pairs == "none":
+            places = self.layout.place(epochs, blocks, self.width)[:, None] + np.arange(self.width)
+            rows = np.empty((len(keys), self.length), np.int64)
+            rows[:, 0], rows[:, 1:-1], rows[:, -1] = self.inventory.cls, self.read(places), self.inventory.sep
+        else:
+            segments = self.cut(epochs, blocks, keys)
+            rows, arrays["token_types"], padding = self.join(segments)
+            arrays["pair"] = segments.pair
+        shares = np.repeat([self.share_at(step) for step in steps], [len(n) for n in numbers])
+        inputs, positions, targets = hide(rows, keys, self.inventory, self.masking, shares)
+        arrays |= {"input_ids": inputs, "positions": positions, "targets": targets}
+        batches, end = {}, 0
+        for step, rows_of_step in zip(steps, numbers, strict=True):
+            here = slice(end, end := end + len(rows_of_step))
+            batch = {name: array[here] for name, array in arrays.items()}
+            padded = int(padding[here].sum())
+            if padded:
+                batch["padding"] = padding[here]
+            asked = (batch["targets"] != UNASKED).sum()
+            batch["counts"] = np.array([asked, batch["input_ids"].size - padded, len(rows_of_step)], np.float32)
+            batches[step] = {name: torch.from_numpy(array) for name, array in batch.items()}
+        return batches
+
+    def list_rows(self, step: int, part: int = 0, parts: int = 1) -> np.ndarray:
+        """The numbers of a step's rows in the order of training."""
+        return step * self.batch_size + np.arange(part, self.batch_size, parts)
+
+    def share_at(self, step: int) -> float:
+        """The share of pieces that is asked for at a step."""
+        begins, ends = self.span
+        return self.masking.share_at(begins + (ends - begins) * step / self.steps)
+
+    def order(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The epoch and the block that each row is made of, and its key; rows of the same three are the same."""
+        epochs, blocks = np.divmod(rows, self.count)
+        if self.shuffle:
+            blocks = permute(blocks, self.count, make_keys(self.seed, epochs))
+        if self.duplicates:
+            epochs = epochs % self.duplicates
+        return epochs, blocks, make_keys(self.seed, epochs, blocks)
+
+    def read(self, places: np.ndarray) -> np.ndarray:
+        """Piece ids; StudyError for one that the vocabulary does not have."""
+        ids = self.text.read(places)
+        check_range(ids, self.inventory.size, self.text.name)
+        return ids
+
+    def cut(self, epochs: np.ndarray, blocks: np.ndarray, keys: np.ndarray) -> Segments:
+        """The segments of each row (Devlin et al. 2019, sections 3.1 and A.2; Lan et al. 2020, section 3.1).
+
+        A row is as much as it holds of the document at the middle of its block: around it, or from the edge of the
+        document that is near. It is cut at the end of a sentence where there is one in it, else between two words.
+        The blocks of each epoch begin elsewhere, so that the same pieces do not always stand at an edge.
+        """
+        width = self.width
+        shift = (make_keys(self.seed, SHIFT, epochs) % np.uint64(width)).astype(np.int64)
+        middle = self.layout.place(epochs, blocks, width) + shift
+        document, document_end = self.text.find_documents(middle)
+        chance = to_share(draw(keys, ROW, 4))
+        goal = np.where(chance[:, 0] < SHORT, 2 + (chance[:, 1] * (width - 1)).astype(np.int64), width)
+        size = np.minimum(goal, document_end - document)
+        begin = np.clip(middle - size // 2, document, document_end - size)
+
+        ids = self.read(np.minimum(begin[:, None] + np.arange(width), len(self.text) - 1))
+        best = self.rate_cuts(ids[:, :-1], ids[:, 1:]) + to_share(draw(keys, CUT, width - 1))
+        best[np.arange(1, width) >= size[:, None]] = -1
+        length = 1 + best.argmax(axis=1)
+        first, second, first_length, second_length = begin, begin + length, length, size - length
+
+        pair = (chance[:, 2] < 0.5).astype(np.int64)
+        chosen = np.flatnonzero(pair)
+        if self.pairs == "sentence order":
+            first[chosen], second[chosen] = second[chosen], first[chosen]
+            first_length[chosen], second_length[chosen] = second_length[chosen], first_length[chosen]
+        elif len(chosen):
+            second[chosen], second_length[chosen] = self.find_random(
+                *self.layout.pool(epochs[chosen], blocks[chosen], width),
+                document[chosen],
+                document_end[chosen],
+                (goal - length)[chosen],
+                chance[chosen, 3],
+            )
+        return Segments(first, first_length, second, second_length, pair)
+
+    def rate_cuts(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """How good a cut between two pieces is: 2 between sentences, 1 between words, else 0."""
+        sentences = self.inventory.ends[before] & self.inventory.opens[after]
+        return np.where(sentences, 2.0, ~self.inventory.continues[after])
+
+    def find_random(self, low, high, document, document_end, wanted, chance) -> tuple[np.ndarray, np.ndarray]:
+        """A stretch of the wanted length, or of a whole shorter document, from a pool without a row's own document.
+
+        It begins where a sentence does, if one does nearby. Returns first places and lengths. StudyError when the
+        pool holds no other document.
+        """
+        own, own_end = np.clip([document[:, None], document_end[:, None] + 1], low, high)
+        sizes = high - low - (own_end - own)
+        sums = np.cumsum(sizes, axis=1)
+        if sums[:, -1].min() < 1:
+            raise StudyError(
+                f"{self.text.name}: no second document for a random segment; take more text or larger files"
+            )
+        number = (chance * sums[:, -1]).astype(np.int64)[:, None]
+        stretch = (number >= sums).sum(axis=1, keepdims=True)
+        low, own, own_end, sizes, sums = (np.take_along_axis(a, stretch, 1) for a in (low, own, own_end, sizes, sums))
+        place = low + number - (sums - sizes)
+        place += np.where(place >= own, own_end - own, 0)
+
+        other, other_end = self.text.find_documents(place[:, 0])
+        length = np.minimum(wanted, other_end - other)
+        begin = np.clip(place[:, 0], other, other_end - length)
+        back = np.arange(LOOK_BACK + 1)
+        places = begin[:, None] - back
+        ids = self.read(np.maximum(begin[:, None] - np.arange(LOOK_BACK + 2), 0))
+        best = self.rate_cuts(ids[:, 1:], ids[:, :-1])
+        best[places == other[:, None]] = 2
+        best -= back / len(back)  # of equals the nearest
+        best[places < other[:, None]] = -1
+        return begin - best.argmax(axis=1), length
+
+    def join(self, segments: Segments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """[CLS] first [SEP] second [SEP], padded: ids and token types int64, padding bool; each (rows, length)."""
+        inventory, column = self.inventory, np.arange(self.length)
+        middle = segments.first_length[:, None] + 1
+        last = middle + segments.second_length[:, None] + 1
+        before, after = column < middle, column > middle
+        place = np.where(before, segments.first[:, None] - 1, segments.second[:, None] - 1 - middle) + column
+        special = (column == 0) | (column == middle) | (column >= last)
+        rows = self.read(np.where(special, 0, place))
+        rows[special] = inventory.sep
+        rows[:, 0] = inventory.cls
+        padding = column > last
+        rows[padding] = inventory.pad
+        return rows, (after & ~padding).astype(np.int64), padding
+
+
+def permute(numbers: np.ndarray, count: int, keys: np.ndarray) -> np.ndarray:
+    """Numbers below `count` in another order that depends on the keys: a one-to-one map, computed for each alone.
+
+    A Feistel network over the two digits of a number in a base near its root; a result beyond `count` is put
+    through again.
+    """
+    base = isqrt(count - 1) + 1
+    other = -(-count // base)
+    keys = np.broadcast_to(keys, numbers.shape)
+    result = numbers.astype(np.uint64)
+    beyond = np.ones(len(result), bool)
+    while beyond.any():
+        left, right = np.divmod(result[beyond], np.uint64(other))
+        for turn in range(0, 4, 2):
+            left = (left + make_keys(keys[beyond], turn, right)) % np.uint64(base)
+            right = (right + make_keys(keys[beyond], turn + 1, left)) % np.uint64(other)
+        result[beyond] = left * np.uint64(other) + right
+        beyond = result >= count
+    return result.astype(np.int64)
+
+
+def describe(blocks: Blocks, steps: int) -> list[dict]:
+    """What the batches of the first steps are like, as rows `what, measured, wanted`; shares, but for counts."""
+    inventory, totals = blocks.inventory, Counter()
+    for step in range(min(steps, len(blocks))):
+        batch = {name: tensor.numpy() for name, tensor in blocks[step].items()}
+        row, slot = np.nonzero(batch["targets"] != UNASKED)
+        place, target = batch["positions"][row, slot], batch["targets"][row, slot]
+        seen, original = batch["input_ids"][row, place], batch["input_ids"].copy()
+        original[row, place] = target
+        hideable = ~inventory.special[original]
+        words = np.cumsum(begin_words(original, hideable, inventory)).reshape(original.shape)  # of all rows
+        sizes = np.bincount(words[hideable])
+        asked = np.bincount(words[row, place], minlength=len(sizes))
+        totals["rows"] += len(original)
+        totals["places"] += original.size
+        totals["padding"] += int(batch["padding"].sum()) if "padding" in batch else 0
+        totals["hideable"] += int(hideable.sum())
+        wanted = count_wanted(hideable.sum(axis=1), blocks.share_at(step), blocks.masking.limit)
+        totals["wanted"] += int(wanted.sum())
+        totals["asked"] += len(row)
+        totals["hidden"] += int((seen == inventory.mask).sum())
+        totals["unchanged"] += int((seen == target).sum())
+        totals["split"] += int(((asked > 0) & (asked < sizes)).sum())
+        if blocks.pairs != "none":
+            segments = blocks.cut(*blocks.order(blocks.list_rows(step)))
+            own, other = (blocks.text.find_documents(p)[0] for p in (segments.first, segments.second))
+            totals["true"] += int((batch["pair"] == 0).sum())
+            totals["same document"] += int(((own == other) & (segments.pair == 1)).sum())
+    asked, whole = totals["asked"], blocks.masking.kind != "word-piece"
+    hidden, unchanged = totals["hidden"] / asked, totals["unchanged"] / asked
+    rows = [
+        ("pieces asked for", asked / totals["hideable"], totals["wanted"] / totals["hideable"]),
+        ("of these, hidden", hidden, blocks.masking.hidden),
+        ("of these, replaced by a random piece", 1 - hidden - unchanged, blocks.masking.replaced),
+        ("of these, left as they are", unchanged, 1 - blocks.masking.hidden - blocks.masking.replaced),
+        ("words asked for in part (count)", totals["split"], 0 if whole else None),
+        ("padding", totals["padding"] / totals["places"], None if blocks.pairs != "none" else 0),
+    ]
+    if blocks.pairs != "none":
+        rows.append(("pairs that follow each other in the text", totals["true"] / totals["rows"], 0.5))
+    if blocks.pairs == "next sentence":
+        rows.append(("random segments of the same document (count)", totals["same document"], 0))
+    return [dict(zip(("what", "measured", "wanted"), row, strict=True)) for row in rows]

@@ -1,0 +1,173 @@
+"""A corpus as one long row of piece ids on disk, and several of them read as one; memory does not grow with them."""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lib import artefacts, provenance
+from lib.corpora import corpora
+from lib.errors import StudyError
+from lib.progress import Progress
+from lib.study import paths
+from lib.vocabularies import vocabularies
+
+VERSION = 1  # raised when the same corpus and vocabulary give other ids
+HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
+SPLITS = ("train", "held_out")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A split of a corpus: documents of two pieces or more, [SEP] after each."""
+
+    ids: np.ndarray  # (pieces,), on disk
+    starts: np.ndarray  # (documents + 1,) int64, on disk: the first piece of each document; last, len(ids)
+    name: str  # for messages
+
+
+class Text:
+    """Several corpora one after the other; places, the numbers of pieces, run through all of them."""
+
+    def __init__(self, tokens: Sequence[Tokens]):
+        self.name = ", ".join(t.name for t in tokens)
+        self.ids = [np.asarray(t.ids) for t in tokens]  # plain arrays over the same memory: faster to index
+        self.starts = [np.asarray(t.starts) for t in tokens]
+        self.bounds = np.cumsum([0, *map(len, self.ids)])
+
+    def __len__(self) -> int:
+        return int(self.bounds[-1])
+
+    def read(self, places: np.ndarray) -> np.ndarray:
+        """The ids of the pieces at some places, any shape, as int64."""
+        if len(self.ids) == 1:
+            return self.ids[0][places].astype(np.int64)
+        found = np.empty(places.shape, np.int64)
+        for ids, first, end in zip(self.ids, self.bounds, self.bounds[1:], strict=False):
+            inside = (places >= first) & (places < end)
+            found[inside] = ids[places[inside] - first]
+        return found
+
+    def find_documents(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The documents that places (rows,) lie in: the place of the first piece, and that of the [SEP] at the end."""
+        first, end = np.empty((2, *places.shape), np.int64)
+        corpus = np.searchsorted(self.bounds, places, "right") - 1
+        for number, starts in enumerate(self.starts):
+            here = corpus == number
+            before = self.bounds[number]
+            document = np.searchsorted(starts, places[here] - before, "right") - 1
+            first[here], end[here] = starts[document] + before, starts[document + 1] + before - 1
+        return first, end
+
+
+def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, Tokens]:
+    """A corpus as pieces of a vocabulary, in the splits `train` and `held_out`; memory-mapped.
+
+    Which documents are held out depends on their text alone. Written once for each corpus and vocabulary. StudyError
+    when a file is missing or cut off, and when a split holds no document.
+    """
+    folder = paths.tokens(scale, corpus, vocabulary)
+    tokenizer = vocabularies.load(vocabulary, scale)
+    identity = provenance.record(
+        "tokens",
+        VERSION,
+        {"held out": f"one document in {HELD_OUT}"},
+        {
+            "corpus": corpora.built(corpus, scale)["content"],
+            "vocabulary": fingerprint_vocabulary(tokenizer),
+        },
+    )
+    names = {"corpus": corpus, "vocabulary": vocabulary}
+    record = artefacts.cached(folder, identity, lambda new: names | write(new, read_texts(corpus, scale), tokenizer))
+    return {split: open_split(folder, split, record) for split in SPLITS}
+
+
+def read_texts(corpus: str, scale: str) -> Iterator[str]:
+    """The texts of a built corpus, with a line that shows how far they have been read."""
+    progress, done, size = Progress(f"bytes of {corpus} in pieces"), 0, corpora.built(corpus, scale)["bytes"]
+    for document in corpora.iterate(corpus, scale):
+        yield document.text
+        done += len(document.text.encode()) + 1
+        if done < size:
+            progress.update(done, size)
+
+
+def fingerprint_vocabulary(tokenizer) -> str:
+    """A hash of all that decides which pieces a text becomes, wherever the vocabulary came from."""
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    return provenance.fingerprint({k: v for k, v in content.items() if k not in ("truncation", "padding")})
+
+
+def write(folder: Path, texts: Iterable[str], tokenizer) -> dict:
+    """Write the splits of some texts; the type of the ids, and the sizes.
+
+    A document of fewer than two pieces is left out and counted: it makes no pair, and there is little to learn from it.
+    """
+    kind = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
+    counts = {"type": kind.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
+    texts = iter(texts)
+    with vocabularies.all_cores(), ExitStack() as open_files:
+        files = {
+            name: open_files.enter_context(open(folder / name, "wb")) for split in SPLITS for name in file_names(split)
+        }
+        for split in SPLITS:
+            files[f"{split}.starts"].write(np.int64(0).tobytes())
+        while batch := list(itertools.islice(texts, 500)):
+            encoded = tokenizer(batch, add_special_tokens=False, verbose=False)["input_ids"]
+            for text, ids in zip(batch, encoded, strict=True):
+                if len(ids) < 2:
+                    counts["left out"] += 1
+                    continue
+                split = SPLITS[hash_text(text) % HELD_OUT == 0]
+                files[f"{split}.ids"].write(np.array([*ids, tokenizer.sep_token_id], dtype=kind).tobytes())
+                counts[split]["pieces"] += len(ids) + 1
+                counts[split]["documents"] += 1
+                files[f"{split}.starts"].write(np.int64(counts[split]["pieces"]).tobytes())
+    return counts
+
+
+def count_left_out(corpus: str, vocabulary: str, scale: str) -> int:
+    """How many documents of a packed corpus were too short to keep."""
+    return artefacts.read_record(paths.tokens(scale, corpus, vocabulary))["left out"]
+
+
+def hash_text(text: str) -> int:
+    """32 bits of a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
+
+
+def file_names(split: str) -> tuple[str, str]:
+    return f"{split}.ids", f"{split}.starts"
+
+
+def open_split(folder: Path, split: str, record: dict) -> Tokens:
+    """Map one split into memory; StudyError when a file of it is missing, or not as long as the record says."""
+    counts = record[split]
+    name = f"corpus '{record['corpus']}', {split.replace('_', ' ')}"
+    if not counts["documents"]:
+        raise StudyError(f"{name}: no document; the corpus is too small")
+    arrays = []
+    for file, kind, length in zip(
+        file_names(split), (record["type"], "int64"), (counts["pieces"], counts["documents"] + 1), strict=True
+    ):
+        path, wanted = folder / file, length * np.dtype(kind).itemsize
+        size = path.stat().st_size if path.is_file() else None
+        if size != wanted:
+            found = "missing" if size is None else f"{size:,} bytes where {wanted:,} were written"
+            raise StudyError(f"{paths.show(path)}: {found}; delete the folder {paths.show(folder)} and run again")
+        arrays.append(np.memmap(path, dtype=kind, mode="r"))
+    return Tokens(*arrays, name)
+
+
+def check_range(ids: np.ndarray, size: int, name: str) -> None:
+    """StudyError when a piece id lies beyond a vocabulary of `size` pieces."""
+    if ids.max(initial=0) >= size:
+        raise StudyError(
+            f"{name}: piece {ids.max():,} is beyond the vocabulary's {size:,}: the file is damaged, or of another "
+            "vocabulary; delete its folder below outputs/<scale>/tokens and run again"
+        )

@@ -1,0 +1,1 @@
+"""What the pages of results compute: cells, curves, claims, counts."""

@@ -1,0 +1,302 @@
+"""Ours beside the papers': the rules for a verdict, tables as people read them, sizes of corpora."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib import artefacts
+from lib.corpora import corpora
+from lib.study import params, paths, results
+
+RESAMPLES = 10_000
+VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
+
+
+def judge_cell(published: float, ours: list[float]) -> str:
+    """`agrees` when the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
+
+    Fewer than two seeds give no interval: `n/a`.
+    """
+    from scipy import stats  # here, as it takes most of a second, which the command line need not wait
+
+    if len(ours) < 2 or np.isnan(published):
+        return "n/a"
+    mean, half = np.mean(ours), stats.t.ppf(0.975, len(ours) - 1) * stats.sem(ours)
+    return "agrees" if abs(mean - published) <= half else "below" if mean < published else "above"
+
+
+def judge_difference(
+    differences: list[list[float]], relation: str = "beats", margin: float = 0.0, seed: int = 0
+) -> dict:
+    """The mean paired difference, its 95% bootstrap interval, and whether it is as claimed.
+
+    `differences`: for each dataset, one difference a seed, of the better minus the other. Resampled over datasets, and
+    over seeds within each. `relation` and `margin`: as in `judge_means`.
+    """
+    _, means = draw_means(differences, np.random.default_rng(seed))
+    effect = float(np.mean([np.mean(d) for d in differences]))
+    return {"effect": effect, "n": sum(map(len, differences))} | judge_means(means.mean(axis=1), relation, margin)
+
+
+def draw_means(samples: list[list[float]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A bootstrap over samples and the values within each: which were drawn, and the means; (RESAMPLES, samples)."""
+    means = np.empty((RESAMPLES, len(samples)))
+    picks = rng.integers(0, len(samples), means.shape)
+    for i, values in enumerate(samples):
+        means[picks == i] = draw_mean(values, means.shape, rng)[picks == i]
+    return picks, means
+
+
+def draw_mean(values: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """So many means of as many values, drawn with replacement."""
+    return np.asarray(values)[rng.integers(0, len(values), (*shape, len(values)))].mean(-1)
+
+
+Curve = list[tuple[float, list[float]]]  # its points: a place above zero, and our scores there, one a seed
+
+
+def judge_trend(curves: list[Curve], seed: int = 0) -> dict:
+    """The mean slope of one curve a dataset, in points for each tenfold x, its 95% bootstrap interval, and whether it
+    is above zero. Resampled over datasets and, within each, over the seeds at every point.
+    """
+    rng = np.random.default_rng(seed)
+    slopes = np.empty((RESAMPLES, len(curves)))
+    picks = rng.integers(0, len(curves), slopes.shape)
+    for i, points in enumerate(curves):
+        y = np.stack([draw_mean(values, slopes.shape, rng) for _, values in points], axis=-1)
+        slopes[picks == i] = find_slopes(np.array([x for x, _ in points]), y)[picks == i]
+    effect = float(np.mean([find_slope(points) for points in curves]))
+    scores = sum(len(values) for points in curves for _, values in points)
+    return {"effect": effect, "n": scores} | judge_means(slopes.mean(axis=1))
+
+
+def judge_cloud(points: Curve, seed: int = 0) -> dict:
+    """The slope over points that are a dataset each; else as in `judge_trend`.
+
+    Draws whose points all have one x have no slope, and are left out.
+    """
+    picks, y = draw_means([values for _, values in points], np.random.default_rng(seed))
+    slopes = find_slopes(np.array([x for x, _ in points])[picks], y)
+    scores = sum(len(values) for _, values in points)
+    return {"effect": find_slope(points), "n": scores} | judge_means(slopes[~np.isnan(slopes)])
+
+
+def find_slope(points: Curve) -> float:
+    """The slope of the line of least squares through the means of some points, for each tenfold x."""
+    return float(find_slopes(np.array([x for x, _ in points]), np.array([np.mean(values) for _, values in points])))
+
+
+def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The slopes of lines of least squares over the last axis, for each tenfold x; nan where all x are one."""
+    places = np.log10(x) - np.log10(x).mean(axis=-1, keepdims=True)
+    squares = (places**2).sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(squares > 1e-12, (places * y).sum(axis=-1) / squares, np.nan)
+
+
+def judge_means(means: np.ndarray, relation: str = "beats", margin: float = 0.0) -> dict:
+    """The 95% interval of resampled means, the verdict on it, and the verdict's p.
+
+    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides. A claim `holds`
+    when the whole interval lies where it says, `fails` when all of it lies elsewhere, else it is `undecided`. `p` is
+    two-sided: twice the share of means on the wrong side of the verdict's bound, and at least one in RESAMPLES.
+    """
+    low, high = np.percentile(means, [2.5, 97.5])
+    bounds = {"beats": (0.0, np.inf), "as good as": (-margin, np.inf), "equals": (-margin, margin)}[relation]
+    outside = (np.mean(means <= bounds[0]), np.mean(means >= bounds[1]))
+    if bounds[0] < low and high < bounds[1]:
+        verdict, p = "holds", 2 * max(outside)
+    elif high < bounds[0] or low > bounds[1]:
+        verdict, p = "fails", 2 * (1 - max(outside))
+    else:
+        verdict, p = "undecided", 1.0
+    return {"ci_low": float(low), "ci_high": float(high), "p": max(p, 1 / RESAMPLES), "verdict": verdict}
+
+
+def correct(ps: list[float]) -> list[float]:
+    """The p values of several tests, corrected for their number (Holm 1979)."""
+    order, corrected, highest = np.argsort(ps), [0.0] * len(ps), 0.0
+    for done, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(ps) - done) * ps[i]))
+        corrected[i] = highest
+    return corrected
+
+
+def of_metric(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The lines of one metric; of all where it is empty, since each row of the table has its own."""
+    return table[table["metric"] == metric] if metric else table
+
+
+def spread(table: pd.DataFrame, metric: str, decimals: int = 2) -> pd.DataFrame:
+    """A table as a person reads it: its rows, with the paper's value and ours side by side for each column.
+
+    Ours are shown in columns that have some, and everywhere when there is nothing else.
+    """
+    rows = of_metric(table, metric)
+    nothing = rows[["ours", "published"]].isna().all(axis=None)
+    has_ours = set(rows.loc[rows["ours"].notna() | nothing, "column"])
+    cells = {}
+    for line in rows.to_dict("records"):
+        row = cells.setdefault(line["row"], {})
+        if not pd.isna(line["published"]):
+            row[(line["column"], "paper")] = show_value(line["published"], decimals)
+        if line["column"] in has_ours:
+            row[(line["column"], "ours")] = show_ours(line, decimals)
+    wide = pd.DataFrame.from_dict(cells, orient="index")
+    wide.columns = pd.MultiIndex.from_tuples(wide.columns)
+    return wide.fillna("")
+
+
+def show_value(value: float | str, decimals: int = 2) -> str:
+    return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
+
+
+def show_ours(line: dict, decimals: int = 2) -> str:
+    if pd.isna(line["ours"]):
+        return "n/a"
+    return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
+
+
+def build_sizes(key: str, scale: str) -> pd.DataFrame:
+    """A table of corpus sizes: what our corpora hold, in the paper's units, beside the printed cells."""
+    table = params.load("tables", key)
+    made_up = params.load("scales", scale).made_up
+    lines = []
+    for cell in results.read_published(table.paper, table.table).to_dict("records"):
+        line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
+        line |= {"published": cell["value"], "published_std": np.nan, "ours": np.nan, "ours_std": np.nan}
+        line |= {"n_seeds": 0, "verdict": "n/a", "note": table.not_run.get(cell["row"], "")}
+        if not line["note"]:
+            row, measure = table.rows[cell["row"]], table.columns[cell["column"]]
+            line["note"] = corpora.why_not(row.corpus, scale)
+            if not line["note"]:
+                files = corpora.built(row.corpus, scale)["files"]
+                ours = sum(f[measure.of] for f in files if not row.sources or f["source"] in row.sources) / measure.unit
+                share = f"a sample, {100 * ours / cell['value']:.2g}% of it"
+                line |= {"ours": float(f"{ours:.3g}"), "note": results.MADE_UP if made_up else share}
+        lines.append(line)
+    return pd.DataFrame(lines, columns=results.COLUMNS)
+
+
+def raw_to_kept(scale: str) -> pd.DataFrame:
+    """Every corpus at hand that is no part of another: how many records were read, left out for each reason, kept."""
+    rows = []
+    for key in corpora.list_whole():
+        if not corpora.why_not(key, scale):
+            record = corpora.built(key, scale)
+            rows.append(
+                {
+                    "corpus": key,
+                    **{name: record[name] for name in ("read", *corpora.REASONS, "kept", "words", "unknown headings")},
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def count_by_file(scale: str) -> pd.DataFrame:
+    """The counts of every raw file of the same corpora: read, left out for each reason, kept."""
+    keys = [key for key in corpora.list_whole() if not corpora.why_not(key, scale)]
+    return pd.DataFrame({"corpus": key, **file} for key in keys for file in corpora.built(key, scale)["files"])
+
+
+def describe_sizes(sizes: pd.DataFrame, scale: str) -> str:
+    """How large our samples are, in one sentence (Markdown)."""
+    at_hand = sizes[sizes["ours"].notna()]
+    if params.load("scales", scale).made_up:
+        return f"Made-up text stands for {len(at_hand)} of {len(sizes)} printed sizes; its amount means nothing."
+    shares = 100 * at_hand["ours"] / at_hand["published"]
+    said = f"At scale **{params.load('scales', scale).title}**: {len(at_hand)} of {len(sizes)} printed sizes have a "
+    said += "counterpart here" + (f", of {shares.min():.2g}% to {shares.max():.2g}% of it." if len(at_hand) else ".")
+    return said
+
+
+def describe_pieces(branches: pd.DataFrame) -> str:
+    """The shortest and the longest way to write each branch's terms, in sentences (Markdown)."""
+    lines = []
+    for branch, rows in branches.groupby("branch", sort=False):
+        best, worst = (rows.loc[getattr(rows["pieces per term"], which)()] for which in ("idxmin", "idxmax"))
+        lines.append(
+            f"- {branch}: {best['pieces per term']:.2f} pieces a term with {best['vocabulary']}, "
+            f"{worst['pieces per term']:.2f} with {worst['vocabulary']} ({best['terms']} terms)."
+        )
+    return "\n".join(lines)
+
+
+def describe_cells(table: pd.DataFrame, scale: str) -> str:
+    """How many printed cells come out, in one sentence (Markdown)."""
+    printed = table[table["published"].notna()]
+    tried = printed[printed["verdict"] != "n/a"]
+    agree = (tried["verdict"] == "agrees").sum()
+    if tried.empty:
+        return f"None of the {len(printed)} printed cells can be tried at scale **{scale}**."
+    said = f"Of {len(printed)} printed cells {len(tried)} can be tried here, and {agree} come out exactly as printed."
+    differ = [f"{line['row']} ({line['column']})" for line in tried[tried["verdict"] == "differs"].to_dict("records")]
+    return said + (f" Not reached: {', '.join(differ)}." if differ else "")
+
+
+def read_tables(scale: str) -> dict[str, pd.DataFrame]:
+    """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
+    keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
+    found = {key: results.find_table(paths.table(scale, key)) for key in keys}
+    return {key: table for key, table in found.items() if table is not None}
+
+
+def count_verdicts(scale: str) -> pd.DataFrame:
+    """Of each table: its printed cells, how many have ours beside them, and how many of these each verdict took.
+
+    In the order of the notebooks. Tables that have not been made, and figures whose values the papers do not print,
+    count nothing.
+    """
+    lines, made = [], read_tables(scale)
+    for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
+        cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
+        printed = cells[cells["published"].notna()]
+        ran = printed[printed["ours"].notna()]
+        verdicts = ran["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+        lines.append({"table": key, "printed": len(printed), "ours beside": len(ran)} | verdicts.to_dict())
+    return pd.DataFrame(lines)
+
+
+def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
+    """The verdicts of tables added up: of what needs no training, and of the scores of models trained here."""
+    scores = np.array([params.load("tables", key).kind == "scores" for key in verdicts["table"]], dtype=bool)
+    counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
+    return {"what is counted": counts[~scores].sum(), "scores of models": counts[scores].sum()}
+
+
+def describe_agreement(counts: pd.Series) -> str:
+    """Of the cells that were judged, how many agree: of one table, or of several added up."""
+    judged = counts["ours beside"] - counts["n/a"]
+    if not judged:
+        return "none is judged"
+    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
+    below = f", {counts['below']} below" if counts["below"] else ""
+    return f"{counts['agrees']} of {judged} agree{explained}{below}"
+
+
+def read_substitutions(lines: pd.DataFrame) -> list[str]:
+    """What the numbers of ours in a table have in place of what the paper has, such as another paper's protocol."""
+    notes = lines.loc[lines["ours"].notna(), "note"].fillna("").astype(str)
+    parts = (part for note in notes for part in re.split("; |, ", note))
+    return list(dict.fromkeys(part for part in parts if " in place of " in part))
+
+
+def write_table(path: Path, rows) -> None:
+    """Write rows as CSV, whole or not at all."""
+    with artefacts.whole_file(path) as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False, lineterminator="\n")
+
+
+def computed(path: Path, scale: str, make: Callable[..., object], *arguments) -> pd.DataFrame:
+    """A table of a page: made of what is at hand, and written; or, without the scale's data, that of the record.
+
+    So a page that is opened where there are neither data nor weights shows what was measured, and changes nothing.
+    """
+    if not paths.data(scale).is_dir() and (recorded := results.find_table(path)) is not None:
+        return recorded
+    table = pd.DataFrame(make(*arguments))
+    write_table(path, table)
+    return table

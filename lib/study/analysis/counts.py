@@ -1,0 +1,243 @@
+"""How many instances a dataset has, beside the papers' counts; where they differ, the rule of counting that agrees."""
+
+import csv
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from lib.benchmarks import chemprot, conll, datasets, pico, relations
+from lib.benchmarks.instances import Instance, Pair, Relation, Sentence
+from lib.corpora import cleaning
+from lib.errors import unknown
+from lib.study import downloads, params, results
+from lib.study.analysis import texts
+
+NEGATIVE = ("false", "0", "DDI-false")
+
+
+def words(sentences: Iterable[Sentence]) -> int:
+    return sum(len(sentence.words) for sentence in sentences)
+
+
+def distinct(found: Iterable[Relation | Pair]) -> int:
+    """Different texts with a label."""
+    return len({(*texts.render(instance), instance.label) for instance in found})
+
+
+def csv_rows(sentences: Iterable[Sentence], blank: bool) -> int:
+    """The rows of a tagged file as a CSV reader returns them, quotes understood; `blank`: empty rows count too.
+
+    The blank line at the end of the file counts for nothing.
+    """
+    csv.field_size_limit(sys.maxsize)
+    lines = chain.from_iterable([*map("{}\t{}\n".format, s.words, s.tags), "\n"] for s in sentences)
+    rows = list(csv.reader(lines, delimiter="\t"))
+    return len(rows) - 1 if blank else sum(bool(row) for row in rows)
+
+
+def fifths(found: Iterable[Relation]) -> tuple[int, int, int]:
+    """Distinct rows divided as scikit-learn's train_test_split does twice, a fifth each: train, dev, test."""
+    total = distinct(found)
+    dev = math.ceil(total / 5)
+    test = math.ceil((total - dev) / 5)
+    return total - dev - test, dev, test
+
+
+COUNTS: dict[str, Callable[[list], int]] = {
+    "instances": len,
+    "sentences": len,
+    "sentences less one": lambda found: len(found) - 1,
+    "entities": conll.count_mentions,
+    "words": words,
+    "words in elements": lambda found: pico.count_words(found).total(),
+    "positive relations": lambda found: sum(relation.label not in NEGATIVE for relation in found),
+    "rows of a CSV reader": lambda found: csv_rows(found, blank=False),
+    "lines of a CSV reader": lambda found: csv_rows(found, blank=True),
+    "distinct rows after two fifths": lambda found: fifths(found)[0],
+    "a fifth of the distinct rows": lambda found: fifths(found)[1],
+    "a fifth of the rest of the distinct rows": lambda found: fifths(found)[2],
+    "questions": lambda found: len({question.id for question in found}),
+    "passages": lambda found: sum(len(question.passages) for question in found),
+}
+
+
+@cache
+def count(dataset: str, split: str, rule: str, scale: str) -> int:
+    """The count of one split by one rule, of the first fold where a set has several; of `all` splits together."""
+    if rule not in COUNTS:
+        raise unknown("rule of counting", rule, COUNTS)
+    splits = datasets.lookup(dataset).files if split == "all" else [split]
+    return COUNTS[rule](list(chain.from_iterable(datasets.load(dataset, s, scale) for s in splits)))
+
+
+def build_counts(key: str, scale: str) -> pd.DataFrame:
+    """A table of dataset sizes: ours, by the row's rule, beside the printed cells.
+
+    A cell `agrees` when both are equal, is `explained` when another stated way of counting gives the printed number,
+    and else `differs`; on made-up data there is no verdict.
+    """
+    table = params.load("tables", key)
+    made_up = params.load("scales", scale).made_up
+    cells = results.read_published(table.paper, table.table)
+    lines = []
+    for cell in cells.to_dict("records"):
+        line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
+        line |= {"published": cell["value"], "published_std": np.nan, "ours": np.nan, "ours_std": np.nan, "n_seeds": 0}
+        line |= {"verdict": "n/a", "note": table.not_run.get(cell["row"], "")}
+        if not line["note"]:
+            row, column = table.rows[cell["row"]], cell["column"]
+            split = row.splits.get(column, table.columns[column])
+            row_sum = cells[cells["row"] == cell["row"]]["value"].sum()
+            line |= judge_count(row, column, split, cell["value"], row_sum, scale)
+            if made_up:
+                line |= {"verdict": "n/a", "note": results.MADE_UP}
+        lines.append(line)
+    return pd.DataFrame(lines, columns=results.COLUMNS)
+
+
+def judge_count(row: params.CountRow, column: str, split: str, published: float, row_sum: float, scale: str) -> dict:
+    """Our count for one cell, its verdict and note."""
+    reason = why_not(row.dataset, split, scale)
+    ours = np.nan if reason else count(row.dataset, split, row.count, scale)
+    if ours == published:
+        return {"ours": ours, "verdict": "agrees", "note": ""}
+    for other, wanted in ((row.otherwise.get(column), published), (row.sum_of, row_sum)):
+        if other is None:
+            continue
+        dataset, part = other.dataset or row.dataset, other.split or ("all" if other is row.sum_of else split)
+        if not why_not(dataset, part, scale) and count(dataset, part, other.count or row.count, scale) == wanted:
+            return {"ours": ours, "verdict": "explained", "note": other.why}
+    if reason:
+        return {"ours": ours, "verdict": "n/a", "note": reason}
+    remark = row.remarks.get(column, "no rule found that gives it")
+    return {"ours": ours, "verdict": "differs", "note": f"{ours - published:+.0f}; {remark}"}
+
+
+def why_not(dataset: str, split: str, scale: str) -> str:
+    """Why a split, or `all`, cannot be counted, or an empty string when it can."""
+    if split == "all":
+        return datasets.why_missing(dataset, scale)
+    if split not in datasets.lookup(dataset).files:
+        return f"{datasets.lookup(dataset).title} has no {split} split here"
+    return datasets.missing(dataset, scale).get(split, "")
+
+
+def list_rules(key: str) -> pd.DataFrame:
+    """What is counted for each row of a table, and the other ways of counting."""
+    table = params.load("tables", key)
+    lines = []
+    for name, row in table.rows.items():
+        lines.append({"row": name, "column": "all", "dataset": row.dataset, "split": "", "count": row.count, "why": ""})
+        others = row.otherwise | ({"their sum": row.sum_of} if row.sum_of else {})
+        for column, other in others.items():
+            lines.append({"row": name, "column": column, "dataset": other.dataset or row.dataset,
+                          "split": other.split, "count": other.count or row.count, "why": other.why})  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def describe_counts(cells: pd.DataFrame, scale: str) -> str:
+    """How many printed counts are ours, explained, or not, in sentences (Markdown)."""
+    if params.load("scales", scale).made_up:
+        return f"The data are made up: none of the {len(cells)} printed counts is judged."
+    tally = cells["verdict"].value_counts()
+    lines = [f"- Of {len(cells)} printed counts {tally.get('agrees', 0)} are ours, {tally.get('explained', 0)} are "
+             f"explained, {tally.get('differs', 0)} differ, and {tally.get('n/a', 0)} cannot be tried."]  # fmt: skip
+    for cell in cells[cells["verdict"] == "differs"].to_dict("records"):
+        lines.append(f"- {cell['row']}, {cell['column']}: {cell['published']:.0f} printed, {cell['ours']:.0f} here.")
+    return "\n".join(lines)
+
+
+def list_datasets(scale: str) -> pd.DataFrame:
+    """Every registered dataset: what it asks, how it is scored, who may have it, and whether it is at hand."""
+    groups = downloads.load()
+    names = named_in_papers()
+    return pd.DataFrame(
+        {
+            "key": key,
+            "dataset": row.title,
+            "task": row.family,
+            "to be found": row.labels,
+            "metric": row.metric,
+            "splits": ", ".join(row.files) + (f" in {row.folds} folds" if row.folds > 1 else ""),
+            "access": row.access,
+            "licence": groups[row.group].licence(),
+            "in the papers": "; ".join(names.get(key, ())),
+            "scores in": ", ".join(row.results),
+            "state": datasets.why_missing(key, scale) or "at hand",
+        }
+        for key, row in datasets.DATASETS.items()
+    )
+
+
+def named_in_papers() -> dict[str, list[str]]:
+    """The names that the papers' tables of datasets give to each of ours."""
+    found: dict[str, list[str]] = {}
+    for key in params.keys("tables"):
+        table = params.load("tables", key)
+        if table.kind == "counts":
+            for name, row in table.rows.items():
+                found.setdefault(row.dataset, []).append(f"{key}: {name}")
+    return found
+
+
+def count_datasets(scale: str) -> pd.DataFrame:
+    """Every split that is at hand, with the counts that make sense for its task."""
+    lines = []
+    for key, row in datasets.DATASETS.items():
+        for split in datasets.splits(key, scale):
+            found = datasets.load(key, split, scale)
+            lines.append({"dataset": key, "split": split, "fold": 1 if row.folds > 1 else "", "instances": len(found),
+                          "counted besides": describe_content(row.family, found)})  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def describe_content(family: str, found: list[Instance]) -> str:
+    """What the instances of a split hold, by task."""
+    match family:
+        case "tagging":
+            return f"{conll.count_mentions(found)} entities, {words(found)} words"
+        case "pico":
+            return f"{COUNTS['words in elements'](found)} words in elements, {words(found)} words"
+        case "relations":
+            return f"{COUNTS['positive relations'](found)} positive"
+        case "questions":
+            unanswered = sum(not question.spans for question in found)
+            return f"{COUNTS['passages'](found)} passages, {unanswered} questions without an answer in them"
+        case "ranking":
+            return f"{len({pair.group for pair in found})} questions"
+        case "documents":
+            return f"{sum(len(document.sentences) for document in found)} sentences"
+    return ""
+
+
+def compare_splitters(scale: str) -> pd.DataFrame:
+    """ChemProt's pairs by what cuts its sentences, and how many of BLURB's development pairs each makes.
+
+    A pair is its document, its text with dummies, and its label. Without the corpus, the reason.
+    """
+    if why := why_not("chemprot", "all", scale):
+        return pd.DataFrame([{"splitter": "n/a", "why": why}])
+    missing = why_not("chemprot-blurb", "dev", scale)
+    blurb = [] if missing else datasets.load("chemprot-blurb", "dev", scale)
+    blurb = Counter((pair.document, pair.text, pair.label) for pair in blurb)
+    lines = []
+    for name, (read, splitter) in {
+        "NLTK's punkt": (chemprot.read_chemprot, None),
+        "NLTK's punkt, some sentences joined again as BLUE does": (chemprot.read_chemprot_blue, None),
+        "sentencex": (chemprot.read_chemprot, cleaning.split_sentences),
+        "only title and abstract apart": (chemprot.read_chemprot, lambda text: [text]),
+    }.items():
+        found = {split: read(*datasets.split_files("chemprot", split, scale), splitter) for split in datasets.SPLITS}
+        dev = Counter((pair.document, relations.mask(pair), pair.label) for pair in found["dev"])
+        lines.append(
+            {"splitter": name}
+            | {split: len(pairs) for split, pairs in found.items()}
+            | {"pairs of BLURB's dev file": (dev & blurb).total() if blurb else missing, "of": blurb.total()}
+        )
+    return pd.DataFrame(lines)

@@ -1,0 +1,341 @@
+"""What the papers print besides their tables, and vendors of their machines: files of params/ beside its folders."""
+
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from lib.study import paths
+from lib.study.params import Settings, read_yaml
+
+Precision = Literal["float32", "float16", "bfloat16"]
+
+
+class Device(Settings):
+    """An accelerator as its vendor describes it."""
+
+    title: str  # as its driver names it, where ours ran on one
+    rates: dict[Precision, float]  # FLOP/s of dense matrix products, at best
+    watts: float | None  # at most; None: not found
+    source: str
+
+
+class Today(Settings):
+    """The GPU that everything is put on for comparison."""
+
+    device: str
+    precision: Precision
+    share: float = Field(gt=0, le=1)  # of its rate
+    why: str
+
+
+class Believable(Settings):
+    """The shares of a machine's rate that the page does not speak of."""
+
+    low: float = Field(gt=0)
+    high: float = Field(lt=1)
+    why: str
+
+
+class PrintedRun(Settings):
+    """On what, and how long, models were pretrained, as a paper prints it of each of them."""
+
+    paper: str
+    where: str
+    days: dict[str, float | str | None]  # model -> days; the row of `table` that holds them; None: not printed
+    table: str = ""  # of the paper, in published/scores.csv
+    said: str = ""  # before the days: about, nearly, more than
+    device: str | None = None
+    devices: int | None = Field(default=None, gt=0)
+    precision: Precision | None = None
+    missing: dict[Literal["steps", "time"], str] = {}  # what is not printed -> why nothing stands for it
+    assumed: str = ""  # what is not printed, and what stands for it
+    reading: str = ""  # another way to read the same models; empty: the one that counts
+    changes: dict[Literal["steps", "batch_size", "length", "max_predictions"], int] = {}  # of every phase
+
+    @model_validator(mode="after")
+    def check(self):
+        if len({self.device is None, self.devices is None, self.precision is None}) > 1:
+            raise ValueError("device, devices and precision go together")
+        if any((days is None) != ("time" in self.missing) for days in self.days.values()):
+            raise ValueError("a model has days, or `missing` says why there is no time")
+        if self.device is None and set(self.days.values()) != {None}:
+            raise ValueError("days need the device that they were spent on")
+        if any(isinstance(days, str) != bool(self.table) for days in self.days.values()):
+            raise ValueError("rows of days need the table that they are in, and a table needs its rows")
+        if self.changes and not self.reading:
+            raise ValueError("changes of a recipe are another reading")
+        return self
+
+
+class PrintedRatio(Settings):
+    """How much more pretraining some models had than others, as printed."""
+
+    said: str
+    where: str
+    of: list[str] = Field(min_length=1)
+    to: list[str] = Field(min_length=1)
+    printed: float
+    each_token: bool = False  # it is the cost of a token, and not of the whole pretraining
+
+
+class Hardware(Settings):
+    devices: dict[str, Device]
+    today: Today
+    believable: Believable
+    runs: list[PrintedRun]
+    ratios: list[PrintedRatio]
+
+    @model_validator(mode="after")
+    def check(self):
+        for used in (self.today, *self.runs):
+            if used.device and used.precision not in getattr(self.devices.get(used.device), "rates", {}):
+                raise ValueError(f"devices has no rate of '{used.device}' in {used.precision}")
+        return self
+
+
+class Cells(Settings):
+    """Printed cells of one table, by name; of rows, columns or metrics that are not given, all."""
+
+    table: str  # paper and number: lee-4
+    rows: list[str] = []
+    columns: list[str] = []
+    metrics: list[str] = []
+    but: list[str] = []  # rows and columns that are left out
+    take: Literal["each", "mean", "sum of each row", "highest of each row"] = "each"
+
+
+PrintedNumber = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]  # a string, since its places count
+
+
+class Given(Settings):
+    """A number that a text gives."""
+
+    number: PrintedNumber
+    paper: str
+    where: str
+
+
+class F1Check(Settings):
+    """The metrics of a table of which one follows from the two others."""
+
+    table: str
+    precision: str
+    recall: str
+    f1: str
+    but: list[str] = []  # rows that hold something else
+    notes: dict[str, str] = {}  # on columns
+
+
+class AverageCheck(Settings):
+    """A row or column of averages: the mean over groups of the mean of each group's names, in each of the tables."""
+
+    tables: list[str]
+    name: str  # of the row or column
+    groups: list[list[str]] = []  # none: all other names
+    weights: dict[str, int] = {}  # in place of groups: how often each name counts
+    but: list[str] = []  # columns or rows whose cell in it is something else
+
+
+class DifferenceCheck(Settings):
+    """A column that holds how far the highest of all others is above one of them."""
+
+    table: str
+    column: str
+    than: str
+
+
+class StatementCheck(Settings):
+    """A number that a text prints, or says in words, and that follows from printed cells; or one a row."""
+
+    paper: str
+    where: str
+    what: str
+    printed: PrintedNumber | None = None  # as printed, or the count that the words stand for
+    rows: dict[str, PrintedNumber] = {}  # in its place: row of all the cells -> as printed
+    operation: Literal[
+        "mean", "sum", "difference", "smallest difference", "largest difference", "ratio", "gain", "share", "wins"
+    ]
+    of: list[Cells | Given] = Field(min_length=1)
+    than: list[Cells | Given] = []
+    at_least: bool = False  # `printed` is the least that the words allow
+    note: str = ""
+
+    @model_validator(mode="after")
+    def check(self):
+        if bool(self.than) == (self.operation in ("mean", "sum")):
+            raise ValueError(f"operation '{self.operation}' does not go with `than`, or lacks it")
+        if bool(self.printed) == bool(self.rows):
+            raise ValueError("give either one number that is printed, or one a row")
+        if self.rows and not all(isinstance(cells, Cells) for cells in (*self.of, *self.than)):
+            raise ValueError("numbers of rows follow from cells of tables")
+        return self
+
+
+class Place(Settings):
+    """The row or column of a table that stands for a model."""
+
+    name: str
+    datasets: list[str] = []  # none: on all of them
+
+
+class PairNote(Settings):
+    """What differs between two places that print the same thing: each a table, or a paper by its short name."""
+
+    between: list[str] = Field(min_length=2, max_length=2)
+    models: list[str] = []  # none: all
+    datasets: list[str] = []
+    note: str
+
+
+class Repeated(Settings):
+    """Which names mean the same model, dataset and metric; of two printings the one named later is held against the
+    other."""
+
+    models: dict[str, dict[str, Place]]  # model -> table
+    datasets: dict[str, dict[str, str]]  # dataset -> table, or short name of a paper -> row or column
+    metrics: dict[str, list[str]]
+    notes: list[PairNote]
+
+
+class Audit(Settings):
+    """What is recomputed from printed numbers."""
+
+    counted: list[str]  # tables of counts, which are not rounded
+    f1: list[F1Check]
+    averages: list[AverageCheck]
+    differences: list[DifferenceCheck]
+    statements: list[StatementCheck]
+    repeated: Repeated
+
+
+class AttentionExample(Settings):
+    """A sentence of ours around the words that a paper prints of a figure's sentence."""
+
+    dataset: str  # that the paper's sentence is from
+    sentence: str  # words and signs, with spaces between them
+    asked: str  # whose attention is shown: of a word its first piece, or [CLS]
+    printed: list[str] = Field(min_length=1)  # the words of it that the paper prints
+
+    @model_validator(mode="after")
+    def check(self):
+        words = self.sentence.split()
+        if not set(self.printed) <= set(words) or self.asked not in (*words, "[CLS]"):
+            raise ValueError("printed and asked name words of the sentence")
+        return self
+
+
+class Attention(Settings):
+    where: str
+    vocabularies: dict[str, str]  # what is said of a published one -> which it is
+    models: list[Annotated[list[str], Field(min_length=2, max_length=2)]]  # the first two that a scale has are shown
+    examples: dict[str, AttentionExample]
+
+
+class PrintedSample(Settings):
+    """A sample of predictions as a paper prints it, and which of its words the biomedical model found better."""
+
+    dataset: str  # as printed
+    ours: list[str]  # the datasets here that may hold it
+    sample: str = ""
+    better: list[str] = []
+    withheld: str = ""  # why the sample is not repeated here
+
+    @model_validator(mode="after")
+    def check(self):
+        if bool(self.sample) == bool(self.withheld) or bool(self.sample) != bool(self.better):
+            raise ValueError("give a sample and its words, or say why it is withheld")
+        return self
+
+
+class Comparison(Settings):
+    """Two models whose predictions on some datasets are put beside each other."""
+
+    general: str
+    biomedical: str
+    protocol: str
+    datasets: list[str] = Field(min_length=1)
+
+
+class Samples(Settings):
+    where: str
+    printed: list[PrintedSample]
+    comparisons: list[Comparison]  # the first one that a scale has is shown
+
+
+class MetricPair(Settings):
+    """Two ways to score the same predictions."""
+
+    of: str  # the metric, in metrics.CARDS, of the datasets
+    datasets: list[str] = []  # some of them only; empty: all
+    first: str
+    second: str
+    papers: str  # which of them print which
+
+
+class VersionPair(Settings):
+    """Two versions of one set."""
+
+    first: str
+    second: str
+    by: Literal["text", "ids"] = "text"  # how an instance of one is found in the other
+    split: Literal["test", "dev"] = "test"
+    note: str = ""
+
+
+class Beside(Settings):
+    """Printed scores that stand beside the definitions which they may follow."""
+
+    table: str  # whose rows are sets
+    columns: list[str]  # what is gained on first
+
+
+class Comparisons(Settings):
+    """What is compared between the papers' protocols."""
+
+    protocols: list[str]
+    sets: dict[str, list[str]]
+    metrics: list[MetricPair]
+    versions: list[VersionPair]
+    scores: list[str]
+    beside: Beside
+
+    @model_validator(mode="after")
+    def check(self):
+        named = [dataset for versions in self.sets.values() for dataset in versions]
+        if len(set(named)) < len(named):
+            raise ValueError("sets: a dataset is a version of one set only")
+        for pair in self.versions:
+            if not any({pair.first, pair.second} <= set(versions) for versions in self.sets.values()):
+                raise ValueError(f"versions: {pair.first} and {pair.second} are not of one set")
+        return self
+
+
+@cache
+def hardware() -> Hardware:
+    """What is printed of the papers' hardware and times, and what vendors say of it."""
+    return read_yaml(paths.PARAMS / "hardware.yaml", Hardware)
+
+
+@cache
+def load_audit() -> Audit:
+    """What is recomputed from the papers' printed numbers."""
+    return read_yaml(paths.PARAMS / "audit.yaml", Audit)
+
+
+@cache
+def attention() -> Attention:
+    """The examples whose attention is shown."""
+    return read_yaml(paths.PARAMS / "attention.yaml", Attention)
+
+
+@cache
+def samples() -> Samples:
+    """The printed samples of predictions, and the models that are compared in their place."""
+    return read_yaml(paths.PARAMS / "samples.yaml", Samples)
+
+
+@cache
+def comparisons() -> Comparisons:
+    """What is compared between the papers' protocols."""
+    return read_yaml(paths.PARAMS / "comparisons.yaml", Comparisons)

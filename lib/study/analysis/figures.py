@@ -1,0 +1,322 @@
+"""Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour."""
+
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+from lib.study import params
+from lib.study.analysis import compare
+
+STYLE = {
+    "svg.hashsalt": "study",  # the same figure is the same bytes
+    "svg.fonttype": "none",  # words stay words: a tenth of the bytes, and they can be searched and read out
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],  # others are narrower than what was measured
+    "savefig.bbox": "tight",
+    "figure.dpi": 110,
+    "legend.frameon": False,
+    "font.size": 9,
+}
+MARKERS = "osD^vP"
+
+
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
+    """A figure and its axes in the study's style."""
+    sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
+    return pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
+
+
+def draw_learning_curve(logs: dict[str, list[dict]]) -> Figure:
+    """Loss against pieces for each named log; the loss on held-out text as markers where there is one."""
+    figure, axes = new_figure(6, 3)
+    draw_logs(axes[0, 0], logs)
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def draw_logs(axes, logs: dict[str, list[dict]]) -> None:
+    for name, log in logs.items():
+        rows = pd.DataFrame(log)
+        line = axes.plot(rows["tokens"], rows["loss"], linewidth=1, label=f"{name}, training")[0]
+        if "held-out loss" in rows:
+            seen = rows.dropna(subset="held-out loss")
+            axes.plot(seen["tokens"], seen["held-out loss"], "o", color=line.get_color(), label=f"{name}, held out")
+    axes.set(xlabel="pieces", ylabel="loss")
+
+
+def draw_learning_curves(logs: dict[str, list[dict]]) -> Figure:
+    """A panel a log, since the losses of two objectives are not on one scale."""
+    rows = -(-len(logs) // 2)
+    figure, axes = new_figure(7.5, 2.2 * rows, 2, rows)
+    for panel, (name, log) in zip(axes.flat, logs.items(), strict=False):
+        draw_logs(panel, {name: log})
+        panel.set_title(name, fontsize=8)
+    for panel in axes.flat[len(logs) :]:
+        panel.set_visible(False)
+    return figure
+
+
+def draw_search(trials: list[dict], shares: dict[str, float], main: str) -> Figure:
+    """A search of settings: the score of each trial and the best so far; how much each setting explains of it."""
+    figure, axes = new_figure(7, 2.6, 2)
+    rows = pd.DataFrame(trials).sort_values("trial")
+    axes[0, 0].plot(rows["trial"], rows[main], "o", label="a trial")
+    axes[0, 0].step(rows["trial"], rows[main].cummax(), where="post", label="best so far")
+    axes[0, 0].set(xlabel="trial", ylabel=main)
+    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
+    axes[0, 0].legend(fontsize=7)
+    axes[0, 1].barh([name.replace("_", " ") for name in shares], list(shares.values()))
+    axes[0, 1].set(xlabel="share of the scores' variance", xlim=(0, 1))
+    axes[0, 1].set_visible(bool(shares))
+    return figure
+
+
+def draw_table(table: pd.DataFrame, metric: str) -> Figure:
+    """A line of markers a row: the paper's columns hollow, ours filled with a bar of one standard deviation.
+
+    Of the cells that have a number of ours; of the paper's where none has.
+    """
+    rows = compare.of_metric(table, metric)
+    rows = rows[rows["ours"].notna()] if rows["ours"].notna().any() else rows
+    figure, axes = new_figure(6.5, 1.2 + 0.55 * max(1, rows["row"].nunique()))
+    names = list(dict.fromkeys(rows["row"]))
+    colors = sns.color_palette("colorblind")
+    columns = rows["column"].nunique()
+    for i, column in enumerate(dict.fromkeys(rows["column"])):
+        cells = rows[rows["column"] == column]
+        y = [names.index(row) + 0.15 * (i - (columns - 1) / 2) for row in cells["row"]]
+        style = {
+            "color": colors[i % len(colors)],
+            "marker": MARKERS[i % len(MARKERS)],
+            "linestyle": "none",
+            "markersize": 5,
+        }
+        if cells["ours"].notna().any():
+            spread = cells["ours_std"].fillna(0)
+            axes[0, 0].errorbar(cells["ours"], y, xerr=spread, label=f"{column}, ours", **style)
+        if cells["published"].notna().any():
+            axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
+    instead = describe_substitutions(rows)
+    axes[0, 0].set(xlabel=(metric or "score") + instead, yticks=range(len(names)), yticklabels=names)
+    axes[0, 0].invert_yaxis()
+    show_legend(axes[0, 0])
+    return figure
+
+
+def describe_substitutions(lines: pd.DataFrame) -> str:
+    """A line below an axis: what our numbers have in place of what the paper has; empty where they have all of it."""
+    said = compare.read_substitutions(lines)
+    return f"\nours: {', '.join(said)}" if said else ""
+
+
+def show_legend(axes) -> None:
+    """The legend beside the axes, or that there is nothing to show."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    else:
+        axes.text(0.5, 0.5, "nothing was run", transform=axes.transAxes, ha="center")
+
+
+def draw_curves(lines: pd.DataFrame, table: params.CurveTable) -> Figure:
+    """Scores, or gains, along an axis, ours filled with a bar of one standard deviation, the paper's hollow.
+
+    `lines`: from curves.build. A joined curve a row, or loose points for each column; without an axis, markers for each
+    row as in `draw_table`.
+    """
+    if table.axis is None:
+        return draw_table(lines, "")
+    figure, axes = new_figure(6, 3.5)
+    joined = table.along == "columns"
+    value = "gain" if table.than else "score"
+    for i, (name, found) in enumerate(lines.groupby("row" if joined else "column", sort=False)):
+        style = {"color": sns.color_palette("colorblind")[i], "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
+        ours, printed = found.dropna(subset=["x", "ours"]).sort_values("x"), found.dropna(subset=["published"])
+        if len(ours):
+            axes[0, 0].errorbar(ours["x"], ours["ours"], yerr=ours["ours_std"].fillna(0), label=f"{name}, ours",
+                                linestyle="-" if joined else "none", **style)  # fmt: skip
+        if len(printed):
+            axes[0, 0].plot(printed["published_x"], printed["published"], linestyle="none", markerfacecolor="none",
+                            label=f"{name}, paper", **style)  # fmt: skip
+    metric = ", ".join(dict.fromkeys(lines["metric"]))
+    instead = describe_substitutions(lines)
+    axes[0, 0].set(xlabel=table.axis + instead, ylabel=f"{value}, {metric}", xscale="log")
+    if table.than:
+        axes[0, 0].axhline(0, color="grey", linewidth=1)
+    show_legend(axes[0, 0])
+    return figure
+
+
+def draw_lengths(table: pd.DataFrame) -> Figure:
+    """One row a dataset: mean input length with each vocabulary, the paper's hollow, ours filled."""
+    figure, axes = new_figure(6.5, 4)
+    names = list(dict.fromkeys(table["row"]))
+    colors = sns.color_palette("colorblind")
+    for i, column in enumerate(dict.fromkeys(table["column"])):
+        cells = table[table["column"] == column]
+        y = [names.index(row) for row in cells["row"]]
+        style = {"color": colors[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 6}
+        axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
+        axes[0, 0].plot(cells["ours"], y, label=f"{column}, ours", **style | {"markersize": 3})
+    axes[0, 0].set(xlabel="mean input length (word pieces)", xscale="log", yticks=range(len(names)), yticklabels=names)
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def draw_leaks(leaks: pd.DataFrame) -> Figure:
+    """A row a dataset: the share of its test set that stands in its training set, word for word and nearly so."""
+    rows = leaks[leaks["where"].str.startswith("test in train")]
+    wide = rows.pivot_table(index="dataset", columns="finding", values="share", sort=False)
+    wide = wide.reindex(columns=["same text in two splits", "near copy in two splits"]).fillna(0)
+    figure, axes = new_figure(6.5, 1 + 0.22 * len(wide))
+    colors = sns.color_palette("colorblind")
+    start = 0 * wide.iloc[:, 0]
+    for i, (finding, label) in enumerate(zip(wide.columns, ("word for word", "nearly so"), strict=True)):
+        axes[0, 0].barh(
+            range(len(wide)), wide[finding], left=start, label=label, color=colors[i], hatch="" if i else "//"
+        )
+        start = start + wide[finding]
+    axes[0, 0].set(xlabel="test instances that stand in the training set, %", yticks=range(len(wide)),
+                   yticklabels=wide.index)  # fmt: skip
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def draw_pieces(branches: pd.DataFrame) -> Figure:
+    """Pieces per term of MeSH: a row a vocabulary, a marker a branch."""
+    order = branches.groupby("vocabulary")["pieces per term"].mean().sort_values().index
+    figure, axes = new_figure(6.5, 1 + 0.28 * len(order))
+    for i, (branch, rows) in enumerate(branches.groupby("branch", sort=False)):
+        values = rows.set_index("vocabulary").loc[order, "pieces per term"]
+        axes[0, 0].plot(values, range(len(order)), MARKERS[i % len(MARKERS)], label=branch, markersize=5)
+    axes[0, 0].set(xlabel="pieces per term", yticks=range(len(order)), yticklabels=order)
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_kept_whole(table: pd.DataFrame) -> Figure:
+    """The share of words kept whole against their rank by frequency, a line a vocabulary."""
+    figure, axes = new_figure(6.5, 4)
+    lines = ["-", "--", ":", "-."]
+    for i, (vocabulary, rows) in enumerate(table.groupby("vocabulary")):
+        style = {"color": sns.color_palette("colorblind")[i % 10], "linestyle": lines[i // 10 % 4]}
+        middle = rows["rank from"] + rows["words"] / 2
+        axes[0, 0].plot(middle, 100 * rows["kept whole"], marker=MARKERS[i % len(MARKERS)], markersize=4,
+                        linewidth=1, label=vocabulary, **style)  # fmt: skip
+    axes[0, 0].set(xlabel="rank of the word by frequency", ylabel="words kept whole, %", xscale="log")
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG; `path` has no suffix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+
+
+def draw_mixing(table: pd.DataFrame) -> Figure:
+    """For each core and method: how much of the text is core, and the distinct document pairs by where they are from.
+
+    `table`: from mixing.compare_methods. Pairs as a share of the random pairs, whatever the size of the corpora.
+    """
+    kinds = ["core with core", "core with satellite", "satellite with satellite"]
+    names = [f"{core}, {method}" for core, method in zip(table["core"], table["method"], strict=True)]
+    shares = pd.DataFrame({"core": table["core share"], "satellite": 1 - table["core share"]})
+    pairs = table[kinds].div(table["random pairs"], axis=0)
+    figure, axes = new_figure(8, 1.3 + 0.28 * len(table), 2)
+    colors = sns.color_palette("colorblind")
+    labels = ("share of the text, %", "distinct pairs, % of random ones")
+    for axis, parts, label in zip(axes[0], (shares, pairs), labels, strict=True):
+        start = 0 * parts.iloc[:, 0]
+        for i, name in enumerate(parts):
+            axis.barh(names, 100 * parts[name], left=start, label=name, color=colors[i], hatch=["", "//", ".."][i])
+            start = start + 100 * parts[name]
+        axis.set(xlabel=label, xlim=(0, 100))
+        axis.invert_yaxis()
+        axis.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    axes[0, 1].set(yticklabels=[])
+    return figure
+
+
+def draw_costs(table: pd.DataFrame, rate: float, label: str) -> Figure:
+    """FLOPs of pretraining against device-hours: the papers' models hollow, ours filled, a marker a paper.
+
+    `rate`: FLOP/s that a dashed line is drawn for, named `label`.
+    """
+    rows = table[table["device_hours"].notna() & table["flops"].notna()]
+    figure, axes = new_figure(8, 4)
+    colors = sns.color_palette("colorblind")
+    for i, (paper, found) in enumerate(rows.groupby("paper", sort=False)):
+        filled = {} if (found["whose"] == "ours").all() else {"markerfacecolor": "none"}
+        axes[0, 0].plot(found["device_hours"], found["flops"], MARKERS[i % len(MARKERS)], label=paper, markersize=6,
+                        color=colors[i % len(colors)], **filled)  # fmt: skip
+    ends = rows["device_hours"].agg(["min", "max"])
+    axes[0, 0].plot(ends, 3600 * rate * ends, "--", color="grey", linewidth=1, label=label)
+    axes[0, 0].set(xlabel="device-hours", ylabel="FLOPs", xscale="log", yscale="log")
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_times(times: pd.DataFrame, what: str) -> Figure:
+    """Seconds of each repetition, a row a model; the median as a bar."""
+    names = list(dict.fromkeys(times["model"]))
+    figure, axes = new_figure(6.5, 1 + 0.45 * len(names))
+    color, grey = sns.color_palette("colorblind")[0], "0.8"
+    medians = times.groupby("model")["seconds"].median()
+    axes[0, 0].barh(range(len(names)), [medians[name] for name in names], color=grey, height=0.6, label="median")
+    axes[0, 0].plot(times["seconds"], [names.index(name) for name in times["model"]], "o", color=color, markersize=4,
+                    markerfacecolor="none", label="a repetition")  # fmt: skip
+    axes[0, 0].set(xlabel=what, yticks=range(len(names)), yticklabels=names, xlim=(0, None))
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_attention(table: pd.DataFrame) -> Figure:
+    """A panel an example and model: the attention on each word, written in its pieces; printed words hatched.
+
+    `table`: from attention.build, of which the lines with attention are drawn; the word asked from is marked by an
+    arrow.
+    """
+    shown = table[table["attention"].notna()]
+    examples, models = (list(dict.fromkeys(shown[name])) for name in ("example", "model"))
+    heights = [shown[shown["example"] == example]["place"].nunique() for example in examples]
+    figure, axes = new_figure(8, 1 + 0.2 * sum(heights), len(models), len(examples))
+    axes[0, 0].get_gridspec().set_height_ratios(heights)
+    colors = sns.color_palette("colorblind")
+    for panels, example in zip(axes, examples, strict=True):
+        most = shown.loc[shown["example"] == example, "attention"].max()
+        for panel, model in zip(panels, models, strict=True):
+            words = shown[(shown["example"] == example) & (shown["model"] == model)]
+            marks = ["//" if printed else "" for printed in words["printed"]]
+            labels = [("→ " if word["asked"] else "") + word["pieces"] for word in words.to_dict("records")]
+            panel.barh(range(len(words)), words["attention"], hatch=marks, color=colors[models.index(model)])
+            panel.set(yticks=range(len(words)), yticklabels=labels, xlabel="attention", xlim=(0, 1.05 * most))
+            panel.set_title(f"{example}: {model}", fontsize=8)
+            panel.tick_params(axis="y", labelsize=7)
+            panel.invert_yaxis()
+    return figure
+
+
+def draw_differences(table: pd.DataFrame) -> Figure:
+    """Points of difference, a row a comparison with a marker for each model or set, sorted; a panel a `kind`."""
+    kinds = list(dict.fromkeys(table["kind"]))
+    rows = [table.loc[table["kind"] == kind, "label"].nunique() for kind in kinds]
+    figure, axes = new_figure(8, 1 + 0.6 * len(kinds) + 0.17 * sum(rows), rows=len(kinds))
+    axes[0, 0].get_gridspec().set_height_ratios([number + 2 for number in rows])
+    for axis, kind, color in zip(axes[:, 0], kinds, sns.color_palette("colorblind"), strict=False):
+        found = table[table["kind"] == kind]
+        order = found.groupby("label")["difference"].median().sort_values().index.tolist()
+        axis.axvline(0, color="grey", linewidth=1)
+        axis.plot(found["difference"], found["label"].map(order.index), "o", color=color, markerfacecolor="none",
+                  markersize=4)  # fmt: skip
+        axis.set(xlabel="points", yticks=range(len(order)), yticklabels=order, ylim=(-1, len(order)))
+        axis.set_title(kind, fontsize=9)
+        axis.tick_params(axis="y", labelsize=6)
+    return figure

@@ -1,0 +1,267 @@
+"""What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
+
+import ast
+import html
+import itertools
+import sys
+from dataclasses import replace
+
+import pandas as pd
+from IPython import get_ipython
+from IPython.display import HTML, Markdown, display
+
+from lib import provenance
+from lib.benchmarks import datasets, metrics
+from lib.benchmarks.instances import Instance, Sentence, label_of
+from lib.corpora import corpora
+from lib.made_up import smoke_language
+from lib.study import params, paths
+from lib.study.analysis import compare, texts
+
+
+def open_page(scale: str) -> None:
+    """Versions, device, commit and scale; and, where the data are made up, a notice that says so.
+
+    Raises StudyError when the notebook was given parameters that it does not have, as `papermill -p` allows.
+    """
+    check_parameters(get_ipython().user_ns.get("In", []))
+    versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
+    title = params.load("scales", scale).title
+    display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
+    if params.load("scales", scale).made_up:
+        display(Markdown(f"> **Made-up data.** {smoke_language.NOTICE.strip()} Its numbers are not findings."))
+
+
+def check_parameters(cells: list[str]) -> None:
+    """Compare the cell that papermill injects with the cell of parameters before it: names and types."""
+    given = next((cell for cell in cells if cell.startswith("# Parameters\n")), "")
+    declared = {
+        line.target.id: line.annotation.id
+        for cell in cells[: cells.index(given) if given else 0]
+        for line in ast.parse(cell).body
+        if isinstance(line, ast.AnnAssign)
+    }
+    for line in ast.parse(given).body:
+        params.check_parameter("this notebook", line.targets[0].id, ast.literal_eval(line.value), declared)
+
+
+def name_device() -> str:
+    """The device, on pages that compute on one; the others are spared the import of torch."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return ""
+    return f" · {torch.cuda.get_device_name() if torch.cuda.is_available() else 'CPU'}"
+
+
+def show(rows, decimals: int = 2, escape: str | None = "html", caption: str = "") -> HTML:
+    """A table without its index; empty cells as n/a. `escape=None` where cells are HTML already.
+
+    Without the name and class that pandas gives each cell, which are three times as long as what is in it.
+    """
+    table = pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
+    return HTML(table.to_html(exclude_styles=True, caption=caption or None))
+
+
+def show_beside(lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[params.RunKey]], scale: str) -> HTML:
+    """A published table with our numbers beside the paper's, each of ours leading to the pages of its runs.
+
+    `runs`: what fills each cell. A number of several runs unfolds into their links.
+    """
+    wide = compare.spread(lines, metric).map(html.escape)
+    for line in compare.of_metric(lines[lines["ours"].notna()], metric).to_dict("records"):
+        place, made = (line["row"], (line["column"], "ours")), runs[line["row"], line["column"], line["metric"]]
+        wide.loc[place] = link_runs(wide.loc[place], made, scale)
+    wide.index = wide.index.map(html.escape)
+    return show(wide.reset_index(names=""), escape=None)
+
+
+def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
+    """A number as HTML that leads to the executed notebooks beside this one which made it, as far as they are there."""
+    found = {" ".join(run): paths.find_page(scale, *run) for run in runs}
+    links = {name: f'<a href="{page.name}" title="{name}">' for name, page in found.items() if page}
+    if len(runs) == 1 and links:
+        return f"{''.join(links.values())}{text}</a>"
+    listed = "".join(f"<br>{link}{name}</a>" for name, link in links.items())
+    return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
+
+
+def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
+    """Settings with the file each came from: `parts` are (kind, key) pairs of params/.
+
+    With `scale`, its budget too.
+    """
+    parts = (*parts, ("scales", scale)) if scale else parts
+    return show([row for kind, key in parts for row in params.explain(kind, key)])
+
+
+def show_finetuning(setting: str, dataset: str, scale: str) -> HTML:
+    """The settings in force on a dataset under a protocol at a scale, with the file each came from."""
+    return show(params.explain_finetuning(setting, dataset, datasets.lookup(dataset).family, scale))
+
+
+def show_protocols(runs: list[params.RunKey], scale: str) -> HTML | Markdown:
+    """The settings in force of some runs: a row a protocol and dataset, without settings that none of them has."""
+    seeds, rows = params.load("scales", scale).seeds, []
+    for setting, dataset in dict.fromkeys((setting, dataset) for _, dataset, setting in runs):
+        settings = params.load_finetuning(setting, dataset, datasets.lookup(dataset).family, scale).model_dump()
+        rows.append({"protocol": setting, "dataset": dataset} | settings | {"runs": len(seeds[: settings["runs"]])})
+    if not rows:
+        return Markdown(f"No run is planned at scale **{scale}**.")
+    table = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
+    return show(table.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
+
+
+def show_pretraining(model: str, scale: str) -> HTML:
+    """How a model is pretrained at a scale: the settings that its file and the scale's come to."""
+    plan = params.load_pretraining(model, scale).model_dump(exclude={"phases"})
+    phases = params.load_pretraining(model, scale).phases
+    rows = [{"setting": name, "value": str(value)} for name, value in plan.items()]
+    for number, phase in enumerate(phases, 1):
+        said = ", ".join(
+            f"{name.replace('_', ' ')} {value}" for name, value in phase.model_dump(exclude_none=True).items()
+        )
+        rows.append({"setting": f"phase {number} of {len(phases)}", "value": said})
+    return show(rows)
+
+
+def show_selection(corpus: str) -> HTML | Markdown:
+    """The rule by which a corpus's citations were chosen, where there is one."""
+    key = params.load("corpora", corpus).selection
+    return show(params.explain("selections", key)) if key else Markdown("No choice by MeSH.")
+
+
+def show_registry(kind: str) -> HTML:
+    """Every entry of a kind of params/, a row each; settings that are off are left out."""
+    rows = [{"key": key} | params.load(kind, key).model_dump(exclude_defaults=True) for key in params.keys(kind)]
+    table = pd.DataFrame(rows)
+    return show(table.astype(object).where(table.notna(), ""))
+
+
+def show_counts(rows, reasons) -> HTML:
+    """What was read, left out for each reason that took something, and kept; MeSH headings that its tree lacks."""
+    table = pd.DataFrame(rows)
+    some = (*reasons, "lines dropped", "unknown headings")  # shown where they are not nought everywhere
+    names = ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words", "unknown headings")
+    return show(table[[n for n in names if n in table and (n not in some or table[n].any())]])
+
+
+def show_corpus_rows(table: str) -> HTML:
+    """Which corpus of ours stands for which row of a table, and how it differs from the paper's."""
+    rows = params.load("tables", table).rows
+    return show(
+        [
+            {"row": row, "corpus": ours.corpus, "sources": ", ".join(ours.sources) or "all of it",
+             "differs from the paper": params.load("corpora", ours.corpus).differs}
+            for row, ours in rows.items()
+        ]
+    )  # fmt: skip
+
+
+def look_at_instances(dataset: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> HTML:
+    """A few training instances, or made-up ones in their place where text is not to be shown."""
+    row = datasets.lookup(dataset)
+    if not show_text or row.access != "public":
+        return show_made_up("instance")
+    found = datasets.load(dataset, next(iter(row.files)), scale)[:n]
+    return show([dict(zip(("instance", "label"), show_instance(one, letters), strict=True)) for one in found])
+
+
+def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
+    """The beginning of an instance's text, with brackets around entities, and its label."""
+    if isinstance(instance, Sentence):
+        return mark_entities(instance), ""
+    return " / ".join(texts.render(instance))[:letters], str(label_of(instance))
+
+
+def look_at_differences(differences: list[dict], show_text: bool, letters: int = 600) -> HTML | Markdown:
+    """Instances with what models say of each, from samples.find_differences; a sentence in place of text that is not to
+    be shown."""
+    rows = [row for row in differences if datasets.lookup(row["dataset"]).access == "public"]
+    if not show_text:
+        return Markdown("No text is shown here: only where a person runs this page, with `show_text`.")
+    if not rows:
+        return Markdown("No instance of a public dataset that one of the two models alone has right.")
+    shown = []
+    for row in rows:
+        text, label = show_instance(row["instance"], letters)
+        said = {model: show_said(row["instance"], predicted) for model, predicted in row["said"].items()}
+        shown.append({"dataset": row["dataset"], "gold": text, "label": label} | said)
+    return show(shown)
+
+
+def show_said(instance: Instance, predicted: list[str]) -> str:
+    """What a model says of an instance: its text with brackets around the entities that were found, or labels."""
+    if isinstance(instance, Sentence):
+        return mark_entities(replace(instance, tags=predicted))
+    return ", ".join(predicted) or "none"
+
+
+def show_made_up(what: str) -> HTML:
+    """Made-up text, labelled as such, in place of text that is not to be shown."""
+    return show(
+        [{f"{what} (made up, in place of the real data's own)": text} for text in smoke_language.make_examples(3)]
+    )
+
+
+def mark_entities(sentence: Sentence) -> str:
+    """A sentence as text, its entities in brackets; an I without a B before it begins one, as in predictions."""
+    out, inside = [], False
+    for word, tag in zip(sentence.words, sentence.tags, strict=True):
+        if inside and tag[0] != "I":
+            out[-1] += "]"
+        out.append(f"[{word}" if tag[0] == "B" or tag[0] == "I" and not inside else word)
+        inside = tag != "O"
+    return " ".join(out) + ("]" if inside else "")
+
+
+def where(*files) -> Markdown:
+    """Where the notebook's results are: below outputs/<scale>/, or in the record."""
+    return Markdown("Kept in: " + ", ".join(f"`{paths.show(paths.find(path))}`" for path in files))
+
+
+def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:
+    """The beginning of one instance of each public dataset that is at hand."""
+    if not show_text:
+        return show_made_up("instance")
+    rows = []
+    for key, dataset in datasets.DATASETS.items():
+        if dataset.access == "public" and (splits := datasets.splits(key, scale)):
+            text, label = show_instance(datasets.load(key, splits[0], scale)[0], letters)
+            rows.append({"dataset": key, "instance": text[:letters], "label": label})
+    return show(rows)
+
+
+def show_cards() -> HTML:
+    """The metric cards: definition, averaging, which paper uses it, and the datasets that are scored with it."""
+    used = {key: [d for d, row in datasets.DATASETS.items() if row.metric == key] for key in metrics.CARDS}
+    return show(
+        [
+            {"key": key, "metric": card.title, "definition": card.definition, "averaging": card.averaging,
+             "papers": card.papers, "datasets": ", ".join(used[key])}
+            for key, card in metrics.CARDS.items()
+        ]
+    )  # fmt: skip
+
+
+def show_findings(leaks: pd.DataFrame, *findings: str) -> HTML | Markdown:
+    """The rows of some findings that found something; how many found nothing, below."""
+    rows = leaks[leaks["finding"].isin(findings)]
+    hit = rows[rows["count"] > 0]
+    if hit.empty:
+        return Markdown(f"Nothing found in {len(rows)} places.")
+    empty = f"{len(rows) - len(hit)} further places without any." if len(hit) < len(rows) else ""
+    told = [name for name in hit if hit[name].notna().any() and (hit[name] != "").any()]
+    return show(hit[told].drop(columns=[] if len(findings) > 1 else "finding"), caption=empty)
+
+
+def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> HTML:
+    """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
+    if not show_text or corpora.access(corpus) == "credentialed":
+        return show_made_up("text")
+    first = itertools.islice(corpora.iterate(corpus, scale), 3)
+    return show([{"id": document.id, "text": document.text[:letters]} for document in first])
+
+
+def markdown(text: str) -> Markdown:
+    """Generated sentences."""
+    return Markdown(text)

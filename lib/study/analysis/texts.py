@@ -1,0 +1,128 @@
+"""What is written in a dataset: the strings that models read, and whole texts to keep out of pretraining.
+
+python -m lib.study.analysis.texts SCALE writes the index of test sentences, a job of the graph.
+"""
+
+import re
+import sys
+from functools import cache, partial
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from lib import artefacts, provenance
+from lib.benchmarks import conll, datasets, relations
+from lib.benchmarks.instances import Instance, Labelled, Pair, Question, Relation, Sentence
+from lib.corpora import cleaning, leakage
+from lib.errors import StudyError
+from lib.study import parent, paths
+
+VERSION = 1  # of the index: raised when the same files give other test sentences
+DUMMY = re.compile(r"@[A-Z0-9-]+\$|\bbc6(?:ent[cg]|other)\b", re.IGNORECASE)
+# How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8. Its JNLPBA has its printed mean length
+# only when blank lines and document marks count; its PICO sentences end after a "." only.
+BLOCKS = {
+    "jnlpba": conll.read_blocks,
+    "ebm-pico-scibert": partial(conll.read_blocks, breaks={".": 1, conll.DOCUMENT: 2}),
+}
+
+
+def inputs(key: str, split: str, scale: str) -> list[str]:
+    """The texts of a split as BLURB's models read them, in order, a sentence of a document each; errors as in load."""
+    if key in BLOCKS:
+        return BLOCKS[key](*datasets.split_files(key, split, scale))
+    return [text for instance in datasets.load(key, split, scale) for text in render(instance)]
+
+
+def render(instance: Instance) -> list[str]:
+    """The strings that a model reads of an instance; a document's sentences, and a question's passages, one by one."""
+    match instance:
+        case Sentence():
+            return [" ".join(instance.words)]
+        case Relation():
+            return [relations.mask(instance)]
+        case Pair():
+            return [f"{instance.first} {instance.second}"]
+        case Labelled():
+            return list(instance.sentences)
+        case Question():
+            return [f"{instance.question} {passage}" for passage in instance.passages]
+
+
+def fragments(instance: Instance) -> list[str]:
+    """The natural texts of an instance, cut at dummies (@GENE$)."""
+    match instance:
+        case Relation():
+            found = DUMMY.split(instance.text)
+        case Pair():
+            found = [instance.first, instance.second]
+        case Question():
+            found = [instance.question, *instance.passages]
+        case _:
+            found = render(instance)
+    return [part.strip() for text in found for part in text.split("\n") if part.strip()]
+
+
+def tests_at_hand(scale: str) -> dict[str, list[Path]]:
+    """The files of every test set that is at hand, of all folds; of SQuAD, whose test set is secret, the dev set."""
+    found = {}
+    for key, dataset in datasets.DATASETS.items():
+        split = "test" if "test" in dataset.files else "dev"
+        try:
+            found[key] = [
+                path
+                for fold in range(1, dataset.folds + 1)
+                for path in datasets.split_files(key, split, scale, fold)
+            ]  # fmt: skip
+        except StudyError:
+            continue
+    return found
+
+
+def test_files(scale: str) -> list[Path]:
+    """The files that test_texts reads, for its fingerprint."""
+    return datasets.list_files(path for found in tests_at_hand(scale).values() for path in found)
+
+
+@cache
+def test_texts(scale: str) -> dict[str, list[str]]:
+    """Every test set at hand in natural texts: sentences, titles, abstracts, snippets, questions."""
+    found = {}
+    for key in tests_at_hand(scale):
+        dataset = datasets.lookup(key)
+        split = "test" if "test" in dataset.files else "dev"
+        if dataset.natural:
+            texts = dataset.natural(*datasets.split_files(key, split, scale))
+        else:
+            folds = range(1, dataset.folds + 1)
+            loaded = (datasets.load(key, split, scale, fold) for fold in folds)
+            texts = (text for instances in loaded for instance in instances for text in fragments(instance))
+        found[key] = list(dict.fromkeys(texts))
+    return found
+
+
+def test_sentences(key: str, scale: str) -> list[str]:
+    """The sentences of a set of test_texts."""
+    return [sentence for text in test_texts(scale)[key] for sentence in cleaning.split_sentences(text)]
+
+
+def write_index(scale: str) -> dict:
+    """Write the index of all test sentences at hand, hashes only, unless it is there; returns the record."""
+    identity = provenance.record(
+        "test sentences",
+        VERSION,
+        {"readers": {key: datasets.lookup(key).version for key in tests_at_hand(scale)}},
+        {paths.show(path): provenance.file_fingerprint(path) for path in test_files(scale)},
+    )
+
+    def write(new: Path) -> dict:
+        found = test_texts(scale)
+        index = leakage.index_sentences(sentence for key in found for sentence in test_sentences(key, scale))
+        pq.write_table(index, new / "index.parquet")
+        return {"texts": {key: len(texts) for key, texts in found.items()}, "sentences": len(index)}
+
+    return artefacts.cached(paths.test_sentences(scale), identity, write)
+
+
+if __name__ == "__main__":
+    sys.exit(parent.run_job("texts", lambda: write_index(sys.argv[1])))

@@ -1,0 +1,354 @@
+"""The command line of the study, behind ./run_all.sh."""
+
+import argparse
+import fcntl
+import importlib.util
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+
+from lib import artefacts
+from lib.benchmarks import datasets
+from lib.errors import StudyError, unknown
+from lib.study import downloads, params, paths, record, report, stages, warm
+from lib.study.analysis import panels
+
+USAGE = """\
+./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
+./run_all.sh [scale] report         only the report, from what is there and from the record
+./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
+./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale paper]
+                                    put an encoder through a paper's benchmarks
+./run_all.sh data [name ...]         fetch the public raw data that are not there; steps for the rest
+./run_all.sh test [pytest options]  ruff and the tests
+./run_all.sh lab                    JupyterLab with the study's kernel
+
+targets: keys of tables (lee-4), notebooks (20), models, corpora, vocabularies; none: everything"""
+
+
+def main(words: list[str]) -> int:
+    """Do what the words say; returns the exit status."""
+    if words[:1] == ["test"]:
+        return run_tests(words[1:])
+    if words[:1] == ["lab"]:
+        os.chdir(paths.ROOT)
+        os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
+    if words[:1] == ["evaluate"]:
+        return guard(lambda: evaluate(words[1:]))
+    if words[:1] == ["data"] and not any(word.startswith("-") for word in words):
+        return guard(lambda: downloads.fetch(words[1:]))
+    parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--list", action="store_true", help="what can be asked for")
+    parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
+    parser.add_argument("--status", action="store_true", help="what runs, what failed, how far, time left")
+    parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
+    parser.add_argument("--profile", metavar="FOLDER", help="of Snakemake, for a cluster: profiles/slurm")
+    options = parser.parse_args(words)
+    return guard(lambda: run(options))
+
+
+def guard(work: Callable[[], int]) -> int:
+    """The exit status of a piece of work, after one clear line where it failed or was stopped."""
+    try:
+        return work()
+    except StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def run(options: argparse.Namespace) -> int:
+    scales = params.keys("scales")
+    words = list(options.words)
+    scale = words.pop(0) if words and words[0] in scales else "smoke"
+    if options.list:
+        return print_targets(scale)
+    if words == ["report"]:
+        with the_only_study():
+            return finish(scale, failed=False)
+    if words == ["record"]:
+        with the_only_study():
+            return take_over(scale)
+    words = [word for word in words if word != "report"]  # every run ends with it
+    try:
+        outputs = stages.targets(scale, words)
+    except StudyError:
+        if words and options.words[0] != scale and len(words) == 1:
+            names = [n for names in stages.list_targets(scale).values() for n in names]
+            raise unknown("scale or target", words[0], [*scales, *names, "record", "data", "test", "lab"]) from None
+        raise
+    jobs = stages.plan(scale, outputs)
+    if options.status:
+        return print_status(scale, jobs)
+    check(scale, jobs)
+    where = choose_place(options)
+    forget_receipts(scale, jobs)
+    if options.dry_run:
+        return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
+    with the_only_study():
+        artefacts.remove_leftovers(paths.output(scale))
+        # On a cluster the lines of the runner go to the logs of its jobs; what is left to show is Snakemake's own.
+        status, output = snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
+        if "Nothing to be done" in output:
+            print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
+        return finish(scale, failed=status != 0)
+
+
+def evaluate(words: list[str]) -> int:
+    """Put one encoder through the datasets of a protocol's paper, or those named; ends with a page of its scores."""
+    parser = argparse.ArgumentParser("run_all.sh evaluate")
+    parser.add_argument("--model", required=True, help="a folder in the save_pretrained layout, a hub name, or a key")
+    parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
+    parser.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
+    parser.add_argument("--scale", default="paper", help="whose budget (default: paper, the paper's own settings)")
+    parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
+    parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
+    options = parser.parse_args(words)
+    from lib.modeling import models  # here, as it takes seconds
+
+    scale, protocol = options.scale, options.protocol
+    params.load("scales", scale), params.load("protocols", protocol)
+    encoder = models.find(options.model, scale)
+    if encoder.fingerprint.startswith("hub "):  # a published model of the study's goes by the name that it has there
+        encoder = models.find(encoder.source, scale)
+    chosen = options.datasets or panels.choose(protocol)
+    at_hand = [key for key in chosen if not datasets.why_missing(key, scale, protocol)]
+    for key in chosen:
+        if key not in at_hand:
+            print(f"left out: {key}: {datasets.why_missing(key, scale, protocol)}")
+    if not at_hand:
+        raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
+    source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
+    request = {"source": source, "datasets": chosen}
+    artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
+    asked = [scale, f"{encoder.key}--{protocol}"]
+    return run(argparse.Namespace(words=asked, list=False, status=False, profile=None, cores=options.cores,
+                                  dry_run=options.dry_run))  # fmt: skip
+
+
+def check(scale: str, jobs: dict[str, stages.Job]) -> None:
+    """Find bad settings and missing raw data before anything starts."""
+    if not params.load("scales", scale).made_up:
+        paths.require_data(scale)
+    for dataset in params.load("scales", scale).datasets or []:
+        datasets.lookup(dataset)
+    for job in jobs.values():
+        stages.state(scale, job)
+
+
+def choose_place(options: argparse.Namespace) -> list[str]:
+    """Snakemake's options for where jobs run: on this machine, or where a profile says.
+
+    StudyError when there is no such profile, or when its executor is not installed.
+    """
+    if not options.profile:
+        # One job at a time has the GPUs: two would share the memory of the first.
+        return ["--cores", str(max(1, options.cores)), "--resources", "gpu=1"]
+    file = paths.ROOT / options.profile / "config.yaml"
+    if not file.exists():
+        raise StudyError(f"--profile {options.profile}: no config.yaml in it; the study's own is profiles/slurm")
+    executor = params.read_yaml(file, dict).get("executor", "local")
+    plugin = f"snakemake-executor-plugin-{executor}"
+    if executor != "local" and not importlib.util.find_spec(plugin.replace("-", "_")):
+        raise StudyError(
+            f"{paths.show(file)}: the executor '{executor}' is not installed: run {paths.show(Path(sys.executable))} "
+            f"-m pip install {plugin} (for the version see docs/clusters.md)"
+        )
+    return ["--profile", str(file.parent)]
+
+
+def forget_receipts(scale: str, jobs: dict[str, stages.Job]) -> None:
+    """Take away the receipts of what somebody has deleted, so that it is made again."""
+    for job in jobs.values():
+        if not paths.output(scale, job.output).exists():
+            paths.output(scale, stages.receipt_of(job.output)).unlink(missing_ok=True)
+
+
+class the_only_study:
+    """Holds the lock of this folder; a second study is refused. The kernel lets go of it when this process dies."""
+
+    def __enter__(self):
+        path = paths.ROOT / "outputs" / ".study.lock"
+        path.parent.mkdir(exist_ok=True)
+        self.file = open(path, "a+")  # noqa: SIM115
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.file.seek(0)
+            raise StudyError(
+                f"a study is already running in this folder (process {self.file.read().strip()}): "
+                "wait for it, or see ./run_all.sh --status"
+            ) from None
+        self.file.truncate(0)
+        self.file.write(str(os.getpid()))
+        self.file.flush()
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+def snakemake(scale: str, words: list[str], options: list[str], stream: bool = False) -> tuple[int, str]:
+    """Run Snakemake on the Snakefile; its exit status and what it logged. Lines of the runner are passed on.
+
+    The folder is locked by us, so Snakemake's own lock, which outlives a kill, is not needed.
+    """
+    start = "from lib.study import parent; parent.watch(); from snakemake.cli import main; main()"
+    command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
+               "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
+    environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
+    if params.load("scales", scale).made_up:  # here, as it is read when a package is imported
+        environment["HF_HUB_OFFLINE"] = "1"
+    lines = []
+    failed = False
+    with fork_jobs(scale, options, environment) as environment:
+        process = subprocess.Popen(
+            command + options,
+            cwd=paths.ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for line in process.stdout:
+            lines.append(line)
+            news = find_news(line)
+            failed = failed or news.startswith("FAILED")
+            if stream:
+                print(line, end="", flush=True)
+            elif news:
+                print(f"{datetime.now():%H:%M:%S} {news}", flush=True)
+        status = process.wait()
+    if status and not failed and not stream:
+        print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook
+    return status, "".join(lines)
+
+
+def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
+    """The environment in which jobs find a warm parent (lib/study/warm.py): on this machine, and where no GPU is asked
+    for, whose state does not survive a fork."""
+    if "--profile" in options or "--dry-run" in options or scale in stages.ON_GPUS:
+        return nullcontext(environment)
+    return warm.start(paths.ROOT / "outputs" / ".warm", environment)
+
+
+def find_news(line: str) -> str:
+    """What a line of Snakemake's log tells of a job that starts or ends; empty where it is Snakemake's own.
+
+    Snakemake writes its message and the line's end apart, so that a job's line may stand behind a message.
+    """
+    news = re.search(r"(start|done|FAILED) +(\d\d_|documents |texts).*", line)
+    return news[0] if news else ""
+
+
+def finish(scale: str, failed: bool) -> int:
+    """Build the report where something changed, and say where it is."""
+    index, built = report.build(scale)
+    print(f"{'Report' if built else 'Report, unchanged'}: {paths.show(index)}")
+    if failed:
+        print("Not everything was done (see above); the report links to failed notebooks. The same command goes on.")
+    return 1 if failed else 0
+
+
+def take_over(scale: str) -> int:
+    """Take a run over into the record, and say what changed."""
+    changed = record.take_over(scale)
+    print(f"{len(changed)} files of outputs/record/{scale}/ are new or changed" if changed else "Nothing has changed.")
+    if changed:
+        report.update_summaries(scale)
+        print("See git diff, then commit them.")
+    return 0
+
+
+def print_targets(scale: str) -> int:
+    for kind, names in {"scales": params.keys("scales"), **stages.list_targets(scale)}.items():
+        print(f"{kind + ':':14} {' '.join(names)}")
+    return 0
+
+
+def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
+    """One line a job: done, running (how far), failed, interrupted or waiting; then the time left."""
+    took: dict[str, list[float]] = {}
+    waiting: list[str] = []
+    left = 0.0
+    unknown_times = False
+    raw: dict[str, list] = {}
+    for job in jobs.values():
+        if not job.notebook:
+            raw.setdefault(f"{job.stage.name} {job.keys.get('source', '')}", []).append(
+                paths.output(scale, stages.receipt_of(job.output))
+            )
+    for name, files in raw.items():
+        print(f"{name:60} {sum(f.exists() for f in files)} of {len(files)} files read")
+    pages = [job for job in jobs.values() if job.notebook]
+    for job in pages:
+        folder = paths.output(scale)
+        copy = folder / "notebooks" / f"{job.name}.ipynb"
+        lock = folder / "running" / f"{job.name}.lock"
+        text = "waiting"
+        if artefacts.is_locked(lock):
+            text = "running " + describe_progress(lock.with_suffix(".progress"))
+        elif (folder / "failed" / f"{job.name}.ipynb").exists():
+            text = "FAILED"
+        elif (folder / stages.receipt_of(job.output)).exists() and copy.exists():
+            seconds = nbformat.read(copy, as_version=4).metadata.papermill.duration
+            took.setdefault(job.notebook, []).append(seconds)
+            text = f"done    {seconds:.0f} s"
+        elif lock.exists():
+            text = "interrupted"
+        if not text.startswith(("done", "FAILED")):
+            waiting.append(job.notebook)
+        print(f"{job.name:60} {text}")
+    for notebook in waiting:
+        if notebook in took:
+            left += statistics.mean(took[notebook])
+        else:
+            unknown_times = True
+    print(f"\n{len(pages) - len(waiting)} of {len(pages)} notebooks ended", end="")
+    if waiting:
+        print(f", about {left / 60 / count_cores():.0f} min left", end="")
+        print(", and the notebooks of which none has ended yet" if unknown_times else "", end="")
+    print()
+    return 0
+
+
+def count_cores() -> int:
+    """The cores that this process may use: fewer than the machine's under a batch system."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe_progress(path) -> str:
+    try:
+        now = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return ""
+    return f"{now['what']}: {now['done']} of {now['total']}, {now['seconds_left']} s left"
+
+
+def run_tests(options: list[str]) -> int:
+    """ruff, then pytest; the exit status of the first that fails."""
+    begun = time.monotonic()
+    on_every_core = ["--numprocesses=auto", "--dist=loadgroup", "--no-loadscope-reorder"]  # tests/conftest.py groups
+    threads = {"OMP_NUM_THREADS": "1"}  # of each
+    for command in (["ruff", "check", "."], ["pytest", *on_every_core, *options]):
+        status = subprocess.run([sys.executable, "-m", *command], cwd=paths.ROOT, env=threads | os.environ).returncode
+        if status:
+            return status
+    print(f"all tests passed in {time.monotonic() - begun:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

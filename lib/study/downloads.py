@@ -1,0 +1,347 @@
+"""The raw sources that params/downloads.yaml names: fetched, checked, and whole under their name or not there."""
+
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote, urlsplit
+
+import requests
+import urllib3
+from pydantic import Field
+
+from lib import artefacts
+from lib.errors import StudyError, unknown
+from lib.study import params, paths
+
+ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
+PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
+TIMEOUT = (20, 60)  # seconds to connect, and between two pieces of an answer
+BLOCK = 1 << 20
+OUTCOMES = ("there", "fetched", "failed", "to be copied", "to be got by hand", "not to be had", "only planned")
+
+
+# No part begins with a dot, so that no path leaves the data folder or meets a partial file.
+Below = Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$")]
+Url = Annotated[str, Field(pattern="^https://")]
+Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of a content
+
+
+class File(params.Settings):
+    """A file that is fetched as it is; checksum and bytes are those of the content, also where we store it as .gz."""
+
+    path: Below
+    file: str  # its path in the repository
+    checksum: Checksum
+    bytes: int | None = None
+    gzip: bool = False  # the source is plain
+    urls: list[Url] = []  # official sites that hold the same bytes
+
+
+class Source(params.Settings):
+    """Files of one commit of a public repository."""
+
+    repository: str = Field(pattern="^[^/]+/[^/]+$")
+    commit: str = Field(pattern="^[0-9a-f]{40}$")
+    licence: str
+    files: list[File]
+
+
+class Made(params.Settings):
+    """A file that was made from others and has to be copied; checksum and bytes are those of the file as stored."""
+
+    path: Below
+    checksum: Checksum
+    bytes: int
+    licence: str
+    origins: list[str] = []  # repository@commit and files
+    how: str
+
+
+class Steps(params.Settings):
+    """A set that only a person can get."""
+
+    path: Below | None  # what the steps end with; None: there is nothing to get
+    licence: str
+    steps: list[str]
+
+
+class Plan(params.Settings):
+    """A source of the papers' full size, too big to be fetched unasked."""
+
+    path: Below
+    url: Url
+    pattern: str | None = None  # names on the page at `url`, each with a .md5 beside it; None: fetched by hand
+    size: str
+    as_of: str
+    note: str
+
+
+class Group(params.Settings):
+    """What can be asked for by one name."""
+
+    title: str
+    sources: list[Source] = []
+    made: list[Made] = []
+    by_hand: Steps | None = None
+    plan: Plan | None = None
+
+    def entries(self) -> list[File | Made]:
+        return [file for source in self.sources for file in source.files] + self.made
+
+    def licence(self) -> str:
+        """The licences that its sources state."""
+        stated = [*self.sources, *self.made, *([self.by_hand] if self.by_hand else [])]
+        return "; ".join(dict.fromkeys(source.licence for source in stated))
+
+    def paths(self) -> list[str]:
+        return [e.path for e in [*self.entries(), self.by_hand, self.plan] if e and e.path]
+
+
+class Manifest(params.Settings):
+    groups: dict[str, Group]
+
+
+def load() -> dict[str, Group]:
+    """The groups of the manifest; StudyError when two entries claim one path."""
+    file = paths.PARAMS / "downloads.yaml"
+    groups = params.read_yaml(file, Manifest).groups
+    entries = Counter(entry.path for group in groups.values() for entry in group.entries())
+    twice = [path for path, n in entries.items() if n > 1]
+    if twice:
+        raise StudyError(f"{paths.show(file)}: {', '.join(twice)}: named twice; keep one entry")
+    return groups
+
+
+def choose(groups: dict[str, Group], names: list[str]) -> dict[str, Group]:
+    """The groups of these names, where a top folder (ner) stands for all groups in it; without names all of them."""
+    of_folder = {key: {path.split("/")[0] for path in group.paths()} for key, group in groups.items()}
+    known = set(groups).union(*of_folder.values())
+    for name in names:
+        if name not in known:
+            raise unknown("data source", name, known)
+    return {key: group for key, group in groups.items() if not names or {key, *of_folder[key]} & set(names)}
+
+
+def fetch(names: list[str]) -> int:
+    """Get what is missing of the named groups (all, without names); 0 when all that can be fetched is there."""
+    chosen = choose(load(), names)
+    folder = paths.data("laptop")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StudyError(f"{paths.show(folder)}: no data folder can be made there ({error.strerror})") from None
+    counts = Counter()
+    for name, group in chosen.items():
+        for source in group.sources:
+            for e in source.files:
+                counts[attempt(bring, folder / e.path, addresses(source, e), e.checksum, e.bytes, e.gzip)] += 1
+        counts += check_made(name, group.made, folder)
+        if group.by_hand:
+            counts[show_steps(name, group, folder, in_full=name in names)] += 1
+        if group.plan and name in names and group.plan.pattern:
+            counts += fetch_listed(group.plan, folder / group.plan.path)
+        elif group.plan:
+            counts[show_plan(name, group, folder)] += 1
+    print(", ".join(f"{counts[what]} {what}" for what in OUTCOMES if counts[what]))
+    return 1 if counts["failed"] else 0
+
+
+def attempt(action, *words) -> str:
+    """What the action says that it did, or failed and a line with the reason: the other files go on."""
+    try:
+        return action(*words)
+    except StudyError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"{paths.show(words[0])}: {error.strerror or error}"
+    print(f"FAILED   {reason}", flush=True)
+    return "failed"
+
+
+def addresses(source: Source, file: File) -> list[str]:
+    """Where a file is found: first what can never change, as the commit is part of the address."""
+    name, where = quote(file.file), f"{source.repository}/{source.commit}"
+    mirror = f"https://cdn.jsdelivr.net/gh/{source.repository}@{source.commit}/{name}"
+    return [f"https://raw.githubusercontent.com/{where}/{name}", mirror, *file.urls]
+
+
+def bring(path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False) -> str:
+    """See that a file is there and right: there or fetched; StudyError when it is neither."""
+    if path.exists():
+        check_there(path, checksum, compress)
+        return "there"
+    download(urls, path, checksum, size, compress)
+    print(f"fetched  {paths.show(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
+    return "fetched"
+
+
+def check_there(path: Path, checksum: str, compressed=False) -> None:
+    """StudyError when a file that is there is not the one that the study expects; it is kept."""
+    try:
+        got = digest(path, checksum.split(":")[0], compressed)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        got = f"a damaged gzip file ({error})"
+    if got != checksum:
+        raise StudyError(
+            f"{paths.show(path)}: not the file of the study, and kept (expected {checksum}, got {got}): "
+            "move it away and run again"
+        )
+
+
+def digest(path: Path, kind: str, compressed=False) -> str:
+    """Checksum of a file's content, as `kind:hexadecimal digits`."""
+    with gzip.open(path) if compressed else open(path, "rb") as file:
+        if kind != "blob":
+            return f"{kind}:{hashlib.file_digest(file, kind).hexdigest()}"
+        hasher = hashlib.sha1(b"blob %d\0" % file.seek(0, os.SEEK_END))
+        file.seek(0)
+        return f"blob:{hashlib.file_digest(file, lambda: hasher).hexdigest()}"
+
+
+def download(urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False) -> None:
+    """Fetch a file from the first mirror that gives the right bytes; StudyError with the reason of each.
+
+    What came before an interruption stays in a hidden file beside `path`, and the next call goes on from there.
+    """
+    with artefacts.locked(path.with_name("downloads")):
+        if path.exists():  # another process fetched it while this one waited
+            return
+        part = path.with_name(f".{path.name}.part")
+        reasons = []
+        for url in urls:
+            reason = transfer(url, part, checksum, size)
+            if not reason:
+                break
+            reasons.append(f"{urlsplit(url).netloc}: {reason}")
+        else:
+            raise StudyError(f"{paths.show(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
+        if not compress:
+            os.replace(part, path)
+            return
+        with (
+            artefacts.whole_file(path) as temporary,
+            open(part, "rb") as plain,
+            open(temporary, "wb") as raw,
+            gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,  # no name, no time: the same bytes every day
+        ):
+            shutil.copyfileobj(plain, packed, BLOCK)
+        part.unlink()
+
+
+def transfer(url: str, part: Path, checksum: str, size: int | None) -> str:
+    """Complete the partial file from one mirror; why it could not be done, or an empty string."""
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        time.sleep(PAUSE * 2 ** (attempt - 1) if attempt else 0)
+        try:
+            begun = receive(url, part, size)
+        except requests.HTTPError as error:
+            return str(error)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            inner = error.args[0] if error.args else error
+            reason = str(getattr(inner, "reason", inner))  # of nested errors, the one that says what happened
+            continue
+        got = digest(part, checksum.split(":")[0])
+        if got == checksum:
+            return ""
+        part.unlink()
+        reason = f"wrong checksum, expected {checksum}, got {got}"
+        if begun == 0:  # else the fault may lie in what was there before
+            break
+    return reason
+
+
+def receive(url: str, part: Path, size: int | None) -> int:
+    """One request, written to the end of the partial file; at which byte it began.
+
+    An HTTPError says that this mirror does not have the file; any other error, that another attempt may help.
+    """
+    have = part.stat().st_size if part.exists() else 0
+    if size is not None and have >= size:
+        return have  # the last run was killed before it checked; a wrong checksum starts again
+    # Without identity a server may compress on the way, and ranges and lengths would count compressed bytes.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+        status, length = response.status_code, response.headers.get("Content-Length", "")
+        misplaced = status == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        if status == 416 or misplaced:
+            part.unlink(missing_ok=True)
+            raise requests.ConnectionError("cannot go on from what is there")
+        if status in (408, 429) or status >= 500:
+            raise requests.ConnectionError(f"status {status}")
+        if status not in (200, 206):
+            raise requests.HTTPError(f"status {status}")
+        begun = have if status == 206 else 0
+        if size is not None and length.isdecimal() and begun + int(length) != size:
+            raise requests.HTTPError(f"offers {begun + int(length)} bytes, not {size}")
+        with open(part, "ab" if begun else "wb") as file:
+            for block in response.raw.stream(BLOCK, decode_content=False):
+                file.write(block)
+    if size is not None and part.stat().st_size < size:
+        raise requests.ConnectionError(f"broke off after {part.stat().st_size} of {size} bytes")
+    return begun
+
+
+def fetch_listed(plan: Plan, folder: Path) -> Counter:
+    """Fetch what a page of links names."""
+    names = sorted(set(re.findall(plan.pattern, read_text(plan.url))))
+    if not names:
+        raise StudyError(f"{plan.url}: names no file like {plan.pattern}; see whether the page has moved")
+    return Counter(attempt(bring_by_md5, folder / name, plan.url + name) for name in names)
+
+
+def bring_by_md5(path: Path, url: str) -> str:
+    """The same as `bring` for a file whose checksum lies beside it."""
+    found = re.findall(r"\b[0-9a-f]{32}\b", read_text(url + ".md5"))
+    if len(found) != 1:
+        raise StudyError(f"{url}.md5: holds no checksum; run again later")
+    return bring(path, [url], f"md5:{found[0]}")
+
+
+def read_text(url: str) -> str:
+    try:
+        response = requests.get(url, timeout=TIMEOUT)
+        response.raise_for_status()
+    except requests.RequestException as error:
+        raise StudyError(f"{url}: {error}; run again later") from None
+    return response.text
+
+
+def check_made(name: str, entries: list[Made], folder: Path) -> Counter:
+    """Derived files: those that are there are checked, one line says what has to be copied."""
+    missing = [entry for entry in entries if not (folder / entry.path).exists()]
+    counts = Counter(attempt(bring, folder / e.path, [], e.checksum) for e in entries if e not in missing)
+    if missing:
+        counts["to be copied"] = len(missing)
+        print(
+            f"to copy  {name}: {', '.join(entry.path for entry in missing)}: made from other files "
+            f"(params/downloads.yaml says how); copy from a holder of the reference files into {paths.show(folder)}"
+        )
+    return counts
+
+
+def show_steps(name: str, group: Group, folder: Path, in_full: bool) -> str:
+    """Print what a person has to do, unless it is done."""
+    target = folder / group.by_hand.path if group.by_hand.path else None
+    if target and (any(target.iterdir()) if target.is_dir() else target.exists()):
+        return "there"
+    goal = f"to be put into {paths.show(target)}" if target else "not to be had"
+    print(f"by hand  {name}: {group.title}: {goal}{'' if in_full else f'; how: ./run_all.sh data {name}'}")
+    for i, step in enumerate(group.by_hand.steps if in_full else [], 1):
+        print(f"         {i}. {step}")
+    return "to be got by hand" if target else "not to be had"
+
+
+def show_plan(name: str, group: Group, folder: Path) -> str:
+    plan = group.plan
+    how = f"./run_all.sh data {name} fetches it" if plan.pattern else "to be fetched by hand"
+    print(f"plan     {name}: {group.title}: {plan.size} ({plan.as_of}); {how}")
+    print(f"         {plan.url} into {paths.show(folder / plan.path)}. {plan.note}")
+    return "only planned"

@@ -1,0 +1,128 @@
+"""The only place that builds a path from keys. `--` joins keys; a key never contains it."""
+
+import os
+from pathlib import Path
+
+from lib.errors import StudyError
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PARAMS = ROOT / "params"
+PUBLISHED = ROOT / "published"
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def output(scale: str, *parts: str) -> Path:
+    """A path below outputs/<scale>/."""
+    return ROOT.joinpath("outputs", scale, *parts)
+
+
+def recorded(path: Path) -> Path:
+    """The twin below outputs/record/, which is committed, of a path below outputs/."""
+    return output("record", *path.relative_to(output("")).parts)
+
+
+def find(path: Path) -> Path:
+    """A file below outputs/<scale>/ that a run here has made, else its twin in the record; either may be missing."""
+    return path if path.exists() else recorded(path)
+
+
+def find_all(scale: str, folder: str, pattern: str) -> list[Path]:
+    """The files of a folder below outputs/<scale>/, and those of the record that it lacks, by name."""
+    places = (output("record", scale, folder), output(scale, folder))
+    found = {path.name: path for place in places for path in place.glob(pattern)}
+    return [found[name] for name in sorted(found)]
+
+
+def data(scale: str) -> Path:
+    """The folder of raw data: made up and written by the study at smoke scale, else $STUDY_DATA or data/.
+
+    A relative $STUDY_DATA counts from the repository's root, so that a notebook and the shell agree.
+    """
+    return output(scale, "data") if scale == "smoke" else real_data()
+
+
+def real_data() -> Path:
+    """$STUDY_DATA or data/, without the `..` of a relative one, which would look like a place in the repository."""
+    return Path(os.path.abspath(ROOT / os.environ.get("STUDY_DATA", "data")))
+
+
+def require_data(scale: str) -> Path:
+    """The folder of raw data, or a StudyError that says how to get one."""
+    folder = data(scale)
+    if not folder.is_dir():
+        how = "run ./run_all.sh first" if scale == "smoke" else "set STUDY_DATA to the folder of real data"
+        raise StudyError(f"no data folder {show(folder)} for scale '{scale}': {how}")
+    return folder
+
+
+def show(path: Path) -> str:
+    """A path as pages and messages print it: relative to the repository or to the data folder."""
+    path, real = Path(os.path.abspath(path)), real_data()
+    if path.is_relative_to(ROOT):
+        return str(path.relative_to(ROOT))
+    return f"$STUDY_DATA/{path.relative_to(real)}" if path.is_relative_to(real) else path.name
+
+
+def test_sentences(scale: str) -> Path:
+    return output(scale, "test-sentences")
+
+
+def documents(scale: str, source: str, file: str) -> Path:
+    return output(scale, "documents", source, file)
+
+
+def corpus(scale: str, key: str) -> Path:
+    return output(scale, "corpora", key)
+
+
+def vocabulary(scale: str, key: str) -> Path:
+    return output(scale, "vocabularies", key)
+
+
+def tokens(scale: str, corpus_key: str, vocabulary_key: str) -> Path:
+    return output(scale, "tokens", f"{corpus_key}--{vocabulary_key}")
+
+
+def vectors(scale: str, corpora: list[str], vocabulary_key: str, width: int) -> Path:
+    return output(scale, "vectors", f"{'--'.join(corpora)}--{vocabulary_key}--{width}")
+
+
+def model(scale: str, key: str) -> Path:
+    return output(scale, "models", key)
+
+
+def predictions(scale: str, model_key: str, dataset: str, setting: str, run: str) -> Path:
+    return output(scale, "predictions", f"{model_key}--{dataset}--{setting}--{run}.parquet")
+
+
+def intermediate(scale: str, model_key: str, dataset: str, setting: str) -> Path:
+    return output(scale, "intermediate", f"{model_key}--{dataset}--{setting}.safetensors")
+
+
+def tuning(scale: str, model_key: str, dataset: str, setting: str) -> Path:
+    return output(scale, "tuning", f"{model_key}--{dataset}--{setting}.sqlite")
+
+
+def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
+    return output(scale, "results", f"{model_key}--{dataset}--{setting}.json")
+
+
+def find_page(scale: str, model_key: str, dataset: str, setting: str) -> Path | None:
+    """The executed notebook of a run, whose notebook follows from its dataset; None where there is none."""
+    return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{dataset}--{setting}.ipynb")), None)
+
+
+def evaluations(scale: str) -> Path:
+    return output(scale, "evaluations")
+
+
+def evaluation(scale: str, model_key: str, setting: str) -> Path:
+    return evaluations(scale) / f"{model_key}--{setting}.json"
+
+
+def table(scale: str, key: str) -> Path:
+    return output(scale, "tables", f"{key}.csv")
+
+
+def figure(scale: str, key: str) -> Path:
+    return output(scale, "figures", key)

@@ -1,0 +1,116 @@
+"""The record: what a run at a scale with real data found, taken over into outputs/record/<scale>/, which is committed.
+
+Runs and opened pages write below outputs/<scale>/, which git ignores. `take_over` alone changes the record.
+"""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from lib import artefacts
+from lib.errors import StudyError
+from lib.study import params, paths, results
+
+PLACE = ["row", "column", "metric"]  # of a published cell
+VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")  # vocab.txt says it again
+PAGES = "[3-9]*.ipynb"  # of results; those of data and of single runs are many, and are made again by a run
+POINTS = 25  # of the log of a run: a curve as one sees it
+CLAIMS = "claims"  # the figure of them
+ON_REQUEST = "88_evaluate"  # somebody's own encoder, which is not part of the study
+
+
+def take_over(scale: str) -> list[Path]:
+    """Copy what a run here found into the record; the files of the record that are new or changed.
+
+    StudyError, and nothing is changed, for made-up data, where nothing has been run or a notebook failed or was broken
+    off, for a damaged file on either side, and where a filled cell of a published table would become empty.
+    """
+    if params.load("scales", scale).made_up:
+        raise StudyError(f"scale '{scale}' has made-up data, of which nothing is recorded")
+    broken = [path.stem for folder in ("failed", "running") for path in paths.output(scale, folder).glob("*.ipynb")]
+    if broken:
+        raise StudyError(f"not recorded: {broken[0]} failed or was broken off: run ./run_all.sh {scale} first")
+    found = list_files(scale)
+    if not found:
+        raise StudyError(f"nothing has been run at scale '{scale}': run ./run_all.sh {scale} first")
+    emptied = {path.stem: cells for path in found if path.suffix == ".csv" and (cells := list_emptied(path))}
+    if emptied:
+        (table, cells), *_ = emptied.items()
+        raise StudyError(
+            f"not recorded: {sum(map(len, emptied.values()))} cells that the record fills would become empty, first in "
+            f"{table}: {', '.join(filter(None, cells[0]))}; run what fills them, or delete the table from the record"
+        )
+    contents = {paths.recorded(path): read_content(path) for path in found}
+    before = {path: read_content(path) if path.exists() else b"" for path in contents}
+    changed = [path for path, content in contents.items() if content != before[path]]
+    for path in changed:
+        with artefacts.whole_file(path) as temporary:
+            temporary.write_bytes(contents[path])
+    return changed
+
+
+def list_files(scale: str) -> list[Path]:
+    """What is recorded of a scale: runs of the study's own models, tables, figures with a number of ours and that of
+    the claims, pages, vocabularies."""
+    here = paths.output(scale)
+    runs = [path for path in here.glob("results/*.json") if path.stem.split("--")[0] in list_models()]
+    tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
+    drawn = [path for path in here.glob("figures/*.svg") if path.stem == CLAIMS or has_ours(scale, path.stem)]
+    pages = [path for path in here.glob(f"notebooks/{PAGES}") if not path.name.startswith(ON_REQUEST)]
+    vocabularies = [path for name in VOCABULARY for path in here.glob(f"vocabularies/*/{name}")]
+    return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
+
+
+def list_models() -> list[str]:
+    return [*params.keys("models"), *params.BASELINES]
+
+
+def has_ours(scale: str, key: str) -> bool:
+    """Whether a published table has a cell with a number of ours."""
+    table = results.find_table(paths.table(scale, key))
+    return table is not None and "ours" in table and bool(table["ours"].notna().any())
+
+
+def list_emptied(path: Path) -> list[tuple]:
+    """The published cells of a table that have a number of ours in the record and none here."""
+    tables = [read_table(one) for one in (paths.recorded(path), path)]
+    if not all({*PLACE, "ours"} <= {*table} for table in tables):
+        return []
+    before, now = (set(name_cells(table[table["ours"].notna()])) for table in tables)
+    return sorted(before - now)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A table, or an empty one where there is none; StudyError when it is damaged."""
+    if not path.exists():
+        return pd.DataFrame()
+    try:
+        table = results.read_table(path)
+    except ValueError as error:
+        raise StudyError(f"{paths.show(path)}: damaged ({error}); restore or delete it") from None
+    return table
+
+
+def name_cells(table: pd.DataFrame) -> list[tuple]:
+    """Row, column and metric of each line."""
+    return list(table[PLACE].astype(object).fillna("").itertuples(index=False, name=None))
+
+
+def read_content(path: Path) -> bytes:
+    """A file as it is recorded: the results of runs with thinner logs, vocabularies without white space; StudyError
+    when one is damaged."""
+    if path.name == "tokenizer.json":
+        return json.dumps(artefacts.read_json(path), ensure_ascii=False, separators=(",", ":")).encode()
+    if path.parent.name != "results":
+        return path.read_bytes()
+    result = artefacts.read_json(path)
+    runs = [run | {"log": thin(run["log"])} if "log" in run else run for run in result["runs"]]
+    return artefacts.to_lines(result | {"runs": runs}).encode()
+
+
+def thin(log: list) -> list:
+    """At most POINTS rows of a log, evenly spread, with the first and the last."""
+    if len(log) <= POINTS:
+        return log
+    return [log[round(number * (len(log) - 1) / (POINTS - 1))] for number in range(POINTS)]

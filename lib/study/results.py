@@ -1,0 +1,86 @@
+"""Reading what exists: our results, and the papers' printed numbers."""
+
+import statistics
+from pathlib import Path
+
+import pandas as pd
+
+from lib import artefacts
+from lib.errors import StudyError
+from lib.study import params, paths
+
+PAPERS = {
+    "lee-biobert": "BioBERT",
+    "gu-pubmedbert": "PubMedBERT / BLURB",
+    "wada-oubiobert": "ouBioBERT",
+    "naseem-bioalbert": "BioALBERT",
+    "ozyurt-bioelectra": "Bio-ELECTRA",
+}
+COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_std", "ours", "ours_std", "n_seeds",
+           "verdict", "note"]  # fmt: skip
+MADE_UP = "made-up data: not a finding"
+
+
+def read_published(paper: str, table: str) -> pd.DataFrame:
+    """Every printed cell of one table: row, column, metric, value, std."""
+    scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype={"table": str})
+    cells = scores[(scores["paper"] == paper) & (scores["table"] == table)]
+    if cells.empty:
+        raise StudyError(f"published/scores.csv has no table {table} of {paper}")
+    return cells.reset_index(drop=True)
+
+
+def read_claims() -> pd.DataFrame:
+    """What the papers claim."""
+    return pd.read_csv(paths.PUBLISHED / "claims.csv")
+
+
+def read_terms() -> pd.DataFrame:
+    """The cells of the printed vocabulary tables."""
+    return pd.read_csv(paths.PUBLISHED / "vocabulary_terms.csv", dtype=str, keep_default_na=False)
+
+
+def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
+    """The results of one model on one dataset, of a run here or of the record; None when it has not been run."""
+    path = paths.find(paths.results(scale, model, dataset, setting))
+    return artefacts.read_json(path) if path.exists() else None
+
+
+def by_seed(result: dict) -> dict[int, dict[str, float]]:
+    """Of each seed its scores, their means over the folds."""
+    seeds: dict[int, list[dict]] = {}
+    for run in result["runs"]:
+        seeds.setdefault(run["seed"], []).append(run["scores"])
+    return {seed: {name: statistics.mean(s[name] for s in found) for name in found[0]} for seed, found in seeds.items()}
+
+
+def gather(scale: str) -> pd.DataFrame:
+    """Every run of a registered model on a test set at one scale, one row each."""
+    columns = ["scale", "model", "dataset", "setting", "metric", "seed", "fold", "score name", "score",
+               "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
+    rows = []
+    for path in paths.find_all(scale, "results", "*.json"):
+        model, dataset, setting = path.stem.split("--")
+        if model not in params.keys("models"):
+            continue  # somebody's own encoder: not part of the study
+        result = read(scale, model, dataset, setting)
+        for run in result["runs"]:
+            rows.append(
+                {"scale": scale}
+                | {name: result[name] for name in ("model", "dataset", "setting", "metric")}
+                | {"score name": result["main score"], "score": run["scores"][result["main score"]]}
+                | {"test instances": run["instances"]["test"], "test rows": run["rows"]["test"]}
+                | {name: run[name] for name in ("seed", "fold", "collapsed", "steps", "tokens", "device", "commit")}
+            )
+    return pd.DataFrame(rows, columns=columns)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """One of our tables, in which n/a is a word and an empty cell is empty."""
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def find_table(path: Path) -> pd.DataFrame | None:
+    """One of our tables, of a run here or of the record; None where there is neither."""
+    path = paths.find(path)
+    return read_table(path) if path.exists() else None

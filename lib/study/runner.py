@@ -1,0 +1,195 @@
+"""Runs one notebook: checked parameters, a title of its own, and an executed copy that is whole or marked failed."""
+
+import base64
+import fcntl
+import io
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nbformat
+import papermill
+from jupyter_client.manager import AsyncKernelManager
+from PIL import Image
+from traitlets.config import Config
+
+from lib import progress
+from lib.errors import StudyError, unknown
+from lib.study import params, parent, paths
+
+if TYPE_CHECKING:
+    from lib.study.warm import Kernel
+
+LOCK_SECONDS = 30  # how long a killed run may take to let go of its lock
+
+
+def run(
+    scale: str,
+    notebook: str,
+    name: str,
+    parameters: dict,
+    expected: Path | None = None,
+    kernel: "Kernel | None" = None,
+) -> Path:
+    """Execute a notebook of the study and put the copy under outputs/<scale>/notebooks/<name>.ipynb.
+
+    It runs under outputs/<scale>/running/ and moves when it is whole; a failed copy moves to failed/ instead.
+    `kernel`: one that the warm parent has forked, in place of one that is started here.
+    Raises StudyError for parameters that do not fit, a notebook that fails (with its message), and a notebook that
+    ends without having written `expected`.
+    """
+    source = paths.NOTEBOOKS / f"{notebook}.ipynb"
+    if not source.exists():
+        raise unknown("notebook", notebook, [p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")])
+    check_parameters(source, parameters)
+    running = paths.output(scale, "running", f"{name}.ipynb")
+    running.parent.mkdir(parents=True, exist_ok=True)
+    prepare_environment(scale, running.with_suffix(".progress"))
+    with open(running.with_suffix(".lock"), "w") as lock:
+        take_lock(lock, name)
+        failed = paths.output(scale, "failed", f"{name}.ipynb")
+        problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters, kernel)
+        if problem is None and expected is not None and not expected.exists():
+            problem = f"the notebook ended without writing {paths.show(expected)}"
+        target = paths.output(scale, "notebooks", f"{name}.ipynb") if problem is None else failed
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(running, target)
+        if problem is None:
+            failed.unlink(missing_ok=True)
+        for leftover in (".progress", ".lock"):
+            running.with_suffix(leftover).unlink(missing_ok=True)
+    if problem is not None:
+        raise StudyError(problem)
+    return target
+
+
+def check_parameters(source: Path, parameters: dict) -> None:
+    """StudyError for parameters that do not fit the notebook's cell of parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        declared = {n: known["inferred_type_name"] for n, known in papermill.inspect_notebook(str(source)).items()}
+    for name, value in parameters.items():
+        params.check_parameter(source.name, name, value, declared)
+
+
+def prepare_environment(scale: str, progress_file: Path) -> None:
+    """What the kernel inherits."""
+    threads = str(params.load("scales", scale).threads)
+    os.environ |= {
+        "OMP_NUM_THREADS": threads,
+        "TOKENIZERS_PARALLELISM": "false",
+        progress.FILE: str(progress_file),
+    }
+
+
+def take_lock(lock, name: str) -> None:
+    """Hold the lock file of this run; StudyError when another process keeps it."""
+    for _ in range(LOCK_SECONDS * 2):
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.5)
+    raise StudyError(f"{name} is already running in another process")
+
+
+def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
+    """The notebook with its keys in the title, so that copies can be told apart."""
+    notebook = nbformat.read(source, as_version=4)
+    if keys:
+        lines = notebook.cells[0].source.splitlines()
+        lines[0] = f"# {keys.strip('-').replace('--', ' · ')}: {lines[0].removeprefix('# ')}"
+        notebook.cells[0].source = "\n".join(lines)
+    return notebook
+
+
+def manager_of(kernel: "Kernel") -> type[AsyncKernelManager]:
+    """What papermill starts kernels with, for one that waits already."""
+
+    class ForkedKernelManager(AsyncKernelManager):
+        async def _async_launch_kernel(self, kernel_cmd: list[str], **options) -> None:
+            kernel.start(self.connection_file, str(options.get("cwd") or os.getcwd()), options["env"])
+            self.provisioner.process, self.provisioner.pid = kernel, kernel.pid
+            self._reconcile_connection_info(self.provisioner.connection_info)
+
+    return ForkedKernelManager
+
+
+def execute(
+    notebook: nbformat.NotebookNode, running: Path, parameters: dict, kernel: "Kernel | None" = None
+) -> str | None:
+    """Run the notebook, saving as it goes; the message of the error that stopped it, or None."""
+    problem = None
+    # Sockets in a folder of this run's own: under their default names, kernels that start together share them.
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="study-") as sockets:
+        warnings.simplefilter("ignore")
+        transport = {"transport": "ipc", "ip": f"{sockets}/kernel"}
+        try:
+            papermill.execute_notebook(
+                notebook,
+                str(running),
+                parameters=parameters,
+                kernel_name="python3",
+                cwd=str(paths.NOTEBOOKS),
+                progress_bar=False,
+                config=Config({"KernelManager": transport}),
+                **({"kernel_manager_class": manager_of(kernel)} if kernel else {}),
+            )
+        except papermill.PapermillExecutionError as error:
+            problem = error.evalue if error.ename == "StudyError" else f"{error.ename}: {error.evalue}"
+        except (RuntimeError, TimeoutError) as error:  # the kernel died, or did not answer
+            problem = f"{type(error).__name__}: {error}"
+    clean(running)
+    return problem
+
+
+def clean(path: Path) -> None:
+    """Take the machine's own paths out of an executed copy, and make its pictures small."""
+    text = path.read_text(encoding="utf-8")
+    places = {f"{paths.ROOT}/": "", str(paths.ROOT): ".", sys.prefix: "$PREFIX", str(Path.home()): "~"}
+    if os.environ.get("STUDY_DATA"):
+        places = {str(paths.real_data()): "$STUDY_DATA"} | places
+    for place, shown in places.items():
+        if len(place) > 1:
+            text = text.replace(place, shown)
+    notebook = nbformat.reads(text, as_version=4)
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        if picture := output.get("data", {}).get("image/png"):
+            output.data["image/png"] = shrink_picture(picture)
+    for key in ("input_path", "output_path"):  # a path of this machine, and the whole notebook once more
+        notebook.metadata.papermill.pop(key, None)
+    nbformat.write(notebook, path)
+
+
+def shrink_picture(picture: str) -> str:
+    """A PNG (base64) with its colours in a table of at most 256, as figures need no more: a third of the size."""
+    small = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+        image.convert("RGB").quantize(dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return base64.b64encode(small.getvalue()).decode()
+
+
+def main(kernel: "Kernel | None" = None) -> int:
+    """`python -m lib.study.runner SCALE NOTEBOOK NAME PARAMETERS EXPECTED`, parameters as JSON."""
+    parent.watch()
+    scale, notebook, name, parameters, expected = sys.argv[1:]
+    begun = time.monotonic()
+    print(f"start   {name}", flush=True)
+    try:
+        run(scale, notebook, name, json.loads(parameters), paths.ROOT / expected, kernel)
+    except StudyError as error:
+        print(f"FAILED  {name}: {error}", flush=True)
+        return 1
+    except Exception as error:
+        print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
+        raise
+    print(f"done    {name} ({time.monotonic() - begun:.0f} s)", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,596 @@
+"""The study as a graph: one row a stage, each one notebook; what a target needs follows from params/."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from lib import provenance
+from lib.benchmarks import datasets
+from lib.corpora import corpora, documents, mesh
+from lib.errors import StudyError, unknown
+from lib.study import params, paths
+from lib.study.analysis import attention, cells, curves, facts, panels, protocols, samples, texts
+from lib.vocabularies import vocabularies
+
+ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
+KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
+FINETUNING = {  # family -> the notebook that fine-tunes
+    "tagging": "20_finetune_tagging",
+    "pico": "20_finetune_tagging",
+    "relations": "21_finetune_relations",
+    "similarity": "22_finetune_similarity",
+    "documents": "23_finetune_documents",
+    "inference": "24_finetune_inference",
+    "answers": "25_finetune_answers",
+    "questions": "26_finetune_questions",
+    "ranking": "27_finetune_ranking",
+}
+BASELINE = "28_japanese_baselines"
+MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.corpora.documents"}  # what does a job of no notebook
+WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A kind of job. `output` is its JSON or CSV below outputs/<scale>/, with a {wildcard} for each key.
+
+    Snakemake deletes what a job declares as output before it runs it again, and when it fails or is killed. So what the
+    graph has as output is an empty receipt; the artefact lies beside it and stays until another takes its place.
+    """
+
+    name: str
+    notebook: Callable[[dict], str]  # empty for a job that has none: the module of its name does it
+    output: str
+    inputs: Callable[[str, dict], list[str]]  # (scale, keys) -> outputs of other stages that it reads
+    settings: Callable[[str, dict], object]  # (scale, keys) -> what it is done again for when it changes
+
+    def path(self, **keys: str) -> str:
+        return self.output.format(**keys)
+
+    @property
+    def receipt(self) -> str:
+        """The receipt of a job below outputs/<scale>/, with the same wildcards."""
+        return "/".join(["done", self.name, "--".join(re.findall(r"\{\w+\}", self.output)) or "all"])
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """The keys in a path that this stage writes, or None."""
+        pattern = re.sub(r"\\\{(\w+)\\\}", lambda m: f"(?P<{m[1]}>{WILDCARDS.get(m[1], KEY)})", re.escape(self.output))
+        found = re.fullmatch(pattern, path)
+        return found.groupdict() if found else None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a stage's notebook."""
+
+    stage: Stage
+    keys: dict[str, str]
+    output: str
+    inputs: list[str]
+    notebook: str
+
+    @property
+    def name(self) -> str:
+        """The name of the executed copy: the notebook and the keys that tell this run from its siblings."""
+        shared = self.stage.name != "table" or self.notebook in shared_notebooks()
+        return "--".join([self.notebook or self.stage.name, *(self.keys.values() if shared else ())])
+
+
+def made_up(scale: str) -> list[str]:
+    return ["data/meta.json"] if params.load("scales", scale).made_up else []
+
+
+def raw_state(scale: str, files) -> list:
+    """Name, size and time of raw files: enough to see that one has changed. Made-up data are an input instead."""
+    if made_up(scale):
+        return []
+    return [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
+
+
+@cache
+def shared_notebooks() -> set[str]:
+    """The notebooks that make more than one table."""
+    names = [params.load("tables", key).notebook for key in params.keys("tables")]
+    return {name for name in names if names.count(name) > 1}
+
+
+def document_settings(scale: str, keys: dict) -> list:
+    source = params.load("sources", keys["source"])
+    if made_up(scale):
+        return [source.model_dump(include={"reader", "language"}), documents.VERSION]
+    files = [documents.raw_file(keys["source"], keys["file"], scale), *mesh.files(scale)]
+    return [source.model_dump(include={"reader", "language"}), documents.VERSION, raw_state(scale, files)]
+
+
+def corpus_inputs(scale: str, key: str) -> list[str]:
+    return [STAGES["documents"].path(source=source, file=file) for source, file in corpora.source_files(key, scale)]
+
+
+def corpus_settings(scale: str, keys: dict) -> list:
+    corpus = params.load("corpora", keys["corpus"])
+    selections = [params.load("selections", key).model_dump() for key in params.keys("selections")]
+    left_out = [params.load("sources", s).leave_out for s, _ in corpora.source_files(keys["corpus"], scale)]
+    return [corpus.model_dump(), params.load("cleaning", corpus.cleaning).model_dump(), selections, left_out]
+
+
+def vocabulary_output(keys: list[str], scale: str) -> list[str]:
+    """The outputs of those vocabularies that are trained here, and can be."""
+    return [
+        STAGES["vocabulary"].path(vocabulary=key)
+        for key in keys
+        if params.load("vocabularies", key).corpora and not vocabularies.why_not_trained(key, scale)
+    ]
+
+
+def pretraining_settings(scale: str, keys: dict) -> list:
+    model = params.load("models", keys["model"])
+    budget = params.load("scales", scale).model_dump(include={"precision", "threads", "seeds", "pretraining"})
+    return [model.model_dump(), params.load_pretraining(keys["model"], scale).model_dump(), budget]
+
+
+def finetuning_settings(scale: str, keys: dict) -> list:
+    budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
+    row, files = datasets.lookup(keys["dataset"]), []
+    if not made_up(scale):
+        found = [
+            f for split, fold in datasets.parts(row.key) for f in datasets.split_files(row.key, split, scale, fold)
+        ]
+        files = datasets.list_files(found)
+    return [datasets.load_settings(row.key, keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
+
+
+def model_inputs(scale: str, keys: dict) -> list[str]:
+    """A model's vocabulary, its text, and the model that it continues."""
+    model = params.load("models", keys["model"])
+    return [
+        *vocabulary_output([model.vocabulary], scale),
+        *(STAGES["corpus"].path(corpus=corpus) for corpus in model.corpora),
+        *([STAGES["pretrain"].path(model=model.initial)] if model.initial else []),
+    ]
+
+
+def table_inputs(scale: str, keys: dict) -> list[str]:
+    """What the cells of a table that can be tried at this scale are made from."""
+    table = params.load("tables", keys["table"])
+    match table.kind:
+        case "corpora":
+            needed = dict.fromkeys(row.corpus for row in table.rows.values())
+            return [STAGES["corpus"].path(corpus=c) for c in needed if not corpora.why_not(c, scale)]
+        case "terms":
+            return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
+        case "lengths" | "counts":
+            return made_up(scale)
+        case "times":
+            return []
+        case "curves":
+            return finetuned(curves.list_runs(keys["table"], scale), scale)
+    return finetuned(cells.list_runs(keys["table"], scale), scale) + vocabulary_output(table.vocabularies, scale)
+
+
+def finetuned(runs: list[params.RunKey], scale: str) -> list[str]:
+    """The results of those runs, by model, dataset and protocol, that can be made here."""
+    can = [run for run in runs if not datasets.why_not(run[1], scale, run[2])]
+    return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in can]
+
+
+def pretrained(model: str) -> list[str]:
+    """A model of the study's own, which it pretrains, or the text of a baseline's word vectors; somebody's encoder lies
+    elsewhere."""
+    if model in params.BASELINES:
+        return [STAGES["corpus"].path(corpus="ja-clinical")]
+    return [STAGES["pretrain"].path(model=model)] if model in params.keys("models") else []
+
+
+def tuned(scale: str, keys: dict) -> list[str]:
+    """The search that comes before the runs of a protocol that has one."""
+    settings = datasets.load_settings(keys["dataset"], keys["setting"], scale)
+    if keys["model"] in params.BASELINES:
+        return []
+    return [STAGES["tuning"].path(**keys)] if settings.trials else []
+
+
+def evaluation_inputs(scale: str, keys: dict) -> list[str]:
+    """The runs of an encoder that can be made."""
+    return [
+        STAGES["finetune"].path(dataset=dataset, **keys)
+        for dataset in panels.read_request(scale, **keys)["datasets"]
+        if not datasets.why_missing(dataset, scale, keys["setting"])
+    ]
+
+
+def panel_inputs(scale: str, keys: dict) -> list[str]:
+    """The runs of the scale's panels that can be made."""
+    return finetuned(params.load("scales", scale).panel_runs(), scale)
+
+
+def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
+    """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
+    named = ("simultaneous", "checks", "audit", "attention", "inference", "protocols")
+    others = [STAGES[name].path() for name in named]
+    compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
+    tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
+    return tables + finetuned(cells.list_free_runs(scale), scale) + others + vocabulary_output(compared, scale)
+
+
+def cost_settings(scale: str, keys: dict) -> list:
+    found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
+    found += [facts.hardware(), params.load("scales", "paper")]
+    return [[settings.model_dump() for settings in found], published()]
+
+
+def attention_inputs(scale: str, keys: dict) -> list[str]:
+    """The models whose attention is shown, and the vocabularies whose pieces are."""
+    shown = vocabulary_output(list(facts.attention().vocabularies.values()), scale)
+    return [*shown, *(STAGES["pretrain"].path(model=model) for model in attention.choose_models(scale))]
+
+
+def attention_settings(scale: str, keys: dict) -> list:
+    shown = facts.attention()
+    found = [params.load("vocabularies", key).model_dump() for key in shown.vocabularies.values()]
+    return [shown.model_dump(), found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt")))]
+
+
+def timed_settings(scale: str) -> dict:
+    """What of a scale decides the size of its models and their steps, and on what these are computed."""
+    named = {"bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up"}
+    return params.load("scales", scale).model_dump(include=named)
+
+
+def inference_settings(scale: str, keys: dict) -> list:
+    return [timed_settings("paper"), timed_settings(scale)]
+
+
+def sample_settings(scale: str, keys: dict) -> list:
+    return [facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)]
+
+
+def published() -> list[str]:
+    """Fingerprints of the papers' numbers: what shows them is done again when one is corrected."""
+    return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
+
+
+def start_settings(scale: str, keys: dict) -> list:
+    return [params.load("scales", scale).model_dump(), list_targets(scale), published()]
+
+
+def dataset_settings(scale: str, keys: dict) -> list:
+    return [dataset_files(scale), [params.load("tables", t).model_dump() for t in tables_of("counts")]]
+
+
+def dataset_files(scale: str) -> list:
+    return [] if made_up(scale) else raw_state(scale, datasets.files(scale))
+
+
+def tables_of(kind: str) -> list[str]:
+    return [key for key in params.keys("tables") if params.load("tables", key).kind == kind]
+
+
+def document_outputs(scale: str) -> list[str]:
+    """The documents of every corpus that can be built."""
+    files = dict.fromkeys(file for key in params.keys("corpora") for file in corpora.source_files(key, scale))
+    return [STAGES["documents"].path(source=source, file=file) for source, file in files]
+
+
+def table_settings(scale: str, keys: dict) -> list:
+    table = params.load("tables", keys["table"])
+    named, others = [], []
+    if table.kind == "scores":
+        named = cells.list_models(keys["table"])
+    if table.kind == "curves":
+        named = curves.list_models(keys["table"], scale)
+        others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
+    if table.kind == "times":
+        named, others = list(table.rows.values()), [timed_settings(scale)]
+        others.append(facts.hardware().model_dump())
+    registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
+    budget = params.load("scales", scale).model_dump(include={"compared", "instead", "panels"})
+    models = [budget, *registered, *others] if named else []
+    files = []
+    if table.kind in ("terms", "lengths"):
+        files = sorted(paths.data(scale).glob("vocab/*.txt"))
+    if table.kind in ("counts", "lengths") and not made_up(scale):
+        files += datasets.files(scale)
+    return [table.model_dump(), models, raw_state(scale, files), params.load("scales", scale).title, published()]
+
+
+STAGES = {
+    stage.name: stage
+    for stage in [
+        Stage("start", lambda k: "00_start_here", "tables/settings.csv", lambda s, k: [], start_settings),
+        Stage(
+            "texts",
+            lambda k: "",
+            "test-sentences/record.json",
+            lambda s, k: made_up(s),
+            lambda s, k: [raw_state(s, texts.test_files(s)), texts.VERSION],
+        ),
+        Stage(
+            "documents",
+            lambda k: "",
+            "documents/{source}/{file}/record.json",
+            lambda s, k: [*made_up(s), STAGES["texts"].path()],
+            document_settings,
+        ),
+        Stage(
+            "corpus",
+            lambda k: "01_corpora",
+            "corpora/{corpus}/record.json",
+            lambda s, k: corpus_inputs(s, k["corpus"]),
+            corpus_settings,
+        ),
+        Stage(
+            "vocabulary",
+            lambda k: "02_vocabularies",
+            "vocabularies/{vocabulary}/record.json",
+            lambda s, k: [
+                STAGES["corpus"].path(corpus=c) for c in params.load("vocabularies", k["vocabulary"]).corpora
+            ],
+            lambda s, k: [
+                params.load("vocabularies", k["vocabulary"]).model_dump(),
+                params.load("scales", s).vocabulary_size,
+            ],
+        ),
+        Stage(
+            "kept",
+            lambda k: "05_from_raw_to_kept",
+            "tables/corpora.csv",
+            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in corpora.list_whole() if not corpora.why_not(c, s)],
+            lambda s, k: [params.load("corpora", c).model_dump() for c in corpora.list_whole()],
+        ),
+        Stage(
+            "pieces",
+            lambda k: "09_words_and_pieces",
+            "tables/pieces.csv",
+            lambda s, k: [*vocabulary_output(params.keys("vocabularies"), s), STAGES["corpus"].path(corpus="pubmed")],
+            lambda s, k: [params.load("vocabularies", v).model_dump() for v in params.keys("vocabularies")],
+        ),
+        Stage("datasets", lambda k: "03_datasets", "tables/datasets.csv", lambda s, k: made_up(s), dataset_settings),
+        Stage(
+            "leaks",
+            lambda k: "04_leaks",
+            "tables/leaks.csv",
+            lambda s, k: [*made_up(s), *document_outputs(s)],
+            lambda s, k: dataset_files(s),
+        ),
+        Stage("pretrain", lambda k: "10_pretrain", "models/{model}/record.json", model_inputs, pretraining_settings),
+        Stage(
+            "simultaneous",
+            lambda k: "11_simultaneous",
+            "tables/wada-figure-3.csv",
+            lambda s, k: vocabulary_output(vocabularies.amplified(s), s),
+            lambda s, k: [],
+        ),
+        Stage(
+            "checks",
+            lambda k: "12_pretraining_checks",
+            "tables/pretraining-checks.csv",
+            lambda s, k: [
+                path for model in params.load("scales", s).models for path in model_inputs(s, {"model": model})
+            ],
+            lambda s, k: [params.load("models", m).model_dump() for m in params.keys("models")],
+        ),
+        Stage(
+            "pretrained",
+            lambda k: "13_one_of_each_kind",
+            "tables/pretrained.csv",
+            lambda s, k: [STAGES["pretrain"].path(model=model) for model in params.load("scales", s).models],
+            lambda s, k: params.load("scales", s).models,
+        ),
+        Stage(
+            "cost",
+            lambda k: "82_cost",
+            "tables/cost.csv",
+            lambda s, k: [STAGES["pretrained"].path()] if params.load("scales", s).models else [],
+            cost_settings,
+        ),
+        Stage(
+            "finetune",
+            lambda k: BASELINE if k["model"] in params.BASELINES else FINETUNING[datasets.lookup(k["dataset"]).family],
+            "results/{model}--{dataset}--{setting}.json",
+            lambda s, k: [*pretrained(k["model"]), *tuned(s, k), *made_up(s)],
+            finetuning_settings,
+        ),
+        Stage(
+            "tuning",
+            lambda k: "29_tuning",
+            "tuning/{model}--{dataset}--{setting}.json",
+            lambda s, k: [*pretrained(k["model"]), *made_up(s)],
+            finetuning_settings,
+        ),
+        Stage(
+            "evaluation",
+            lambda k: "88_evaluate",
+            "evaluations/{model}--{setting}.csv",
+            evaluation_inputs,
+            lambda s, k: [panels.read_request(s, **k), published()],
+        ),
+        Stage(
+            "audit",
+            lambda k: "80_audit",
+            "tables/audit.csv",
+            lambda s, k: [],
+            lambda s, k: [facts.load_audit().model_dump(), published()],
+        ),
+        Stage(
+            "protocols",
+            lambda k: "81_protocols",
+            "tables/protocols.csv",
+            lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s), s)],
+            lambda s, k: [
+                facts.comparisons().model_dump(),
+                facts.load_audit().repeated.model_dump(),
+                dataset_files(s),
+                published(),
+            ],
+        ),
+        Stage(
+            "panels",
+            lambda k: "89_all_benchmarks",
+            "tables/panels.csv",
+            panel_inputs,
+            lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
+        ),
+        Stage(
+            "plan",
+            lambda k: "83_plan",
+            "tables/plan.csv",
+            lambda s, k: [STAGES[name].path() for name in ("pretrained", "panels", "scoreboard")],
+            lambda s, k: params.load("scales", s).model_dump(),
+        ),
+        Stage(
+            "unstated",
+            lambda k: "84_easily_missed",
+            "tables/unstated.csv",
+            lambda s, k: [],
+            lambda s, k: [
+                params.load(kind, key).model_dump() for kind in ("models", "protocols") for key in params.keys(kind)
+            ],
+        ),
+        Stage(
+            "lessons",
+            lambda k: "91_lessons",
+            "tables/lessons.csv",
+            lambda s, k: [STAGES["scoreboard"].path(), STAGES["leaks"].path()],
+            lambda s, k: [],
+        ),
+        Stage("attention", lambda k: "49_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
+        Stage(
+            "samples",
+            lambda k: "62_bioalbert_samples",
+            "tables/naseem-9.csv",
+            lambda s, k: [*made_up(s), *finetuned(samples.list_runs(s), s)],
+            sample_settings,
+        ),
+        Stage(
+            "inference",
+            lambda k: "77_bioelectra_inference",
+            "tables/inference-times.csv",
+            lambda s, k: [],
+            inference_settings,
+        ),
+        Stage(
+            "table",
+            lambda k: params.load("tables", k["table"]).notebook,
+            "tables/{table}.csv",
+            table_inputs,
+            table_settings,
+        ),
+        Stage(
+            "scoreboard",
+            lambda k: "90_scoreboard",
+            "tables/claims.csv",
+            scoreboard_inputs,
+            lambda s, k: [{c: t.model_dump() for c, t in params.claim_tests().items()}, published()],
+        ),
+    ]
+}
+
+
+def find_stage(output: str) -> tuple[Stage, dict[str, str]] | None:
+    """The stage that writes an output, and its keys; None for made-up raw data."""
+    # tables/claims.csv and its like are named outright, so they come before the patterns
+    for stage in sorted(STAGES.values(), key=lambda stage: "{" in stage.output):
+        keys = stage.match(output)
+        if keys is not None:
+            return stage, keys
+    if output == "data/meta.json":
+        return None
+    raise StudyError(f"no stage writes outputs/<scale>/{output}")
+
+
+def job_of(scale: str, output: str) -> Job | None:
+    """The job that writes an output, or None for made-up raw data."""
+    found = find_stage(output)
+    if found is None:
+        return None
+    stage, keys = found
+    return Job(stage, keys, output, stage.inputs(scale, keys), stage.notebook(keys))
+
+
+def receipt_of(output: str) -> str:
+    """What tells the graph that an output is there: its job's receipt; made-up raw data have none."""
+    found = find_stage(output)
+    return found[0].receipt.format(**found[1]) if found else output
+
+
+def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
+    """Every job that the outputs need, by output, in an order in which they can run."""
+    jobs: dict[str, Job] = {}
+
+    def add(output: str) -> None:
+        if output not in jobs and (job := job_of(scale, output)):
+            for needed in job.inputs:
+                add(needed)
+            jobs[output] = job
+
+    for output in outputs:
+        add(output)
+    return jobs
+
+
+# The last stages of the study: all others are on the way to them.
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
+         "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan", "unstated", "lessons")  # fmt: skip
+
+
+def whole_study(scale: str) -> list[str]:
+    """The last outputs of everything that the study holds at a scale."""
+    return [STAGES[name].path() for name in WHOLE]
+
+
+def targets(scale: str, words: list[str]) -> list[str]:
+    """The outputs that words of the command line stand for: table, model, corpus or vocabulary keys, or the number
+    or name of a notebook. No word: the whole study. StudyError with the nearest names for an unknown one."""
+    if not words:
+        return whole_study(scale)
+    jobs = plan(scale, whole_study(scale))
+    asked = {path.stem for path in paths.evaluations(scale).glob("*.json")}
+    found = []
+    for word in words:
+        if word in asked:
+            found.append(f"evaluations/{word}.csv")
+            continue
+        named = [job.output for job in jobs.values() if word in (job.notebook, job.notebook.split("_")[0])]
+        for kind, stage in (("tables", "table"), ("models", "pretrain"), ("corpora", "corpus"),
+                            ("vocabularies", "vocabulary")):  # fmt: skip
+            published = kind == "vocabularies" and word in params.keys(kind) and params.load(kind, word).file
+            if word in params.keys(kind) and not published:  # which nothing has to be made for
+                (wildcard,) = re.findall(r"\{(\w+)\}", STAGES[stage].output)
+                named.append(STAGES[stage].path(**{wildcard: word}))
+        if not named:
+            raise unknown("target", word, [name for names in list_targets(scale).values() for name in names])
+        found += named
+    return found
+
+
+def list_targets(scale: str) -> dict[str, list[str]]:
+    """What can be asked for by name, by kind."""
+    return {
+        "tables": params.keys("tables"),
+        "notebooks": sorted({job.notebook for job in plan(scale, whole_study(scale)).values()}),
+        "models": params.keys("models"),
+        "corpora": params.keys("corpora"),
+        "vocabularies": params.keys("vocabularies"),
+        "other": ["report"],
+    }
+
+
+def state(scale: str, job: Job) -> str:
+    """A fingerprint of all that a job is done again for besides its inputs: code cells, lib modules, settings."""
+    code = provenance.notebook_fingerprint(paths.NOTEBOOKS / f"{job.notebook}.ipynb") if job.notebook else ""
+    return provenance.fingerprint(code, job.stage.settings(scale, job.keys))
+
+
+def command(scale: str, job: Job) -> str:
+    """The shell command that does a job. Text of a dataset is shown on the pages of made-up data only."""
+    start = ["python", "-SP", "lib/study/submit.py"]
+    if not job.notebook:
+        return shlex.join([*start, MODULES[job.stage.name], scale, *job.keys.values()])
+    shown = {"show_text": params.load("scales", scale).made_up}
+    wanted = (paths.NOTEBOOKS / f"{job.notebook}.ipynb").read_text(encoding="utf-8")
+    parameters = json.dumps({"scale": scale, **job.keys, **(shown if "show_text" in wanted else {})})
+    output = f"outputs/{scale}/{job.output}"
+    return shlex.join([*start, "lib.study.runner", scale, job.notebook, job.name, parameters, output])

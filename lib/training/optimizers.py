@@ -1,0 +1,99 @@
+"""Optimisers of the papers, and how their learning rate rises and falls."""
+
+import torch
+
+from lib.study import params
+
+EPSILON = 1e-6  # of BERT's, ALBERT's, ELECTRA's and NVIDIA's code
+
+
+def rate(phase: params.Phase, step: int) -> float:
+    """The learning rate at a step of a phase of pretraining, counted from 0."""
+    shape = {"linear": slanted_triangle, "square root": square_root_decay}[phase.decay]
+    return phase.learning_rate * shape(step, phase.steps, phase.warmup, phase.end)
+
+
+def slanted_triangle(step: int, steps: int, warmup: float, end: float = 0.0) -> float:
+    """Share of the peak learning rate at a step: linear warm-up over a share of the steps, then linear decay.
+
+    It decays towards `end`, which the step after the last would have: a phase that begins there, without warm-up,
+    goes on as one schedule over both would. Google's code lets the rate fall from the first step on, so that it drops
+    when the warm-up ends, BERT's by 1%.
+    """
+    rising = round(warmup * steps)
+    if step < rising:
+        return (step + 1) / rising
+    return end + (1 - end) * (steps - step) / (steps - rising)
+
+
+def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) -> float:
+    """The same share as in NVIDIA's pretraining with LAMB, which ouBioBERT follows (Wada et al. 2020, section 4.1).
+
+    Linear warm-up, then the square root of what is left of all steps: the rate drops at once from 1 to
+    sqrt(1 - warmup) when the warm-up ends; the last step's is `end`, in NVIDIA's code 0 (class PolyWarmUpScheduler in
+    PyTorch/LanguageModeling/BERT/schedulers.py of NVIDIA/DeepLearningExamples).
+    """
+    done = (step + 1) / steps
+    return done / warmup if done < warmup else end + (1 - end) * (1 - done) ** 0.5
+
+
+def make(model: torch.nn.Module, settings: params.Optimization, learning_rate: float) -> torch.optim.Optimizer:
+    """AdamW or LAMB over a model's parameters, a shared one once.
+
+    Biases and layer norms do not decay, as in BERT, and LAMB does not adapt their steps (see there).
+    """
+    weights, vectors = [], []
+    for parameter in model.parameters():
+        (vectors if parameter.ndim < 2 else weights).append(parameter)
+    groups = [{"params": weights, "weight_decay": settings.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    if settings.optimizer == "adamw":
+        return torch.optim.AdamW(groups, lr=learning_rate, betas=tuple(settings.betas), eps=EPSILON, fused=True)
+    groups[1]["adapted"] = False
+    return Lamb(groups, lr=learning_rate, betas=tuple(settings.betas))
+
+
+class Lamb(torch.optim.Optimizer):
+    """LAMB (You et al. 2020, Large batch optimization for deep learning: training BERT in 76 minutes, Algorithm 2).
+
+    Adam's step r, with bias correction, plus the decay of the weights w is stretched to the length of w: each tensor
+    moves by lr * |w| * (r + decay * w) / |r + decay * w|, or by lr * (r + decay * w) where either norm is 0. (The
+    paper's phi is the identity here, as in the implementations named below.)
+
+    A group with `adapted` false takes the step unstretched. The algorithm as printed makes no such exception; the
+    paper's own implementation (TensorFlow Addons), ALBERT's and NVIDIA's (FusedLAMB of apex) except what does not
+    decay, and so does `make`: a bias that starts at 0 would hardly grow. ALBERT's differs in correcting no bias of the
+    moments. The epsilon is that of all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which
+    is the training loop's part.
+    """
+
+    def __init__(self, groups, lr: float, betas: tuple[float, float], eps: float = EPSILON, weight_decay: float = 0.0):
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "adapted": True, "step": 0}
+        super().__init__(groups, defaults)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """One update of every parameter that has a gradient."""
+        with torch.enable_grad():
+            loss = closure() if closure else None
+        for group in self.param_groups:
+            group["step"] += 1
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    self.update(weight, group)
+        return loss
+
+    def update(self, weight: torch.Tensor, group: dict) -> None:
+        state, (momentum, memory) = self.state[weight], group["betas"]
+        if not state:
+            state |= {name: torch.zeros_like(weight) for name in ("mean", "square")}
+        state["mean"].lerp_(weight.grad, 1 - momentum)
+        state["square"].mul_(memory).addcmul_(weight.grad, weight.grad, value=1 - memory)
+        # One tensor for all that follows: allocating costs the CPU as much as computing.
+        change = (state["square"] / (1 - memory ** group["step"])).sqrt_().add_(group["eps"])
+        torch.div(state["mean"], change, out=change).div_(1 - momentum ** group["step"])
+        if group["weight_decay"]:
+            change.add_(weight, alpha=group["weight_decay"])
+        if group["adapted"]:
+            old, new = weight.norm(), change.norm()
+            change.mul_(torch.where((old > 0) & (new > 0), old / new, 1.0))  # no .item(): a GPU would wait for it
+        weight.add_(change, alpha=-group["lr"])

@@ -1,0 +1,353 @@
+"""The one training loop, for pretraining and fine-tuning, on one process or many."""
+
+import ctypes
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState, PartialState
+from torch import nn
+from torch.utils.data import DataLoader
+
+from lib import artefacts
+from lib.errors import StudyError
+from lib.modeling import costs
+from lib.progress import Progress
+from lib.study import params, paths
+from lib.training import checkpoints, optimizers
+
+CHECKPOINT_SECONDS = 30.0
+CHECKPOINT_SHARE = 0.02  # of the time, at most, goes into writing checkpoints
+LIVE_SECONDS = 5.0
+LOG_ROWS = 100  # in one run of the loop
+GPU_STEPS = 10  # between looks at the loss on a GPU, which has to stop for each
+
+Batch = dict[str, torch.Tensor]
+
+
+class Batches(Protocol):
+    """What the loop trains on. `batches[step, part, parts]`: the rows of a step, dealt into equal parts.
+
+    They depend on the step and the row alone, so that a run goes on anywhere, and many processes see the rows that
+    one would.
+    """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: tuple[int, int, int]) -> Batch: ...
+    def shape(self, step: int) -> tuple[int, int]:
+        """Rows of a step, and their length."""
+        ...
+
+
+class Loss(nn.Module):
+    """A model with its loss as one module, as distributed training and the compiler want it."""
+
+    def __init__(self, model: nn.Module, loss_of: Callable[[nn.Module, Batch], torch.Tensor]):
+        super().__init__()
+        self.model, self.loss_of = model, loss_of
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        return self.loss_of(self.model, batch)
+
+
+def accelerator(precision: str) -> Accelerator:
+    """The process's Accelerator. `precision` is float32, or auto: bfloat16 where the device computes in it."""
+    AcceleratorState._reset_state(reset_partial_state=False)
+    if "WORLD_SIZE" not in os.environ:
+        PartialState._reset_state()
+    keep_memory()
+    half = resolve(precision) == "bfloat16"
+    # Without a GPU it has to be told that there are many processes, or each would train alone.
+    return Accelerator(
+        mixed_precision="bf16" if half else "no", cpu="WORLD_SIZE" in os.environ and not torch.cuda.is_available()
+    )
+
+
+def resolve(precision: str) -> str:
+    """The precision that a device computes in: `auto` is bfloat16 where that is native, else float32."""
+    return "bfloat16" if precision == "auto" and computes_in_bfloat16() else "float32"
+
+
+def computes_in_bfloat16() -> bool:
+    """Whether bfloat16 is native here; emulated, it is several times slower than float32."""
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
+def keep_memory() -> None:
+    """Tell glibc to keep freed memory: asking the system for large tensors anew at every step costs a fifth."""
+    M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # names of <malloc.h>
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 64 * 2**20)):
+            libc.mallopt(option, value)
+    except (OSError, AttributeError):
+        pass  # another C library: slower, and right
+
+
+def describe_device(device: Accelerator) -> str:
+    """Device, threads, processes and precision, for the record."""
+    name = torch.cuda.get_device_name() if device.device.type == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
+    many = f"{device.num_processes} processes of {name}" if device.num_processes > 1 else name
+    return f"{many}, {'bfloat16' if device.mixed_precision == 'bf16' else 'float32'}"
+
+
+def count_parts(rows: int, length: int, processes: int, micro_batch: int | None) -> int:
+    """Into how many equal parts a step's rows are dealt: a multiple of the processes, each part of at most
+    `micro_batch` pieces. StudyError when the rows cannot be dealt out."""
+    if rows % processes:
+        raise StudyError(f"a batch of {rows} rows cannot be dealt to {processes} processes: choose a divisor of {rows}")
+    for parts in range(processes, rows + 1, processes):
+        if rows % parts == 0 and (micro_batch is None or rows // parts * length <= micro_batch):
+            return parts
+    return rows
+
+
+def check_agreement(step: int, device: Accelerator) -> None:
+    """StudyError when processes go on from different checkpoints: their steps would not be the same ones."""
+    steps = device.gather(torch.tensor([step], device=device.device)).tolist()
+    if len(set(steps)) > 1:
+        raise StudyError(
+            f"the processes found checkpoints of different steps ({', '.join(map(str, sorted(set(steps))))}): "
+            "all nodes must see one disk; start the same command again"
+        )
+
+
+@dataclass
+class Progression:
+    """Where a run stands: what a checkpoint holds besides weights and optimiser."""
+
+    step: int = 0
+    log: list[dict] = field(default_factory=list)
+    loss: float = 0.0  # summed since the last row of the log
+    counted: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0  # seconds for batches
+
+
+def train(
+    model: nn.Module,
+    batches: Batches,
+    loss_of: Callable[[nn.Module, Batch], torch.Tensor],
+    *,
+    device: Accelerator,
+    settings: params.Optimization,
+    rate_of: Callable[[int], float],
+    seed: int,
+    progress: Progress,
+    begin: Callable[[], None] | None = None,
+    evaluate: Callable[[], dict[str, float]] | None = None,
+    evaluations: Sequence[int] = (),
+    micro_batch: int | None = None,
+    workers: int = 0,
+    compiled: bool = False,
+    flops_of: Callable[[int], float] | None = None,
+    folder: Path | None = None,
+    fingerprint: str = "",
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> list[dict]:
+    """Train `model` in place on `batches`; returns the log.
+
+    `rate_of(step)`: the learning rate; `begin`: called where there is no checkpoint to go on from, to set the first
+    weights; `evaluations`: the numbers of steps after which `evaluate` is called;
+    `micro_batch`: pieces in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
+    cost, to show how near the machine's limit it runs; `folder`: for checkpoints and a line of progress every few
+    seconds (live.jsonl), the run goes on from what lies there with this fingerprint.
+
+    Random states are set from (seed, step, part), so a run that was killed goes on to the same weights. Log rows:
+    step, loss (mean since the row before), tokens, seconds, and what `evaluate` returns. Raises StudyError when the
+    loss or its gradient is not finite; the step is written into the folder, and the last checkpoint stays.
+    """
+    steps = len(batches)
+    model.to(device.device)
+    optimizer = optimizers.make(model, settings, rate_of(0))
+    found = checkpoints.load(folder, fingerprint, model, optimizer) if folder else {}
+    if begin and not found:
+        begin()
+    state = Progression(**found)
+    check_agreement(state.step, device)
+    module = Loss(model, loss_of)
+    if compiled:
+        module.compile(dynamic=False)
+    prepared, stepper = device.prepare(module, optimizer)
+    logged = {math.ceil((i + 1) * steps / LOG_ROWS) for i in range(LOG_ROWS)} | set(evaluations)
+    look = GPU_STEPS if device.device.type == "cuda" else 1
+    meter = Meter(state, steps, flops_of, device, folder)
+    saved_at, interval = time.monotonic(), checkpoint_seconds
+    losses: list[torch.Tensor] = []  # of the steps since the last look
+    model.train()
+    for step, parts in load(batches, state, device, micro_batch, workers):
+        for group in optimizer.param_groups:
+            group["lr"] = rate_of(step)
+        losses.append(take_step(prepared, stepper, parts, device, settings.clip, (seed, step)))
+        state.step = step + 1
+        state.tokens += math.prod(batches.shape(step))
+        now = meter.tick()
+        due = meter.main and folder is not None and (step + 1 == steps or now - saved_at >= interval)
+        if len(losses) < look and step + 1 not in logged and step + 1 < steps and not due:
+            continue
+
+        for earlier, value in enumerate(torch.stack(losses).tolist(), step + 1 - len(losses)):
+            if not math.isfinite(value):
+                stop(folder, batches, earlier, value, rate_of(earlier), device)
+            state.loss += value
+            state.counted += 1
+        losses.clear()
+        if step + 1 in logged:
+            row = {"step": step + 1, "loss": state.loss / state.counted, "tokens": state.tokens}
+            if evaluate and step + 1 in evaluations:
+                model.eval()
+                row |= evaluate()
+                model.train()
+            state.log.append(row | {"seconds": round(state.seconds, 2)})
+            state.loss, state.counted = 0.0, 0
+        if meter.main:
+            progress.update(step + 1, steps, meter.report(value), state.log)
+        if due:
+            begun = time.monotonic()
+            checkpoints.save(folder, fingerprint, model, optimizer, asdict(state))
+            saved_at = time.monotonic()
+            interval = max(checkpoint_seconds, (saved_at - begun) / CHECKPOINT_SHARE)
+    model.eval()
+    device.free_memory()  # the Accelerator would keep every model and optimiser that it has prepared
+    return state.log
+
+
+def load(
+    batches: Batches, state: Progression, device: Accelerator, micro_batch: int | None, workers: int
+) -> Iterator[tuple[int, list[Batch]]]:
+    """Each step that is left, with this process's parts of it, on the device.
+
+    The `counts` of the parts become those of the whole step, divided by the number of processes, since their gradients
+    are averaged: so the losses of the parts add up to the loss of the step.
+    """
+    processes = device.num_processes
+    keys = Keys(batches, state.step, device.process_index, processes, micro_batch)
+    loader = iter(DataLoader(batches, sampler=keys, batch_size=None, num_workers=workers))
+    for step in range(state.step, len(batches)):
+        begun = time.monotonic()
+        parts = [next(loader) for _ in range(keys.count(step) // processes)]
+        state.waited += time.monotonic() - begun
+        parts = [{name: tensor.to(device.device, non_blocking=True) for name, tensor in b.items()} for b in parts]
+        if "counts" in parts[0]:
+            counts = device.reduce(torch.stack([batch["counts"] for batch in parts]).sum(0), "sum") / processes
+            parts = [batch | {"counts": counts} for batch in parts]
+        yield step, parts
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The parts that one process asks for, in order."""
+
+    batches: Batches
+    first: int
+    rank: int
+    processes: int
+    micro_batch: int | None
+
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        for step in range(self.first, len(self.batches)):
+            parts = self.count(step)
+            yield from ((step, part, parts) for part in range(self.rank, parts, self.processes))
+
+    def count(self, step: int) -> int:
+        return count_parts(*self.batches.shape(step), self.processes, self.micro_batch)
+
+
+def take_step(
+    module: nn.Module, optimizer, parts: list[Batch], device: Accelerator, clip: float | None, where: tuple[int, int]
+) -> torch.Tensor:
+    """One step of the optimiser on the summed gradient of the parts; the loss of the whole step.
+
+    `where`: the seed and the step, from which the random states of the parts follow.
+    """
+    seed, step = where
+    total = torch.zeros((), device=device.device)
+    for number, batch in enumerate(parts):
+        place = number * device.num_processes + device.process_index
+        torch.manual_seed((seed * 1_000_003 + step) * 10_007 + place)
+        with device.no_sync(module) if number + 1 < len(parts) else nullcontext():
+            with device.autocast():
+                loss = module(batch)
+            if "counts" not in batch:
+                loss = loss / len(parts)
+            device.backward(loss)
+        total += loss.detach()
+    norm = device.clip_grad_norm_(module.parameters(), clip or math.inf)
+    optimizer.step()
+    optimizer.zero_grad()
+    total = device.reduce(total, "mean")
+    return torch.where(torch.isfinite(norm), total, torch.nan)  # the weights are lost, whatever the loss was
+
+
+def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: float, device: Accelerator) -> None:
+    """Write down at which step and rows loss or gradient were not finite, and end the run; the checkpoint stays."""
+    rows, length = batches.shape(step)
+    what = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": rows, "length": length}
+    kept = ""
+    if folder:  # every process says the same, since any of them may be heard last
+        if device.is_main_process:
+            artefacts.write_json(folder / "failure.json", what)
+        kept = f"; written to {paths.show(folder / 'failure.json')}, the last checkpoint is kept"
+    raise StudyError(
+        f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (rows {step * rows} to "
+        f"{(step + 1) * rows - 1}, learning rate {rate:.2g}): lower the learning rate{kept}"
+    )
+
+
+class Meter:
+    """Speed, share of the machine's limit, time left: for the line of progress and live.jsonl."""
+
+    def __init__(self, state: Progression, steps: int, flops_of, device: Accelerator, folder: Path | None):
+        self.state, self.steps, self.flops_of = state, steps, flops_of
+        self.main = device.is_main_process
+        self.file = folder / "live.jsonl" if folder and self.main else None
+        kind = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
+        self.limit = costs.matrix_rate(device.device, kind) * device.num_processes if flops_of else None
+        self.seconds_before = state.seconds
+        self.begun = self.written = time.monotonic()
+        self.mark()
+
+    def mark(self) -> None:
+        """Begin to count anew."""
+        state = self.state
+        self.seconds, self.tokens, self.waited, self.flops = state.seconds, state.tokens, state.waited, 0.0
+
+    def tick(self) -> float:
+        """Count the step just taken; the time."""
+        now = time.monotonic()
+        self.state.seconds = self.seconds_before + now - self.begun
+        if self.flops_of:
+            self.flops += self.flops_of(self.state.step - 1)
+        return now
+
+    def report(self, loss: float) -> str:
+        """What the line of progress says; now and then the same as a line of JSON."""
+        seconds = max(1e-9, self.state.seconds - self.seconds)
+        speed = (self.state.tokens - self.tokens) / seconds
+        text = f"loss {loss:.2f}, {speed:,.0f} pieces/s"
+        if self.limit:
+            text += f", {self.flops / seconds / self.limit:.0%} of the machine's matrix rate"
+        if self.file and (time.monotonic() - self.written > LIVE_SECONDS or self.state.step == self.steps):
+            row = {"step": self.state.step, "of": self.steps, "loss": round(loss, 4), "pieces a second": round(speed)}
+            if self.limit:
+                row["share of the matrix rate"] = round(self.flops / seconds / self.limit, 3)
+            row |= {
+                "share of waiting for batches": round((self.state.waited - self.waited) / seconds, 4),
+                "seconds": round(self.state.seconds, 1),
+                "seconds left": round(self.state.seconds / self.state.step * (self.steps - self.state.step)),
+            }
+            artefacts.append_line(self.file, json.dumps(row))
+            self.written = time.monotonic()
+            self.mark()
+        return text

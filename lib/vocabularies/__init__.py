@@ -1,0 +1,1 @@
+"""Vocabularies: trained and loaded."""

@@ -1,0 +1,65 @@
+"""Which way imports go in lib: what is below both layers, then the science, package after package, then the study."""
+
+import ast
+from collections import defaultdict
+
+from lib.study import paths
+
+# Each may import what stands before it, and the modules that lie in lib itself.
+SCIENCE = ["corpora", "vocabularies", "modeling", "training", "pretraining", "benchmarks", "finetuning"]
+# What is still imported the wrong way, and by whom. The list only shrinks.
+EXCEPTIONS = {
+    "lib.made_up.smoke_corpora": "corpora.documents",
+    "lib.study.analysis.figures": "progress",
+    "lib.study.analysis.pretrained": "pretraining.pretraining",
+    "lib.study.params": """
+        benchmarks.datasets corpora.cleaning corpora.corpora corpora.documents corpora.mesh
+        finetuning.finetuning finetuning.sequences finetuning.spans finetuning.tagging modeling.models
+        pretraining.mixing pretraining.objectives pretraining.pretraining training.optimizers
+        training.training vocabularies.vocabularies
+    """,
+    "lib.study.parent": """
+        corpora.documents pretraining.pretraining
+    """,
+    "lib.study.paths": """
+        artefacts benchmarks.chemprot benchmarks.classification benchmarks.conll benchmarks.datasets
+        benchmarks.i2b2 benchmarks.pairs benchmarks.pico benchmarks.pubtator benchmarks.questions
+        benchmarks.relations benchmarks.shareclef corpora.archives corpora.articles corpora.corpora
+        corpora.documents corpora.medline corpora.mesh corpora.readers corpora.records finetuning.finetuning
+        modeling.models pretraining.pretraining pretraining.tokens provenance training.checkpoints
+        training.training vocabularies.vocabularies
+    """,
+    "lib.study.results": "finetuning.finetuning",
+}
+
+
+def find_package(module: str) -> str:
+    """The package of a module, '' for one that lies in lib itself."""
+    return module.split(".")[1] if module.count(".") > 1 else ""
+
+
+def list_imports(module: str) -> set[str]:
+    """The modules of lib that a module imports, anywhere in it."""
+    tree = ast.parse((paths.ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lib":
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                is_module = (paths.ROOT / f"{name.replace('.', '/')}.py").exists()
+                found.add(name if is_module else node.module)
+    return found
+
+
+def test_imports_go_one_way():
+    wrong = defaultdict(set)
+    files = [path.relative_to(paths.ROOT) for path in (paths.ROOT / "lib").rglob("*.py") if path.stem != "__init__"]
+    for module in (".".join(path.with_suffix("").parts) for path in files):
+        package = find_package(module)
+        if package in ("", *SCIENCE):
+            allowed = {"", *SCIENCE[: SCIENCE.index(package) + 1]} if package else {""}
+            for name in list_imports(module):
+                if find_package(name) not in allowed:
+                    wrong[name].add(module.removeprefix("lib."))
+    assert {name: sorted(modules) for name, modules in wrong.items()} == {
+        name: sorted(modules.split()) for name, modules in EXCEPTIONS.items()
+    }
