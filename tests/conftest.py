@@ -140,15 +140,6 @@ class Study:
         assert old in text
         path.write_text(text.replace(old, new, 1))
 
-    def tables(self) -> dict[str, bytes]:
-        """Every final table of this copy but those of seconds, which are never the same."""
-        paths = [path for path in (self.outputs / "tables").glob("*.csv") if not path.stem.endswith("-times")]
-        found = {path.name: path.read_bytes() for path in paths}
-        results = (self.outputs / "results.csv").read_text().splitlines()
-        header = results[0].split(",")
-        device = header.index("device")
-        return found | {"results.csv": "\n".join(",".join(row.split(",")[:device]) for row in results).encode()}
-
 
 def jobs_started(output: str) -> list[str]:
     """The names of the notebooks that a run of the study started, in order of name."""

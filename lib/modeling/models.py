@@ -18,6 +18,7 @@ from transformers import (
     ElectraConfig,
     ElectraForMaskedLM,
     ElectraForPreTraining,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -77,13 +78,13 @@ CLASSES = {  # architecture, with a pair objective or without -> the class with 
 }
 
 
-def build(
-    architecture: str, body: params.Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
-) -> nn.Module:
-    """A model with random weights and its heads for pretraining: of BERT, ALBERT or ELECTRA.
+def configure(
+    architecture: str, body: params.Body, vocabulary_size: int, positions: int, dropout: float
+) -> tuple[PretrainedConfig, PretrainedConfig | None]:
+    """The configuration of a model to pretrain, BERT, ALBERT or ELECTRA, and that of ELECTRA's generator or None.
 
-    `positions`: the longest input; `pairs`: with a head for pairs of segments. ALBERT shares one layer's weights
-    among all and has narrow embeddings (Lan et al. 2020, section 3.1); ELECTRA's generator is a quarter as wide.
+    `positions`: the longest input. ALBERT has narrow embeddings (Lan et al. 2020, section 3.1); ELECTRA's generator is
+    a quarter as wide.
     """
     size = {
         "vocab_size": vocabulary_size,
@@ -99,7 +100,7 @@ def build(
     }
     match architecture:
         case "bert":
-            return CLASSES[architecture, pairs](BertConfig(**size, **width))
+            return BertConfig(**size, **width), None
         case "albert":
             special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}  # as in our vocabularies
             config = AlbertConfig(
@@ -110,18 +111,31 @@ def build(
                 hidden_act="gelu",
                 classifier_dropout_prob=0.1,
             )
-            return CLASSES[architecture, pairs](config)
+            return config, None
         case "electra":
             narrow = {
                 "hidden_size": body.hidden // GENERATOR_SHARE,
                 "num_attention_heads": max(1, body.heads // GENERATOR_SHARE),
                 "intermediate_size": body.intermediate // GENERATOR_SHARE,
             }
-            return Electra(
-                ElectraForMaskedLM(ElectraConfig(**size, **narrow, embedding_size=body.embedding)),
-                ElectraForPreTraining(ElectraConfig(**size, **width, embedding_size=body.embedding)),
+            return (
+                ElectraConfig(**size, **width, embedding_size=body.embedding),
+                ElectraConfig(**size, **narrow, embedding_size=body.embedding),
             )
     raise ValueError(architecture)
+
+
+def build(
+    architecture: str, body: params.Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
+) -> nn.Module:
+    """A model with random weights and its heads for pretraining, as `configure` says.
+
+    `pairs`: with a head for pairs of segments. ALBERT shares one layer's weights among all.
+    """
+    config, generator = configure(architecture, body, vocabulary_size, positions, dropout)
+    if generator is not None:
+        return Electra(ElectraForMaskedLM(generator), ElectraForPreTraining(config))
+    return CLASSES[architecture, pairs](config)
 
 
 def encoder_of(model: nn.Module) -> PreTrainedModel:

@@ -4,7 +4,6 @@ import re
 from functools import cache
 
 import pandas as pd
-import torch
 
 from lib.errors import StudyError
 from lib.modeling import costs, models
@@ -44,9 +43,7 @@ def build_configs(key: str, scale: str):
     """The configuration of a registered model at a scale, and that of ELECTRA's generator or None."""
     model, plan = params.load("models", key), params.load_pretraining(key, scale)
     size, limit = params.load("vocabularies", model.vocabulary).size, params.load("scales", scale).vocabulary_size
-    with torch.device("meta"):  # shapes alone: no memory, no time
-        built = models.build(model.architecture, plan.body, min(size, limit or size), plan.positions, plan.dropout)
-    return built.config, built.generator.config if isinstance(built, models.Electra) else None
+    return models.configure(model.architecture, plan.body, min(size, limit or size), plan.positions, plan.dropout)
 
 
 def build_table(scale: str) -> pd.DataFrame:
