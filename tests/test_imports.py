@@ -1,6 +1,8 @@
 """Which way imports go in lib: what is below both layers, then the science, package after package, then the study."""
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 
 from lib.study import paths
@@ -63,3 +65,12 @@ def test_imports_go_one_way():
     assert {name: sorted(modules) for name, modules in wrong.items()} == {
         name: sorted(modules.split()) for name, modules in EXCEPTIONS.items()
     }
+
+
+def test_the_command_line_waits_for_no_large_library():
+    """Every process of the study begins so. lark builds the grammar that lib/__init__.py leaves out."""
+    large = ("torch", "transformers", "scipy", "sphinx", "matplotlib", "lark")
+    program = f"import sys, lib.study.cli; print([name for name in {large} if sys.modules.get(name)])"
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
