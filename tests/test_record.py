@@ -80,6 +80,10 @@ def empty_cell(run):
     compare.write_table(paths.table("laptop", "lee-4"), make_table(None, 70.0))
 
 
+def lose_column(run):
+    compare.write_table(paths.table("laptop", "lee-4"), make_table(79.0, 70.0).drop(columns="ours"))
+
+
 def fail(run):
     artefacts.write_text(run / "failed" / "90_scoreboard.ipynb", "x")
 
@@ -90,6 +94,7 @@ def fail(run):
         (spoil_table, r"lee-4.csv: damaged \(.*\); restore or delete it"),
         (spoil_result, r"bert-general--ncbi-disease--lee.json: damaged"),
         (empty_cell, r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
+        (lose_column, r"2 cells that the record fills would become empty, first in lee-4: NCBI, BERT, F1"),
         (fail, r"90_scoreboard failed or was broken off: run ./run_all.sh laptop first"),
         (shutil.rmtree, r"nothing has been run at scale 'laptop': run ./run_all.sh laptop first"),
     ],

@@ -89,11 +89,16 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_st
         process.wait()
         assert finished.items() <= artefacts_of(study).items()  # nothing that was whole was made again
         finished = artefacts_of(study)
-    study.run("lee-4", "--no-report")
+    study.run("lee-4")
     assert len(finished) >= 3
     assert finished.items() <= artefacts_of(study).items()
     for name in ("tables/lee-4.csv", "models/bert-random/model.safetensors", "models/bert-general/model.safetensors"):
         assert (study.outputs / name).read_bytes() == (finished_study.outputs / name).read_bytes()
+    for path in sorted((study.outputs / "results").glob("*.json")):
+        found, undisturbed = (
+            json.loads(one.read_text()) for one in (path, finished_study.outputs / "results" / path.name)
+        )
+        assert [run["scores"] for run in found["runs"]] == [run["scores"] for run in undisturbed["runs"]]
     assert not list(study.outputs.rglob("*.tmp"))
 
 
@@ -120,7 +125,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     weights = study.outputs / "models" / "bert-general" / "model.safetensors"
     trained = weights.stat().st_mtime_ns
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
-    again = {name.split("--")[0] for name in jobs_started(study.run("lee-4", "--no-report"))}
+    again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
     assert again == {"20_finetune_tagging", "30_biobert_ner"}
 
     # A code cell: this notebook again and those that follow it, but what is finished is found, and nothing retrains.
@@ -128,7 +133,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[-2].source += "\nprint('more')"
     nbformat.write(notebook, path)
-    again = {name.split("--")[0] for name in jobs_started(study.run("lee-4", "--no-report"))}
+    again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
     assert again == {"10_pretrain", "20_finetune_tagging", "30_biobert_ner"}
     assert weights.stat().st_mtime_ns == trained
     assert artefacts_of(study) == before

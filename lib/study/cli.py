@@ -53,7 +53,6 @@ def main(words: list[str]) -> int:
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--status", action="store_true", help="what runs, what failed, how far, time left")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
-    parser.add_argument("--no-report", action="store_true", help="leave the report as it is")
     parser.add_argument("--profile", metavar="FOLDER", help="of Snakemake, for a cluster: profiles/slurm")
     options = parser.parse_args(words)
     return guard(lambda: run(options))
@@ -105,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         status, output = snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:
             print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
-        return int(status != 0) if options.no_report else finish(scale, failed=status != 0)
+        return finish(scale, failed=status != 0)
 
 
 def evaluate(words: list[str]) -> int:
@@ -137,7 +136,7 @@ def evaluate(words: list[str]) -> int:
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
     asked = [scale, f"{encoder.key}--{protocol}"]
     return run(argparse.Namespace(words=asked, list=False, status=False, profile=None, cores=options.cores,
-                                  dry_run=options.dry_run, no_report=False))  # fmt: skip
+                                  dry_run=options.dry_run))  # fmt: skip
 
 
 def check(scale: str, jobs: dict[str, stages.Job]) -> None:

@@ -16,7 +16,7 @@ PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")  # vocab.txt says it again
 PAGES = "[3-9]*.ipynb"  # of results; those of data and of single runs are many, and are made again by a run
 POINTS = 25  # of the log of a run: a curve as one sees it
-CLAIMS = "claims"  # the figure of them
+CLAIMS = "claims"  # the figure of them, which the front page shows
 ON_REQUEST = "88_evaluate"  # somebody's own encoder, which is not part of the study
 
 
@@ -74,27 +74,16 @@ def has_ours(scale: str, key: str) -> bool:
 
 def list_emptied(path: Path) -> list[tuple]:
     """The published cells of a table that have a number of ours in the record and none here."""
-    tables = [read_table(one) for one in (paths.recorded(path), path)]
-    if not all({*PLACE, "ours"} <= {*table} for table in tables):
-        return []
-    before, now = (set(name_cells(table[table["ours"].notna()])) for table in tables)
-    return sorted(before - now)
+    return sorted(list_filled(paths.recorded(path)) - list_filled(path))
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A table, or an empty one where there is none; StudyError when it is damaged."""
-    if not path.exists():
-        return pd.DataFrame()
-    try:
-        table = results.read_table(path)
-    except ValueError as error:
-        raise StudyError(f"{paths.show(path)}: damaged ({error}); restore or delete it") from None
-    return table
-
-
-def name_cells(table: pd.DataFrame) -> list[tuple]:
-    """Row, column and metric of each line."""
-    return list(table[PLACE].astype(object).fillna("").itertuples(index=False, name=None))
+def list_filled(path: Path) -> set[tuple]:
+    """Row, column and metric of each published cell of a table with a number of ours; StudyError when it is damaged."""
+    table = results.read_table(path) if path.exists() else pd.DataFrame()
+    if not {*PLACE, "ours"} <= {*table}:
+        return set()
+    cells = table.loc[table["ours"].notna(), PLACE]
+    return set(cells.astype(object).fillna("").itertuples(index=False, name=None))
 
 
 def read_content(path: Path) -> bytes:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
-from lib.study import params, paths, results
+from lib.study import params, paths, record, results
 from lib.study.analysis import compare, lessons, panels, scoreboard
 
 CHAPTERS = {  # by the first digit of a notebook's number
@@ -29,7 +29,6 @@ CHAPTERS = {  # by the first digit of a notebook's number
     "9": "Scoreboard",
 }
 PAPERS = "by_paper"  # the page of what was found by paper
-FOREST = "claims"  # the figure of them
 FOREST_SAID = "Effects of the papers' claims, printed and measured here, with intervals and verdicts"
 LINK = r'(<a href=")([^"/:#]+\.ipynb)("[^>]*>.*?)</a>'  # of pages.link_runs
 PROSE_LINK = r"\[([^\]]+)\]\(([\w-]+)\.ipynb\)"  # to a notebook, which may have been run for many keys or not at all
@@ -206,7 +205,7 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
         lines += ["## Failed or interrupted", ""]
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
     if find_forest(scale):
-        lines += [f"![{FOREST_SAID}](_static/{FOREST}.svg)", ""]
+        lines += [f"![{FOREST_SAID}](_static/{record.CLAIMS}.svg)", ""]
     if claims["n"].any():
         lines += [to_html(tally_claims(claims)), ""]
     links = [
@@ -237,7 +236,7 @@ def make_papers(scale: str, pages: dict[Path, str]) -> str:
 
 def find_forest(scale: str) -> Path | None:
     """The picture of the claims, of a run here or of the record."""
-    path = paths.find(paths.figure(scale, FOREST).with_suffix(".svg"))
+    path = paths.find(paths.figure(scale, record.CLAIMS).with_suffix(".svg"))
     return path if path.exists() else None
 
 

@@ -76,8 +76,11 @@ def gather(scale: str) -> pd.DataFrame:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """One of our tables, in which n/a is a word and an empty cell is empty."""
-    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    """One of our tables, in which n/a is a word and an empty cell is empty; StudyError when it is damaged."""
+    try:
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except ValueError as error:  # of the parser too
+        raise StudyError(f"{paths.show(path)}: damaged ({error}); restore or delete it") from None
 
 
 def find_table(path: Path) -> pd.DataFrame | None:
