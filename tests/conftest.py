@@ -146,21 +146,21 @@ def jobs_started(output: str) -> list[str]:
     return sorted(line.split()[2] for line in output.splitlines() if line[8:15] == " start ")
 
 
-# Groups of tests that run whole studies take minutes and begin first; "killed" to "encoders" are parts of test_study.
-LONG = ("test_study", "test_privacy", "killed", "edited", "failed", "encoders", "test_browser", "test_pretraining")
+# Files of tests that run whole studies, or train, take minutes and begin first.
+LONG = (
+    "test_study",
+    "test_privacy",
+    "test_record",
+    "test_pretraining",
+    "test_distributed",
+    "test_finetuning",
+    "test_browser",
+)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of a file into one group, so that they share what they make; those that take minutes come first."""
-
-    def place(item: pytest.Item) -> int:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-        (group,) = item.get_closest_marker("xdist_group").args
-        return LONG.index(group) if group in LONG else len(LONG)
-
-    items.sort(key=place)
+    """Long files first. --dist=loadfile keeps the tests of a file on one worker, so that they share what they make."""
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
 def each(names: str | tuple[str, ...], values: Iterable) -> Callable:

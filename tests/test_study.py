@@ -65,7 +65,6 @@ def test_a_second_run_finds_nothing_to_do(study):
     assert time.monotonic() - begun < 60  # the promise is 15 s on a quiet machine; this only catches a rerun
 
 
-@pytest.mark.xdist_group("killed")
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="counts orphans in /proc")
 def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_study, tmp_path_factory, monkeypatch):
     monkeypatch.delenv(warm.ADDRESS, raising=False)  # a warm parent of the study's own is killed with it
@@ -102,7 +101,6 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_st
     assert not list(study.outputs.rglob("*.tmp"))
 
 
-@pytest.mark.xdist_group("edited")
 def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study):
     path = study.folder / "notebooks" / "10_pretrain.ipynb"
     notebook = nbformat.read(path, as_version=4)
@@ -139,7 +137,6 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert artefacts_of(study) == before
 
 
-@pytest.mark.xdist_group("failed")
 def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     data = study.outputs / "data" / "ner" / "ncbi-disease" / "train.tsv"
     whole = data.read_text()
@@ -252,7 +249,6 @@ def test_nothing_written_names_the_machine(finished_study):
             assert not [place for place in places if place in text], path
 
 
-@pytest.mark.xdist_group("encoders")
 def test_any_encoder_by_papermill(study, tmp_path):
     """The documented command, for a folder in the save_pretrained layout."""
     model = tmp_path / "somebody"
@@ -276,7 +272,6 @@ def test_any_encoder_by_papermill(study, tmp_path):
     assert [run["scores"] for run in theirs] == [run["scores"] for run in ours]
 
 
-@pytest.mark.xdist_group("encoders")
 def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path):
     shutil.copytree(study.outputs / "models/bert-general", tmp_path / "Some_Body's Model")
     words = ["evaluate", "--model", str(tmp_path / "Some_Body's Model"), "--scale", "smoke", "--protocol", "lee"]

@@ -340,7 +340,7 @@ def describe_progress(path) -> str:
 def run_tests(options: list[str]) -> int:
     """ruff, then pytest; the exit status of the first that fails."""
     begun = time.monotonic()
-    on_every_core = ["--numprocesses=auto", "--dist=loadgroup", "--no-loadscope-reorder"]  # tests/conftest.py groups
+    on_every_core = ["--numprocesses=auto", "--dist=loadfile", "--no-loadscope-reorder"]  # in tests/conftest.py's order
     threads = {"OMP_NUM_THREADS": "1"}  # of each
     for command in (["ruff", "check", "."], ["pytest", *on_every_core, *options]):
         status = subprocess.run([sys.executable, "-m", *command], cwd=paths.ROOT, env=threads | os.environ).returncode
