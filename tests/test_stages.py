@@ -130,14 +130,12 @@ def library(notebook, tmp_path, monkeypatch):
     def write(**modules):
         for name, source in modules.items():
             (tmp_path / "lib" / f"{name}.py").write_text(source)
-        provenance.module_tree.cache_clear()
-        provenance.module_code.cache_clear()
+        provenance.read_module.cache_clear()
         return notebook(code="from lib import a")
 
     write(a='"""Doc."""\nfrom lib import b\nx = b.y', b="y = 1  # why", c="z = 1")
     yield write
-    provenance.module_tree.cache_clear()
-    provenance.module_code.cache_clear()
+    provenance.read_module.cache_clear()
 
 
 def test_modules_imported_directly_or_not_count_and_others_do_not(library):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 
-from lib import artefacts
+from lib import artefacts, provenance
 from lib.benchmarks import datasets
 from lib.errors import StudyError, unknown
 from lib.study import downloads, params, paths, record, report, stages, warm
@@ -146,7 +146,9 @@ def check(scale: str, jobs: dict[str, stages.Job]) -> None:
     for dataset in params.load("scales", scale).datasets or []:
         datasets.lookup(dataset)
     for job in jobs.values():
-        stages.state(scale, job)
+        job.stage.settings(scale, job.keys)
+        if job.notebook:
+            provenance.read_cells(paths.NOTEBOOKS / f"{job.notebook}.ipynb")
 
 
 def choose_place(options: argparse.Namespace) -> list[str]:

@@ -68,7 +68,7 @@ def build(scale: str) -> tuple[Path, bool]:
     state = provenance.fingerprint(
         [[path.name, provenance.file_fingerprint(path)] for path in [*pages, *tables, *runs]],
         [[path.stem, path.read_text(encoding="utf-8")] for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))],
-        provenance.module_code("lib.study.report"),
+        provenance.read_module("lib.study.report")[0],
     )
     stamp = folder / "built.json"
     if stamp.exists() and json.loads(stamp.read_text()).get("state") == state:
