@@ -125,6 +125,13 @@ def test_what_is_read_is_of_a_run_here_else_of_the_record(run, monkeypatch):
     assert shown["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
 
 
+def test_where_nothing_is_at_hand_a_page_names_a_command_and_writes_nothing(run):
+    path = paths.table("laptop", "datasets")
+    with pytest.raises(StudyError, match=r"datasets.csv: nothing at hand to make it of: run ./run_all.sh laptop"):
+        compare.computed(path, "laptop", list)
+    assert not path.exists()
+
+
 # Every code cell in order, as a person who opens a page runs them, at a scale and at the defaults; one process for all.
 OPEN = """
 import contextlib, io, json, os, sys

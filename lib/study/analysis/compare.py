@@ -9,6 +9,7 @@ import pandas as pd
 
 from lib import artefacts
 from lib.corpora import corpora
+from lib.errors import StudyError
 from lib.study import params, paths, results
 
 RESAMPLES = 10_000
@@ -294,9 +295,12 @@ def computed(path: Path, scale: str, make: Callable[..., object], *arguments) ->
     """A table of a page: made of what is at hand, and written; or, without the scale's data, that of the record.
 
     So a page that is opened where there are neither data nor weights shows what was measured, and changes nothing.
+    Raises StudyError where nothing is at hand.
     """
     if not paths.data(scale).is_dir() and (recorded := results.find_table(path)) is not None:
         return recorded
     table = pd.DataFrame(make(*arguments))
+    if table.columns.empty:
+        raise StudyError(f"{paths.show(path)}: nothing at hand to make it of: run ./run_all.sh {scale}")
     write_table(path, table)
     return table
