@@ -5,7 +5,7 @@ import gzip
 import io
 import random
 import tarfile
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
 
 import pytest
@@ -21,9 +21,6 @@ from lib.made_up import smoke_language, smoke_texts
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 SECRET = "Zebrafish"  # stands in every bad file; no message may quote it
-TABLE = "labels\tsentence\tindex\n"
-NONE = "0_0,1_0,2_0,3_0,4_0,5_0,6_0,7_0,8_0,9_0"
-TWO = "0_0,1_0,2_1,3_0,4_0,5_0,6_0,7_1,8_0,9_0"  # cellular energetics and cell death
 FILES = {
     "README.md": "left alone",
     "text/1.txt": "One .\nTwo .\nThree .\n",
@@ -70,14 +67,6 @@ def test_hallmarks_of_an_abstract_are_those_of_its_sentences(tmp_path):
     assert read_hoc(tmp_path, pack(FILES), "1.txt,\n2.txt\n") == DOCUMENTS[::-1]
     assert read_hoc(tmp_path, gzip.decompress(pack(FILES))) == DOCUMENTS
     assert read_hoc(tmp_path, pack(FILES), reader=classification.read_hoc_labelled_only) == DOCUMENTS[1:]
-
-
-def test_the_table_of_sentences_gives_the_same_abstracts(tmp_path):
-    first = "0_0,1_0,2_1,3_0,4_0,5_0,6_0,7_0,8_0,9_0"
-    last = "0_0,1_0,2_0,3_0,4_0,5_0,6_0,7_1,8_0,9_0"
-    rows = f"{NONE}\tFour .\t2_s0\n{first}\tOne .\t1_s0\n{NONE}\tTwo .\t1_s1\n{last}\tThree .\t1_s2\n"
-    assert read_text(classification.read_hoc_table, tmp_path, TABLE + rows) == DOCUMENTS
-    assert read_text(classification.read_hoc_table, tmp_path, gzip.compress((TABLE + rows).encode())) == DOCUMENTS
 
 
 def test_reads_japanese_documents(tmp_path):
@@ -133,14 +122,6 @@ def test_refuses_a_member_that_comes_twice(tmp_path):
 @each(
     "reader, content, message",
     [
-        (classification.read_hoc_table, "", "bad: empty file"),
-        (classification.read_hoc_table, TABLE, "bad: no documents"),
-        (classification.read_hoc_table, f"{TABLE}{NONE}\t{SECRET}\n", "bad:2: expected 3 columns, found 2"),
-        (classification.read_hoc_table, f"{TABLE}{NONE[:-3]}2\t{SECRET}\t1_s0\n", "bad:2: expected ten labels"),
-        (classification.read_hoc_table, f"{TABLE}{NONE}\t{SECRET}\t1_s1\n", "bad:2: expected sentence 0 of document 1"),
-        (classification.read_hoc_table, f"{TABLE}{NONE}\tA\t1_s0\n{NONE}\t{SECRET}\t1_s0\n", "bad:3: expected"),
-        (classification.read_hoc_table, f"{TABLE}{NONE}\t{SECRET}\t1\n", "bad:2: expected ten labels"),
-        (classification.read_hoc_table, f"{TABLE}{NONE}\tcaf\xe9".encode("latin-1"), "bad:2: not UTF-8 text"),
         (classification.read_docclsjp, "", "bad: no rows"),
         (classification.read_docclsjp, "id,text,label\n", "bad: no rows"),
         (classification.read_docclsjp, f"id,label\n1,{SECRET}\n", "bad:1: expected the columns id, text, label"),
@@ -172,7 +153,6 @@ def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, c
 SPOILT = {
     "hoc": (read_hoc, pack(FILES)),
     "hoc-unpacked": (read_hoc, gzip.decompress(pack(FILES))),
-    "hoc-table": (partial(read_text, classification.read_hoc_table), f"{TABLE}{TWO}\tA\t1_s0\n".encode()),
     "docclsjp": (partial(read_text, classification.read_docclsjp), b'id,text,label\n1,"a\nb",c\n2,d,e\n'),
     "jmed": (partial(read_text, classification.read_jmed), JMED.encode()),
 }  # fmt: skip
@@ -202,15 +182,12 @@ ABSTRACTS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, ma
 @given(ABSTRACTS)
 def test_both_forms_of_hallmarks_are_read_as_written(tmp_path_factory, abstracts):
     folder = tmp_path_factory.mktemp("hoc")
-    files, rows = {}, TABLE
+    files = {}
     for pmid, sentences in enumerate(abstracts, start=1):
         files[f"text/{pmid}.txt"] = "".join(f"{text}\n" for text, _ in sentences)
         files[f"labels/{pmid}.txt"] = "".join(
             f"<{' AND'.join(f'{name}--x' for name in found)}" for _, found in sentences
         )
-        for place, (text, found) in enumerate(sentences):
-            flags = ",".join(f"{i}_{int(name in found)}" for i, name in enumerate(classification.HALLMARKS))
-            rows += f"{flags}\t{text}\t{pmid}_s{place}\n"
     expected = [
         Labelled(
             str(pmid),
@@ -223,7 +200,6 @@ def test_both_forms_of_hallmarks_are_read_as_written(tmp_path_factory, abstracts
     ]
     names = ",".join(f"{document.id}.txt" for document in expected)
     assert read_hoc(folder, pack(files), names) == expected
-    assert read_text(classification.read_hoc_table, folder, rows) == expected
 
 
 @FEW
@@ -294,7 +270,6 @@ def test_made_up_files_have_every_label(tmp_path):
     folder = tmp_path / "doccls/hoc"
     for split in ("train", "dev", "test"):
         documents = classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv")
-        assert classification.read_hoc_table(records.find_file(folder / f"blurb/{split}.tsv")) == documents
         assert {label for d in documents for label in d.labels} == set(classification.HALLMARKS.values())
         assert len(documents) == 30 and any(not d.labels for d in documents)
     documents = classification.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
@@ -306,15 +281,22 @@ def test_made_up_files_have_every_label(tmp_path):
         assert classification.read_jmed(tmp_path / f"doccls/jmed-llm/{key}.csv") == documents[:30]
 
 
-def test_both_forms_of_the_real_hallmarks_agree(real_data):
+def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
     folder = real_data / "doccls/hoc"
-    splits = ("train", "dev", "test")
-    corpus, tables = [], []
-    for split in splits:
+    corpus = []
+    for split in ("train", "dev", "test"):
         corpus.append(classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv"))
-        tables.append(classification.read_hoc_table(records.find_file(folder / f"blurb/{split}.tsv")))
+        sentences, labels = defaultdict(list), defaultdict(set)  # of each abstract in a table of sentences
+        for _, (flags, sentence, index) in records.read_columns(
+            records.find_file(folder / f"blurb/{split}.tsv"), 3, "labels sentence index"
+        ):
+            pmid = index.split("_")[0]
+            sentences[pmid].append(sentence)
+            labels[pmid] |= {i for i, flag in enumerate(flags.split(",")) if flag.endswith("_1")}
+        names = list(classification.HALLMARKS.values())
+        table = [Labelled(id, tuple(sentences[id]), tuple(names[i] for i in sorted(labels[id]))) for id in sentences]
+        assert bool(corpus[-1] == table)
     assert [len(split) for split in corpus] == [1295, 186, 371]  # gu, table 3
-    assert bool(corpus == tables)
     documents = [d for split in corpus for d in split]
     assert len({d.id for d in documents}) == 1852 and sum(len(d.sentences) for d in documents) == 17464
     per_label = Counter(label for d in documents for label in d.labels)

@@ -14,7 +14,7 @@ from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.made_up import smoke_tagging
 
-READERS = (conll.read, conll.read_merged, conll.read_pico, conll.read_genia, conll.read_blocks)
+READERS = (conll.read, conll.read_merged, conll.read_pico, conll.read_blocks)
 QUICK = settings(max_examples=25, deadline=None)
 
 
@@ -45,14 +45,6 @@ def test_pico_has_four_columns(tmp_path):
     sentences = read(tmp_path, "-DOCSTART- (5)\n\nten NN O I-PAR\nmen NN O O\n\ndied NN O I-OUT\n", conll.read_pico)
     assert sentences == [Sentence(["ten", "men"], ["I-PAR", "O"], "5"), Sentence(["died"], ["I-OUT"], "5")]
     assert conll.count_mentions(sentences) == 0
-
-
-def test_genia_marks_name_the_document(tmp_path):
-    text = "###MEDLINE:90\tO\n\nIL-2\tB-DNA\ngene\tI-DNA\n\n###MEDLINE:91\n\nMEDLINE\tO\n"
-    assert read(tmp_path, text, conll.read_genia) == [
-        Sentence(["IL-2", "gene"], ["B-DNA", "I-DNA"], "90"),
-        Sentence(["MEDLINE"], ["O"], "91"),
-    ]
 
 
 def test_blocks_count_empty_ones(tmp_path):
@@ -89,8 +81,6 @@ def test_malformed_files_name_file_and_line(tmp_path, text, message):
         (conll.read_pico, "secret NN O B-PAR\n"),
         (conll.read_pico, "secret NN O I-secret\n"),
         (conll.read_pico, "secret NN O I-INT|I-PAR\n"),
-        (conll.read_genia, "secret\tB-secret\n"),
-        (conll.read_genia, "secret\tB\n"),
         (conll.read, "secret\tX-secret\n"),
         (conll.read_blocks, "secret\n"),
     ],
@@ -102,7 +92,7 @@ def test_other_forms_are_refused_without_quoting_them(tmp_path, reader, text):
 
 
 words = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1, max_size=6).filter(
-    lambda word: not word.startswith(("-DOCSTART-", "###MEDLINE", "\ufeff"))
+    lambda word: not word.startswith(("-DOCSTART-", "\ufeff"))
 )
 
 
@@ -115,12 +105,12 @@ def sentences(tags: list[str]):
     return documents.map(lambda found: [Sentence(*pair, pmid) for pmid, pairs in found.items() for pair in pairs])
 
 
-def written(made: list[Sentence], mark: str, line: str) -> bytes:
+def written(made: list[Sentence], line: str) -> bytes:
     lines, document = [], ""
     for sentence in made:
         if sentence.document != document:
             document = sentence.document
-            lines += [mark.format(document), ""]
+            lines += [f"-DOCSTART- ({document})", ""]
         lines += [line.format(word, tag) for word, tag in zip(sentence.words, sentence.tags, strict=True)] + [""]
     return ("\n".join(lines) + "\n").encode()
 
@@ -128,12 +118,11 @@ def written(made: list[Sentence], mark: str, line: str) -> bytes:
 @QUICK
 @given(st.data(), st.booleans())
 def test_what_is_written_is_read(tmp_path_factory, data, packed):
-    form = data.draw(st.sampled_from(["plain", "pico", "genia"]))
-    tags = {"plain": ["O", "B", "I", "B-x"], "pico": ["O", "I-PAR", "I-INT"], "genia": ["O", "B-RNA", "I-cell_line"]}
-    mark = "###MEDLINE:{}" if form == "genia" else "-DOCSTART- ({})"
-    reader = {"plain": conll.read, "pico": conll.read_pico, "genia": conll.read_genia}[form]
+    form = data.draw(st.sampled_from(["plain", "pico"]))
+    tags = {"plain": ["O", "B", "I", "B-x"], "pico": ["O", "I-PAR", "I-INT"]}
+    reader = {"plain": conll.read, "pico": conll.read_pico}[form]
     made = data.draw(sentences(tags[form]))
-    content = written(made, mark, "{} NN O {}" if form == "pico" else "{}\t{}")
+    content = written(made, "{} NN O {}" if form == "pico" else "{}\t{}")
     assert read(tmp_path_factory.mktemp("a"), gzip.compress(content) if packed else content, reader) == made
 
 
@@ -214,11 +203,12 @@ def test_real_counts(real_data, key, counts, mentions):
 
 def test_real_jnlpba_is_the_original_divided(real_data):
     folder = real_data / "ner/jnlpba"
-    found = list(conll.read_genia(folder / "original/Genia4EReval1.iob2"))
+    blocks = (folder / "original/Genia4EReval1.iob2").read_text(encoding="utf-8").split("\n\n")
+    original = [[line.split("\t") for line in block.split("\n") if line] for block in blocks]
+    original = [lines for lines in original if lines and not lines[0][0].startswith("###MEDLINE:")]
+    found = list(conll.read(folder / "test.tsv"))
+    assert bool([[list(pair) for pair in zip(s.words, s.tags, strict=True)] for s in found] == original)
     assert (len(found), conll.count_mentions(found)) == (3856, 8662)
-    assert [(s.words, s.tags) for s in found] == [(s.words, s.tags) for s in conll.read(folder / "test.tsv")]
-    training = list(conll.read_genia(folder / "original/Genia4ERtask1.iob2.gz"))
-    assert (len(training), conll.count_mentions(training)) == (16807 + 1739, 46750 + 4551)
 
 
 def test_real_pico_words(real_data):

@@ -1,9 +1,11 @@
 """Pairs of texts: every format read as written, what is malformed named by its place and never quoted."""
 
+import csv
 import gzip
 import json
 import random
 from collections import Counter
+from statistics import fmean
 
 import pytest
 from conftest import each
@@ -19,19 +21,9 @@ FEW = settings(max_examples=25, deadline=None, derandomize=True)
 SECRET = "Zebrafish"  # stands in every bad file; no message may quote it
 
 BIOSSES = "pair_id\tsent1\tsent2\tscore\n"
-SCORES = "sentence_id\tsentence_1\tsentence_2\tannotator_a\tannotator_b\tannotator_c\tannotator_d\tannotator_e\n"
 BLUE = "index\tgenre\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
 IDEAL = "yesno_label\tquestion\tideal_answer\n"
 CANDIDATES = "label\tquestion\tanswer_candidate\n"
-
-
-def golden(*questions: dict) -> str:
-    return json.dumps({"questions": list(questions)})
-
-
-def asked(id: str = "q1", answer: object = "yes", **changes) -> dict:
-    snippets = [{"text": "A cat."}, {"text": "A dog."}]
-    return {"id": id, "type": "yesno", "body": "Is it?", "snippets": snippets, "exact_answer": answer} | changes
 
 
 def nli(**changes) -> str:
@@ -43,31 +35,21 @@ def pubmedqa(**changes) -> str:
     return json.dumps({"id": "1", "sentence1": "A?", "sentence2": "B.", "label": "maybe"} | changes) + "\n"
 
 
-def original(**changes) -> str:
-    return json.dumps({"7": {"QUESTION": "A?", "CONTEXTS": ["B.", "C."], "final_decision": "no"} | changes})
-
-
 GOOD = {
     "biosses": (
         pairs.read_biosses,
         BIOSSES + "9\tA b.\tC d.\t2.4\n3\tE.\tF.\t0.0\n",
         [Pair("9", "A b.", "C d.", 2.4), Pair("3", "E.", "F.", 0.0)],
     ),
-    # (4 + 3 + 3 + 2 + 1) / 5 = 2.6
-    "biosses-scores": (pairs.read_biosses_scores, SCORES + "1\tA\tB\t4\t3\t3\t2\t1\n", [Pair("1", "A", "B", 2.6)]),
     "medsts": (pairs.read_medsts, "A\tB\t3.5 \nC\tD\t5\n", [Pair("1", "A", "B", 3.5), Pair("2", "C", "D", 5.0)]),
     "medsts-blue": (pairs.read_medsts, BLUE + "0\tx\t-\t-\tA\tB\t1\n", [Pair("0", "A", "B", 1.0)]),
     "medsts-headed": (pairs.read_medsts, "sentence1\tsentence2\tscore\nA\tB\t1\n", [Pair("1", "A", "B", 1.0)]),
     "mednli": (pairs.read_mednli, nli(), [Pair("p1", "A", "B", "neutral")]),
     "pubmedqa": (pairs.read_pubmedqa, pubmedqa(), [Pair("1", "A?", "B.", "maybe")]),
-    "pubmedqa-original": (pairs.read_pubmedqa_original, original(), [Pair("7", "A?", "B. C.", "no")]),
     "yesno": (pairs.read_yesno, "q1\tA?\tB\tno\nq2\tA?\tB\tyes\n",
               [Pair("q1", "A?", "B", "no"), Pair("q2", "A?", "B", "yes")]),
     "yesno-ideal": (pairs.read_yesno_ideal, IDEAL + "1\tA?\tB\n0\tC?\tD\n",
                     [Pair("1", "A?", "B", "yes"), Pair("2", "C?", "D", "no")]),
-    "golden": (pairs.read_golden_yesno,
-               golden(asked(), asked("q2", [["A"]], type="factoid"), asked("q3", "no", snippets=[{"text": "E."}])),
-               [Pair("q1", "Is it?", "A cat. A dog.", "yes"), Pair("q3", "Is it?", "E.", "no")]),
     "candidates": (pairs.read_candidates, CANDIDATES + "0\tA?\tB\n1\tC?\tD\n1\tA?\tB\n",
                    [Pair("1", "A?", "B", "0", "1"), Pair("2", "C?", "D", "1", "2"), Pair("3", "A?", "B", "1", "1")]),
 }  # fmt: skip
@@ -80,7 +62,6 @@ BAD = [
     (pairs.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\tnan\n", "bad:2: expected a score of 0 to 4"),
     (pairs.read_biosses, f"{SECRET}\tb\tc\td\n", "bad:1: expected the header pair_id, sent1, sent2, score"),
     (pairs.read_biosses, BIOSSES, "bad: no pairs in the file"),
-    (pairs.read_biosses_scores, f"{SCORES}1\t{SECRET}\tB\t4\t5\t0\t0\t0\n", "bad:2: expected a score of 0 to 4"),
     (pairs.read_medsts, f"A\tB\t1\n{SECRET}\tB\n", "bad:2: expected 3 columns, found 2"),
     (pairs.read_medsts, f"{SECRET}\tB\t5.5\n", "bad:1: expected a score of 0 to 5"),
     (pairs.read_medsts, f"{BLUE}0\tx\t-\t-\tA\tB\t1\n0\tx\t-\t-\t{SECRET}\tB\t1\n", "bad:3: an id that"),
@@ -91,18 +72,8 @@ BAD = [
     (pairs.read_mednli, nli() + nli(sentence1=SECRET), "bad:2: an id that is empty or came before"),
     (pairs.read_pubmedqa, pubmedqa(label=SECRET), "bad:1: expected the label yes, no, maybe"),
     (pairs.read_pubmedqa, pubmedqa(id=7, sentence1=SECRET), "bad:1: expected a text under id"),
-    (pairs.read_pubmedqa_original, f'["{SECRET}"]', "bad: expected a JSON object with a record for each PMID"),
-    (pairs.read_pubmedqa_original, original(CONTEXTS=[SECRET, 1]), "bad: record 1: expected a list of texts"),
-    (pairs.read_pubmedqa_original, original(final_decision=SECRET), "bad: record 1: expected the label yes, no, maybe"),
-    (pairs.read_pubmedqa_original, f'{{"{SECRET}": 1}}', "bad: record 1: expected a list under CONTEXTS"),
-    (pairs.read_pubmedqa_original, f'{{"{SECRET}": ', "bad:1: not JSON"),
     (pairs.read_yesno, f"q1\t{SECRET}\tB\tmaybe\n", "bad:1: expected the label yes, no"),
     (pairs.read_yesno_ideal, f"{IDEAL}yes\t{SECRET}\tB\n", "bad:2: expected the label 1, 0"),
-    (pairs.read_golden_yesno, golden(asked(answer=SECRET)), "bad: question 1: expected the label yes, no"),
-    (pairs.read_golden_yesno, golden(asked(snippets=[SECRET])), "bad: question 1: expected a text under text"),
-    (pairs.read_golden_yesno, golden(asked(), asked(body=SECRET)), "bad: question 2: an id that is empty or came"),
-    (pairs.read_golden_yesno, golden(asked(type=SECRET)), "bad: question 1: expected the type yesno, factoid"),
-    (pairs.read_golden_yesno, golden(asked(body=SECRET, snippets=[])), "bad: question 1: one of the two texts is"),
     (pairs.read_candidates, f"{CANDIDATES}2\t{SECRET}\tB\n", "bad:2: expected the label 0, 1"),
 ]
 READERS = {name: reader for name, (reader, *_) in GOOD.items()}
@@ -163,31 +134,22 @@ def test_what_is_written_is_read_again(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("written")
     scored = [Pair(str(i), one, two, n / 10) for i, (one, two, n) in enumerate(rows, 1)]
     table = "".join(f"{p.id}\t{p.first}\t{p.second}\t{p.label}\n" for p in scored)
-    votes = "".join(f"{p.id}\t{p.first}\t{p.second}" + 5 * f"\t{p.label}" + "\n" for p in scored)
     official = "".join(f"{p.first}\t{p.second}\t{p.label}\n" for p in scored)
     labelled = [Pair(p.id, p.first, p.second, pairs.YES_NO[n % 2]) for p, (_, _, n) in zip(scored, rows, strict=True)]
     lines = [json.dumps({"id": p.id, "sentence1": p.first, "sentence2": p.second, "label": p.label}) for p in labelled]
-    whole = {p.id: {"QUESTION": p.first, "CONTEXTS": [p.second], "final_decision": p.label} for p in labelled}
-    snippets = [asked(p.id, p.label, body=p.first, snippets=[{"text": p.second}]) for p in labelled]
     ideal = "".join(f"{int(p.label == 'yes')}\t{p.first}\t{p.second}\n" for p in labelled)
     inferred = [Pair(p.id, p.first, p.second, "entailment") for p in labelled]
     claims = [nli(pairID=p.id, sentence1=p.first, sentence2=p.second, gold_label=p.label) for p in inferred]
     for reader, content, expected in (
         (pairs.read_biosses, BIOSSES + table, scored),
-        (pairs.read_biosses_scores, SCORES + votes, scored),
         (pairs.read_medsts, official, scored),
         (pairs.read_yesno, table_of(labelled), labelled),
         (pairs.read_yesno_ideal, IDEAL + ideal, labelled),
         (pairs.read_pubmedqa, "\n".join(lines), labelled),
-        (pairs.read_pubmedqa_original, json.dumps(whole), labelled),
-        (pairs.read_golden_yesno, golden(*snippets), labelled),
         (pairs.read_mednli, "".join(claims), inferred),
     ):
         (folder / "file").write_text(content, encoding="utf-8")
         found = reader(folder / "file")
-        if reader is pairs.read_biosses_scores:  # a mean of five equal numbers may differ in the last digit
-            assert [pair.label for pair in found] == pytest.approx([pair.label for pair in expected])
-            found = [Pair(p.id, p.first, p.second, e.label) for p, e in zip(found, expected, strict=True)]
         assert found == expected
 
 
@@ -208,18 +170,14 @@ def test_candidates_are_grouped_by_their_question(tmp_path_factory, rows):
 
 def test_made_up_files_have_every_label_in_every_split(tmp_path):
     smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
-    scores = {
-        pair.id: pair.label for pair in pairs.read_biosses_scores(tmp_path / "sts/biosses/annotation_pairs_scores.tsv")
-    }
     for split in ("train", "dev", "test"):
         scored = pairs.read_biosses(tmp_path / f"sts/biosses/blurb/{split}.tsv")
-        assert len(scored) == 30 and all(scores[pair.id] == pytest.approx(pair.label) for pair in scored)
+        assert len(scored) == 30
         assert len(pairs.read_medsts(tmp_path / f"sts/medsts/{split}.tsv")) == 30
         inferred = pairs.read_mednli(tmp_path / f"nli/mednli/mli_{split}_v1.jsonl")
         assert {pair.label for pair in inferred} == set(pairs.INFERENCE)
         asked = pairs.read_pubmedqa(tmp_path / f"qa/pubmedqa/blurb/{split}.jsonl")
         assert {pair.label for pair in asked} == set(pairs.YES_NO_MAYBE)
-        assert set(asked) <= set(pairs.read_pubmedqa_original(tmp_path / "qa/pubmedqa/ori_pqal.json.gz"))
         asked = pairs.read_yesno(tmp_path / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
         assert {pair.label for pair in asked} == set(pairs.YES_NO)
     for split in ("train", "test"):
@@ -229,18 +187,22 @@ def test_made_up_files_have_every_label_in_every_split(tmp_path):
 
 
 def test_real_similarity_sets_have_the_printed_counts(real_data):
-    scores = {
-        pair.id: pair for pair in pairs.read_biosses_scores(real_data / "sts/biosses/annotation_pairs_scores.tsv")
-    }
+    with open(real_data / "sts/biosses/annotation_pairs_scores.tsv", encoding="utf-8", newline="") as file:
+        rows = {row["sentence_id"]: row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
     splits = [pairs.read_biosses(real_data / f"sts/biosses/blurb/{split}.tsv") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [64, 16, 20]  # gu, table 3
     found = [pair for split in splits for pair in split]
-    assert sum(abs(scores[pair.id].label - pair.label) < 1e-9 for pair in found) == len(scores) == 100
-    assert sum(scores[pair.id].second.split() == pair.second.split() for pair in found) == 100
+    means = {id: fmean(float(row[f"annotator_{name}"]) for name in "abcde") for id, row in rows.items()}
+    assert {pair.id: pair.label for pair in found} == pytest.approx(means) and len(rows) == 100
+    assert all(rows[pair.id]["sentence_2"].split() == pair.second.split() for pair in found)
 
 
 def test_real_questions_have_the_printed_counts(real_data):
-    whole = set(pairs.read_pubmedqa_original(real_data / "qa/pubmedqa/ori_pqal.json.gz"))
+    with gzip.open(real_data / "qa/pubmedqa/ori_pqal.json.gz") as file:
+        whole = {
+            Pair(id, record["QUESTION"], " ".join(record["CONTEXTS"]), record["final_decision"])
+            for id, record in json.load(file).items()
+        }
     folder = real_data / "qa/pubmedqa"
     splits = [pairs.read_pubmedqa(folder / f"blurb/{split}.jsonl") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [450, 50, 500]  # gu, table 3
@@ -254,10 +216,9 @@ def test_real_questions_have_the_printed_counts(real_data):
     for name, split in zip(("train", "dev", "test"), splits, strict=True):
         ids = (folder / f"splits/{name}_id.tsv").read_text().strip().split(",")
         assert len(ids) == len({pair.id for pair in split} & set(ids))
-    official = pairs.read_golden_yesno(real_data / "qa/bioasq-7b-biobert/7B_golden.json.gz")
-    assert bool({(p.id, p.label) for p in official} == {(p.id, p.label) for p in splits[2]})
-    golden_files = sorted((real_data / "qa/bioasq-factoid-biobert").glob("*_golden.json"))
-    assert len(golden_files) == 15 and len(pairs.read_golden_yesno(*golden_files)) == 393
+    with gzip.open(real_data / "qa/bioasq-7b-biobert/7B_golden.json.gz") as file:
+        official = {(q["id"], q["exact_answer"]) for q in json.load(file)["questions"] if q["type"] == "yesno"}
+    assert bool(official == {(pair.id, pair.label) for pair in splits[2]})
 
 
 def test_real_sets_of_bio_electra_have_the_printed_counts(real_data):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lib.benchmarks.instances import Labelled
 from lib.corpora import archives
-from lib.corpora.records import AGAIN, read_columns, read_lines
+from lib.corpora.records import AGAIN, read_lines
 from lib.errors import StudyError, unknown
 from lib.study import paths
 
@@ -25,7 +25,6 @@ HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of
     "Sustaining proliferative signaling": "proliferative signaling",
     "Tumor promoting inflammation": "inflammation",
 }
-FLAGS = re.compile(",".join(f"{number}_([01])" for number in range(len(HALLMARKS))))
 POSTED = re.compile(r"([^\n]+)\n「(.*)」\s*", re.DOTALL)  # what JMED-LLM asks, and the document that it asks it of
 
 
@@ -61,33 +60,6 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
 def read_hoc_labelled_only(corpus: Path, split_list: Path) -> list[Labelled]:
     """As read_hoc, without the abstracts that have no hallmark: the 1,580 of BLUE (Peng et al. 2019)."""
     return [document for document in read_hoc(corpus, split_list) if document.labels]
-
-
-def read_hoc_table(path: Path) -> list[Labelled]:
-    """The abstracts of Hallmarks of Cancer in BLURB's form, each with all hallmarks of its sentences, or none.
-
-    TSV with the header labels (`0_0,...,9_1`), sentence, index (`<pmid>_s<number from 0>`). StudyError for a malformed
-    line, a blank sentence, a sentence out of its order. Source: Gu et al. 2021, section 2.3.5.
-    """
-    documents: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    for at, (labels, sentence, index) in read_columns(path, 3, "labels sentence index"):
-        flags, place = FLAGS.fullmatch(labels), re.fullmatch(r"([0-9]+)_s([0-9]{1,6})", index)
-        if not flags or not place or not sentence.strip():
-            raise StudyError(f"{at}: expected ten labels 0_0 to 9_1, a sentence, and <pmid>_s<number>; {AGAIN}")
-        rows = documents.setdefault(place[1], [])
-        if int(place[2]) != len(rows):
-            raise StudyError(f"{at}: expected sentence {len(rows)} of document {place[1]}; {AGAIN}")
-        rows.append((sentence, flags.groups()))
-    if not documents:
-        raise StudyError(f"{paths.show(path)}: no documents in the file; {AGAIN}")
-    return [
-        Labelled(
-            pmid,
-            tuple(sentence for sentence, _ in rows),
-            tuple(name for i, name in enumerate(HALLMARKS.values()) if any(flags[i] == "1" for _, flags in rows)),
-        )
-        for pmid, rows in documents.items()
-    ]
 
 
 def read_docclsjp(path: Path) -> list[Labelled]:

@@ -14,11 +14,8 @@ DOCUMENT = "-DOCSTART-"
 # as instances: with its marks and blank lines, JNLPBA has the mean length that BLURB prints only so.
 BREAKS = {"": 1, DOCUMENT: 1}
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
-MARKED = "-#"  # what marks begin with
-GENIA_MARK = re.compile(r"###MEDLINE:(\S+)(?:\s.*)?")
 TAG = re.compile(r"O|[BI](?:-\S+)?")
 PICO_TAG = re.compile(r"O|I-(?:INT|OUT|PAR)")
-GENIA_TAG = re.compile(r"O|[BI]-(?:protein|DNA|RNA|cell_type|cell_line)")
 
 
 def read(path: Path) -> Iterator[Sentence]:
@@ -28,7 +25,7 @@ def read(path: Path) -> Iterator[Sentence]:
     names the document of what follows. StudyError with the line for another number of columns or another tag, bytes
     that are not UTF-8, a last line that was cut off, and for a file without sentences.
     """
-    return read_tagged(path, "\t", 2, MARK, TAG, "'word<TAB>tag', the tag O, B, I, B-type or I-type")
+    return read_tagged(path, "\t", 2, TAG, "'word<TAB>tag', the tag O, B, I, B-type or I-type")
 
 
 def read_merged(path: Path) -> Iterator[Sentence]:
@@ -41,25 +38,15 @@ def read_pico(path: Path) -> Iterator[Sentence]:
 
     A word has one tag of I-INT, I-PAR, I-OUT and O: overlaps are not in this form.
     """
-    return read_tagged(path, " ", 4, MARK, PICO_TAG, "'word NN O tag', the tag I-INT, I-PAR, I-OUT or O")
+    return read_tagged(path, " ", 4, PICO_TAG, "'word NN O tag', the tag I-INT, I-PAR, I-OUT or O")
 
 
-def read_genia(path: Path) -> Iterator[Sentence]:
-    """Sentences of JNLPBA's own files (`Genia4ER*.iob2`): `word TAB tag` with five types; errors as in read.
-
-    Marks are `###MEDLINE:id`; some copies have lost them, and their sentences have no document.
-    """
-    return read_tagged(path, "\t", 2, GENIA_MARK, GENIA_TAG, "'word<TAB>tag', the tag O or of JNLPBA's five types")
-
-
-def read_tagged(
-    path: Path, separator: str, width: int, mark: re.Pattern, tag: re.Pattern, expected: str
-) -> Iterator[Sentence]:
+def read_tagged(path: Path, separator: str, width: int, tag: re.Pattern, expected: str) -> Iterator[Sentence]:
     """Sentences of lines with `width` cells, the word first and its tag last; errors as in read, naming `expected`."""
     where, words, tags, document, number, found = paths.show(path), [], [], "", 0, False
     good: set[str] = set()  # tags seen, as there are few and matching each takes as long as all else
     for number, line in read_lines(path):
-        marked = line[:1] in MARKED and mark.fullmatch(line)
+        marked = line.startswith(DOCUMENT) and MARK.fullmatch(line)
         if line.strip() and not marked:
             cells = line.split(separator)
             if cells[-1] not in good and tag.fullmatch(cells[-1]):

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from statistics import fmean
 
 from lib.benchmarks import questions
 from lib.benchmarks.instances import Pair
-from lib.corpora.records import AGAIN, read_columns, read_json, read_json_lines, read_lines
+from lib.corpora.records import AGAIN, read_columns, read_json_lines, read_lines
 from lib.errors import StudyError
 from lib.study import paths
 
@@ -25,22 +24,6 @@ def read_biosses(path: Path) -> list[Pair]:
     rows = read_columns(path, 4, "pair_id sent1 sent2 score")
     return collect(
         path, ((at, Pair(id, one, two, to_score(at, score, TOP_BIOSSES))) for at, (id, one, two, score) in rows)
-    )
-
-
-def read_biosses_scores(path: Path) -> list[Pair]:
-    """Sentence pairs of BIOSSES with the mean of its five annotators' scores, each of 0 to 4.
-
-    TSV with a header: id, two sentences, five scores. Errors as in read_biosses. Source: Sogancioglu et al. 2017, in
-    the text form of BigBIO.
-    """
-    header = "sentence_id sentence_1 sentence_2 annotator_a annotator_b annotator_c annotator_d annotator_e"
-    return collect(
-        path,
-        (
-            (at, Pair(id, one, two, fmean(to_score(at, score, TOP_BIOSSES) for score in scores)))
-            for at, (id, one, two, *scores) in read_columns(path, 8, header)
-        ),
     )
 
 
@@ -88,25 +71,6 @@ def read_pubmedqa(path: Path) -> list[Pair]:
     return collect(path, read_labelled_lines(path, ("id", "sentence1", "sentence2", "label"), YES_NO_MAYBE))
 
 
-def read_pubmedqa_original(path: Path) -> list[Pair]:
-    """All 1,000 questions of PubMedQA, each with its contexts joined by a space, with yes, no or maybe.
-
-    JSON: PMID -> QUESTION, CONTEXTS, final_decision. Errors as in read_mednli. Source: Jin et al. 2019.
-    """
-    name, content = paths.show(path), read_json(path)
-    if not isinstance(content, dict):
-        raise StudyError(f"{name}: expected a JSON object with a record for each PMID; {AGAIN}")
-    found = []
-    for number, (pmid, record) in enumerate(content.items(), start=1):
-        at = f"{name}: record {number}"
-        contexts = questions.take(at, record, "CONTEXTS", list)
-        if not all(isinstance(text, str) for text in contexts):
-            raise StudyError(f"{at}: expected a list of texts under CONTEXTS; {AGAIN}")
-        label = one_of(at, questions.take(at, record, "final_decision"), YES_NO_MAYBE)
-        found.append((at, Pair(pmid, questions.take(at, record, "QUESTION"), " ".join(contexts), label)))
-    return collect(path, found)
-
-
 def read_yesno(path: Path) -> list[Pair]:
     """Question and snippets of BioASQ in BLURB's form, with yes or no.
 
@@ -129,20 +93,6 @@ def read_yesno_ideal(path: Path) -> list[Pair]:
         path,
         ((at, Pair(str(i), one, two, words[one_of(at, label, words)])) for i, (at, (label, one, two)) in rows),
     )
-
-
-def read_golden_yesno(*files: Path) -> list[Pair]:
-    """Yes/no questions of BioASQ's golden files, each with its snippets joined by a space, with yes or no.
-
-    The format is that of questions.read_golden. StudyError as in read_yesno, for a question without snippets too.
-    """
-    found = []
-    for path in files:
-        for at, question in questions.golden_questions(path, "yesno"):
-            label = one_of(at, questions.take(at, question, "exact_answer"), YES_NO)
-            text = " ".join(questions.golden_passages(at, question))
-            found.append((at, Pair(question["id"], question["body"], text, label)))
-    return collect(files[0], found)
 
 
 def read_candidates(path: Path) -> list[Pair]:
