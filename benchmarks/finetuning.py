@@ -48,6 +48,7 @@ from lib.errors import StudyError, unknown
 from lib.finetuning import finetuning, tagging
 from lib.finetuning.examples import BucketedBatches
 from lib.modeling import heads, models
+from lib.places import show_path
 from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.analysis import compare
@@ -74,7 +75,7 @@ def load(count: int, split: str = "train") -> list[Sentence]:
 def load_tokenizer():
     folder = paths.vocabulary(SCALE, VOCABULARY)
     if not folder.is_dir():
-        raise StudyError(f"{paths.show(folder)} is not there: run ./run_all.sh {SCALE} {VOCABULARY}")
+        raise StudyError(f"{show_path(folder)} is not there: run ./run_all.sh {SCALE} {VOCABULARY}")
     return AutoTokenizer.from_pretrained(folder)
 
 

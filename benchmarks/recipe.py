@@ -42,6 +42,7 @@ import yaml
 
 from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
+from lib.places import show_path
 from lib.study import params, paths
 from lib.study.analysis import compare, pretrained
 
@@ -121,7 +122,7 @@ def make_study() -> None:
     model = params.load("models", MODEL)
     for path in (paths.vocabulary(SCALE, model.vocabulary), *(paths.corpus(SCALE, key) for key in model.corpora)):
         if not path.is_dir():
-            raise StudyError(f"{paths.show(path)} is not there: run ./run_all.sh {SCALE} {model.vocabulary}")
+            raise StudyError(f"{show_path(path)} is not there: run ./run_all.sh {SCALE} {model.vocabulary}")
     (built / "tokens").mkdir(exist_ok=True)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def read_json(path: Path):
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise StudyError(f"{paths.show(path)}: damaged ({error}); delete it and run again") from None
+        raise StudyError(f"{show_path(path)}: damaged ({error}); delete it and run again") from None
 
 
 def write_text(path: Path, text: str) -> None:

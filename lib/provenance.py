@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import ROOT, show_path
 
 VERSIONS_SHOWN = ("torch", "transformers", "tokenizers", "numpy", "seqeval")
 
@@ -44,7 +44,7 @@ def read_cells(notebook: Path) -> tuple[list[str], set[str]]:
         sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         return sources, {name for source in sources for name in list_imports(ast.parse(source))}
     except (OSError, ValueError, KeyError, SyntaxError) as error:
-        raise StudyError(f"{paths.show(notebook)}: not a notebook of plain Python cells: {error}") from None
+        raise StudyError(f"{show_path(notebook)}: not a notebook of plain Python cells: {error}") from None
 
 
 def reachable_modules(modules: Iterable[str]) -> set[str]:
@@ -67,7 +67,7 @@ def read_module(name: str) -> tuple[str, set[str]]:
 
 
 def module_path(name: str) -> Path:
-    return paths.ROOT / f"{name.replace('.', '/')}.py"
+    return ROOT / f"{name.replace('.', '/')}.py"
 
 
 def list_imports(tree: ast.Module) -> set[str]:
@@ -96,7 +96,7 @@ def commit() -> str:
     try:
 
         def git(*words):
-            return subprocess.run(["git", *words], cwd=paths.ROOT, capture_output=True, text=True, check=True).stdout
+            return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
         changed = "+changes" if git("status", "--porcelain", "--", "lib", "notebooks", "params") else ""
         return git("rev-parse", "--short=12", "HEAD").strip() + changed

@@ -20,16 +20,9 @@ EXCEPTIONS = {
         pretraining.mixing pretraining.objectives pretraining.pretraining training.optimizers
         training.training vocabularies.vocabularies
     """,
-    "lib.study.parent": """
-        corpora.documents pretraining.pretraining
-    """,
     "lib.study.paths": """
-        artefacts benchmarks.chemprot benchmarks.classification benchmarks.conll benchmarks.datasets
-        benchmarks.i2b2 benchmarks.pairs benchmarks.pico benchmarks.pubtator benchmarks.questions
-        benchmarks.relations benchmarks.shareclef corpora.archives corpora.articles corpora.corpora
-        corpora.documents corpora.medline corpora.mesh corpora.readers corpora.records finetuning.finetuning
-        modeling.models pretraining.pretraining pretraining.tokens provenance training.checkpoints
-        training.training vocabularies.vocabularies
+        benchmarks.datasets corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
+        pretraining.pretraining pretraining.tokens vocabularies.vocabularies
     """,
     "lib.study.results": "finetuning.finetuning",
 }

@@ -7,6 +7,7 @@ import shlex
 import nbformat
 import pytest
 
+from lib import places
 from lib.errors import StudyError
 from lib.study import params, paths, runner
 
@@ -31,6 +32,7 @@ def workshop(tmp_path, monkeypatch):
     params.load("scales", "smoke")
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
     monkeypatch.setattr(paths, "ROOT", tmp_path)
+    monkeypatch.setattr(places, "ROOT", tmp_path)
     return tmp_path / "outputs" / "smoke"
 
 

@@ -8,7 +8,7 @@ from lib import provenance
 from lib.benchmarks import datasets
 from lib.corpora import corpora
 from lib.errors import StudyError
-from lib.study import params, paths, stages
+from lib.study import params, stages
 
 
 def test_a_table_needs_its_runs_and_no_more():
@@ -124,7 +124,7 @@ def test_prose_and_outputs_do_not_count_and_code_does(notebook):
 @pytest.fixture
 def library(notebook, tmp_path, monkeypatch):
     """A lib of three modules, a imports b, c stands alone; and a notebook that imports a."""
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
     (tmp_path / "lib").mkdir()
 
     def write(**modules):

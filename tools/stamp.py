@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from lib import artefacts, provenance  # noqa: E402
 from lib.benchmarks import datasets  # noqa: E402
-from lib.study import paths  # noqa: E402
+from lib.places import show_path  # noqa: E402
 from lib.study.analysis import texts  # noqa: E402
 
 RIGHT = json.loads((ROOT / "tools" / "right-at-41b8d68.json").read_text())
@@ -101,13 +101,13 @@ def stamp_all(folder: Path) -> int:
     left = 0
     for path in sorted(folder.glob("results/*.json")) + sorted(folder.glob("predictions/*.parquet")):
         for reason in (stamp_results if path.suffix == ".json" else stamp_predictions)(path):
-            print(f"left: {paths.show(path)}: {reason}")
+            print(f"left: {show_path(path)}: {reason}")
             left += 1
     for name, stage in STAGES.items():
         for path in sorted(folder.glob(f"{name}/**/record.json")):
             record, reason = stamp_folder(artefacts.read_json(path), stage, folder.name)
             if reason:
-                print(f"left: {paths.show(path)}: {reason}")
+                print(f"left: {show_path(path)}: {reason}")
                 left += 1
             else:
                 artefacts.write_record(path.parent, record)

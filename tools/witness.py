@@ -36,6 +36,7 @@ from lib.benchmarks.instances import Instance, label_of  # noqa: E402
 from lib.benchmarks.questions import Answer  # noqa: E402
 from lib.corpora import corpora, documents, leakage  # noqa: E402
 from lib.finetuning import finetuning  # noqa: E402
+from lib.places import show_path  # noqa: E402
 from lib.pretraining import pretraining, tokens  # noqa: E402
 from lib.study import params, paths  # noqa: E402
 from lib.study.analysis import texts  # noqa: E402
@@ -73,7 +74,7 @@ def witness_record(outputs: Path = ROOT / "outputs" / "record") -> Digests:
     found = {}
     for scale in SCALES:
         tables, runs = sorted(outputs.glob(f"{scale}/tables/*.csv")), sorted(outputs.glob(f"{scale}/results/*.json"))
-        assert tables and runs, f"no committed tables or results of scale '{scale}' below {paths.show(outputs)}"
+        assert tables and runs, f"no committed tables or results of scale '{scale}' below {show_path(outputs)}"
         for path in [*outputs.glob(f"{scale}/*.csv"), *tables]:
             table = pd.read_csv(path, dtype=str, keep_default_na=False)
             for column in [name for name in table if name not in PROSE]:

@@ -11,7 +11,7 @@ from lib.benchmarks.relations import Splitter, check_label, find_dummies, load_p
 from lib.corpora import archives
 from lib.corpora.records import AGAIN, read_columns, read_json_lines
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 LABELS = ("false", "CPR:3", "CPR:4", "CPR:5", "CPR:6", "CPR:9")  # in the order of Lim and Kang's numbers
 LIM_LABELS = {str(number): label for number, label in enumerate(LABELS)}
@@ -195,7 +195,7 @@ def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
     the splits one of the two dummies is missing; both mentions then stand at the other. StudyError for a damaged
     archive or a malformed line, an unknown label, a pair that comes twice. Source: Lim and Kang 2018; Lee et al. 2020.
     """
-    name, found = f"{paths.show(archive)}: {member}", {}
+    name, found = f"{show_path(archive)}: {member}", {}
     for number, line in archives.split_lines(name, archives.read_members(archive, [member])[member]):
         where, cells = f"{name}:{number}", line.split("\t")
         if len(cells) != 6:
@@ -231,7 +231,7 @@ def read_chemprot_bioelectra(path: Path) -> list[Relation]:
         label = "false" if label == "False" else label
         found.append(Relation(str(len(found) + 1), text, *ends, label, masked=True))
     if not found:
-        raise StudyError(f"{paths.show(path)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
     return found
 
 

@@ -11,7 +11,7 @@ from lib.benchmarks.instances import Labelled
 from lib.corpora import archives
 from lib.corpora.records import AGAIN, read_lines
 from lib.errors import StudyError, unknown
-from lib.study import paths
+from lib.places import show_path
 
 HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of BLURB's 0 to 9
     "Activating invasion and metastasis": "invasion and metastasis",
@@ -41,7 +41,7 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
     members = archives.read_members(corpus, [f"{kind}/{pmid}.txt" for pmid in pmids for kind in ("text", "labels")])
     documents = []
     for pmid in pmids:
-        at = f"{paths.show(corpus)}: document {pmid}"
+        at = f"{show_path(corpus)}: document {pmid}"
         text, labels = (
             "\n".join(line for _, line in archives.split_lines(f"{at}, {kind}", members[f"{kind}/{pmid}.txt"]))
             for kind in ("text", "labels")
@@ -122,18 +122,18 @@ def read_split_list(path: Path) -> list[str]:
     """The PMIDs of a list of <pmid>.txt, separated by commas; StudyError for another name, or one that comes twice."""
     names = [name.strip() for _, line in read_lines(path) for name in line.split(",") if name.strip()]
     if not names:
-        raise StudyError(f"{paths.show(path)}: no names in the list; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: no names in the list; {AGAIN}")
     for number, name in enumerate(names, start=1):
         if not re.fullmatch(r"[0-9]+\.txt", name):
-            raise StudyError(f"{paths.show(path)}: name {number} is not of the form <pmid>.txt; {AGAIN}")
+            raise StudyError(f"{show_path(path)}: name {number} is not of the form <pmid>.txt; {AGAIN}")
     if len(set(names)) < len(names):
-        raise StudyError(f"{paths.show(path)}: {len(names) - len(set(names))} names come again; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: {len(names) - len(set(names))} names come again; {AGAIN}")
     return [name.removesuffix(".txt") for name in names]
 
 
 def read_table(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
     """The rows of a CSV with a header, each with its last line; StudyError for a missing column or a malformed row."""
-    where, names, number = paths.show(path), [], 0
+    where, names, number = show_path(path), [], 0
     reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
     try:
         for number, cells in enumerate(reader):

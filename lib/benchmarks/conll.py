@@ -7,7 +7,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Sentence
 from lib.corpora.records import AGAIN, open_bytes, read_lines
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 DOCUMENT = "-DOCSTART-"
 # How many blocks end at a word of a tagged file; an empty string is a blank line. Unlike sentences, empty blocks count
@@ -43,7 +43,7 @@ def read_pico(path: Path) -> Iterator[Sentence]:
 
 def read_tagged(path: Path, separator: str, width: int, tag: re.Pattern, expected: str) -> Iterator[Sentence]:
     """Sentences of lines with `width` cells, the word first and its tag last; errors as in read, naming `expected`."""
-    where, words, tags, document, number, found = paths.show(path), [], [], "", 0, False
+    where, words, tags, document, number, found = show_path(path), [], [], "", 0, False
     good: set[str] = set()  # tags seen, as there are few and matching each takes as long as all else
     for number, line in read_lines(path):
         marked = line.startswith(DOCUMENT) and MARK.fullmatch(line)
@@ -76,7 +76,7 @@ def require_end(path: Path, number: int) -> None:
         for line in file:
             end = line[-1:]
     if end != b"\n":
-        raise StudyError(f"{paths.show(path)}:{number}: the last line has no end: was the file cut off? {AGAIN}")
+        raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off? {AGAIN}")
 
 
 def read_blocks(path: Path, breaks: dict[str, int] = BREAKS) -> list[str]:
@@ -89,7 +89,7 @@ def read_blocks(path: Path, breaks: dict[str, int] = BREAKS) -> list[str]:
         elif word and tag:
             block.append(word)
         else:
-            raise StudyError(f"{paths.show(path)}:{number}: expected a word and its tag; {AGAIN}")
+            raise StudyError(f"{show_path(path)}:{number}: expected a word and its tag; {AGAIN}")
         for _ in range(breaks.get(word, 0)):
             blocks.append(" ".join(block))
             block = []

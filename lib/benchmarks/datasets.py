@@ -21,6 +21,7 @@ from lib.benchmarks import (
 from lib.benchmarks.instances import Instance
 from lib.corpora import records
 from lib.errors import StudyError, unknown
+from lib.places import show_path
 from lib.study import params, paths
 
 SPLITS = ("train", "dev", "test")
@@ -246,7 +247,7 @@ def split_files(key: str, split: str, scale: str, fold: int = 1) -> list[Path]:
         try:
             found.append(path if path.is_dir() else records.find_file(path))
         except StudyError:
-            raise StudyError(f"{dataset.title}: no {paths.show(path)}; {how_to_get(key)}") from None
+            raise StudyError(f"{dataset.title}: no {show_path(path)}; {how_to_get(key)}") from None
     return found
 
 
@@ -311,7 +312,7 @@ def load(key: str, split: str, scale: str, fold: int = 1) -> list[Instance]:
     if dataset.divide:
         found = dataset.divide(found, split, fold)
     if not found:
-        raise StudyError(f"{paths.show(files[0])}: no instances of the {split} split; {records.AGAIN}")
+        raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {records.AGAIN}")
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Mention, Relation, Sentence
 from lib.corpora.records import AGAIN, read_lines
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 TYPES = ("problem", "test", "treatment")
 LABELS = ("TrIP", "TrWP", "TrCP", "TrAP", "TrNAP", "TeRP", "TeCP", "PIP")
@@ -78,7 +78,7 @@ def read_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[No
         kinds.append(gather(folders, ("rel",), ".rel"))
     for name in sorted(set().union(*kinds)):
         if not all(name in files for files in kinds):
-            raise StudyError(f"{', '.join(map(paths.show, folders))}: {name} lacks one of .txt, .con and .rel; {AGAIN}")
+            raise StudyError(f"{', '.join(map(show_path, folders))}: {name} lacks one of .txt, .con and .rel; {AGAIN}")
         yield read_note(name, *(files[name] for files in kinds))
 
 
@@ -92,9 +92,9 @@ def gather(folders: tuple[Path, ...], places: tuple[str, ...], end: str) -> dict
         files = (sorted((folder / place).glob(f"*{end}")) for place in places)
         for path in next(filter(None, files), ()):
             if found.setdefault(path.name.removesuffix(end), path) is not path:
-                raise StudyError(f"{paths.show(path)}: another folder has a file of this name; name each folder once")
+                raise StudyError(f"{show_path(path)}: another folder has a file of this name; name each folder once")
     if not found:
-        shown = ", ".join(map(paths.show, folders))
+        shown = ", ".join(map(show_path, folders))
         raise StudyError(f"no {end} files in {shown}; set STUDY_DATA to a folder that holds the release")
     return found
 
@@ -102,9 +102,9 @@ def gather(folders: tuple[Path, ...], places: tuple[str, ...], end: str) -> dict
 def read_note(name: str, text: Path, concepts: Path, related: Path | None = None) -> Note:
     lines = [line for _, line in read_lines(text)]
     if not any(line.strip() for line in lines):
-        raise StudyError(f"{paths.show(text)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(text)}: empty file; {AGAIN}")
     note = Note(name, lines, [find_words(line) for line in lines], {}, [])
-    where = paths.show(concepts)
+    where = show_path(concepts)
     for number, line in read_lines(concepts):
         found = CONCEPT.fullmatch(line.strip())
         if not found or found[6] not in TYPES:
@@ -114,7 +114,7 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
             raise StudyError(f"{where}:{number}: the concept is on an earlier line too; {AGAIN}")
         note.concepts[place] = Concept(f"l{number - 1}", found[6], *place)
     for number, line in read_lines(related) if related else ():
-        where, found = f"{paths.show(related)}:{number}", RELATION.fullmatch(line.strip())
+        where, found = f"{show_path(related)}:{number}", RELATION.fullmatch(line.strip())
         if not found or found[6] not in LABELS:
             raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}; {AGAIN}")
         places = find_place(where, note, found.groups()[:5]), find_place(where, note, found.groups()[6:])

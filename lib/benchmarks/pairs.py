@@ -7,7 +7,7 @@ from lib.benchmarks import questions
 from lib.benchmarks.instances import Pair
 from lib.corpora.records import AGAIN, read_columns, read_json_lines, read_lines
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 YES_NO = ("yes", "no")
 YES_NO_MAYBE = ("yes", "no", "maybe")
@@ -127,7 +127,7 @@ def collect(path: Path, rows: Iterable[tuple[str, Pair]]) -> list[Pair]:
             raise StudyError(f"{at}: an id that is empty or came before; {AGAIN}")
         found[pair.id] = pair
     if not found:
-        raise StudyError(f"{paths.show(path)}: no pairs in the file; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: no pairs in the file; {AGAIN}")
     return list(found.values())
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Sentence
 from lib.corpora.records import AGAIN, find_file, read_lines
 from lib.errors import StudyError, unknown
-from lib.study import paths
+from lib.places import show_path
 
 ELEMENTS = {"INT": "interventions", "OUT": "outcomes", "PAR": "participants"}  # in the order of a joined tag
 FOLDERS = {"train": "train", "dev": "train", "test": "test/gold"}
@@ -39,11 +39,11 @@ def read(folder: Path, split: str, dev: Collection[str] | None = None) -> list[S
     wanted = set(found["INT"]) - set(left_out(folder, split))
     if split != "test":
         if astray := sorted(set(dev) - wanted):
-            raise StudyError(f"{paths.show(folder)}: PMID {astray[0]} of dev is no training abstract; check the list")
+            raise StudyError(f"{show_path(folder)}: PMID {astray[0]} of dev is no training abstract; check the list")
         wanted = set(dev) if split == "dev" else wanted - set(dev)
     if not wanted:
         raise StudyError(
-            f"{paths.show(folder)}: no abstracts in {split}; EBM-NLP has no dev of its own, give its PMIDs"
+            f"{show_path(folder)}: no abstracts in {split}; EBM-NLP has no dev of its own, give its PMIDs"
         )
     return [
         sentence
@@ -71,9 +71,9 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
         files = [(FILE.fullmatch(path.name), path) for path in sorted(place.glob("*"))]
         documents[short] = {match[1]: path for match, path in files if match}
         if not documents[short]:
-            raise StudyError(f"no labels in {paths.show(place)}; set STUDY_DATA to a folder that holds EBM-NLP")
+            raise StudyError(f"no labels in {show_path(place)}; set STUDY_DATA to a folder that holds EBM-NLP")
         if len(documents[short]) != sum(match is not None for match, _ in files):
-            raise StudyError(f"{paths.show(place)}: two files of one PMID; leave one of them out")
+            raise StudyError(f"{show_path(place)}: two files of one PMID; leave one of them out")
     return documents
 
 
@@ -95,9 +95,9 @@ def read_document(folder: Path, pmid: str, labels: dict[str, Path]) -> list[Sent
 def read_labels(path: Path, expected: int) -> list[bool]:
     labels = read_cells(path, re.compile(r"[ \t\r,]+"))
     if not all(re.fullmatch(r"[0-9]", label) for label in labels):
-        raise StudyError(f"{paths.show(path)}: expected labels 0 to 9; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: expected labels 0 to 9; {AGAIN}")
     if len(labels) != expected:
-        raise StudyError(f"{paths.show(path)}: {len(labels)} labels for {expected} words; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: {len(labels)} labels for {expected} words; {AGAIN}")
     return [label != "0" for label in labels]
 
 
@@ -105,7 +105,7 @@ def read_cells(path: Path, breaks: re.Pattern) -> list[str]:
     """What stands between breaks and line ends; StudyError for an empty file."""
     cells = [cell for _, line in read_lines(path) for cell in breaks.split(line) if cell]
     if not cells:
-        raise StudyError(f"{paths.show(path)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
     return cells
 
 

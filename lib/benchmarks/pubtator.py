@@ -10,7 +10,7 @@ from lib.benchmarks.conll import require_end
 from lib.benchmarks.instances import Mention, Sentence
 from lib.corpora.records import AGAIN, read_lines
 from lib.errors import StudyError, unknown
-from lib.study import paths
+from lib.places import show_path
 
 # The types of BC5CDR, and NCBI-disease's four, all of them diseases (Dogan et al. 2014).
 KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
@@ -48,7 +48,7 @@ def read(path: Path) -> Iterator[Abstract]:
     with the line for anything else, a text that is not at its offsets, a type that is not in KINDS, a mention that is
     there twice, a cut last line, an empty file.
     """
-    name, number, found, record = paths.show(path), 0, False, []
+    name, number, found, record = show_path(path), 0, False, []
     for number, line in read_lines(path):
         if line.strip():
             record.append((f"{name}:{number}", line))
@@ -104,7 +104,7 @@ def drop_repeats(path: Path) -> tuple[list[Abstract], int]:
     dropped = 0
     for abstract in read(path):
         if known.setdefault(abstract.pmid, abstract) != abstract:
-            raise StudyError(f"{paths.show(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
+            raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
         dropped += known[abstract.pmid] is not abstract
     return list(known.values()), dropped
 

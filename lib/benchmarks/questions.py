@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.corpora.records import AGAIN, read_json
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 KINDS = {str: "a text", list: "a list", int: "a number", dict: "an object"}
 TYPES = ("yesno", "factoid", "list", "summary")
@@ -34,7 +34,7 @@ def read_squad(path: Path) -> list[Question]:
     that is not at its offset. Source: Rajpurkar et al. 2016.
     """
     found = {}
-    for entry in squad_entries(paths.show(path), read_json(path)):
+    for entry in squad_entries(show_path(path), read_json(path)):
         if entry.id in found:
             raise StudyError(f"{entry.at}: an id that came before; {AGAIN}")
         if not entry.answers:
@@ -55,7 +55,7 @@ def read_bioasq_squad(*files: Path) -> list[Question]:
     batches: dict[str, str] = {}
     golden: dict[str, Question] = {}
     for path in files:
-        name, content = paths.show(path), read_json(path)
+        name, content = show_path(path), read_json(path)
         if isinstance(content, dict) and "questions" in content:
             golden |= {question.id: question for question in read_golden(path)}
             continue
@@ -164,11 +164,11 @@ def squad_answers(at: str, entry: dict, context: str) -> tuple[tuple[str, int], 
 
 def golden_questions(path: Path, kind: str) -> Iterator[tuple[str, dict]]:
     """The questions of one type in a golden file, each with its place; StudyError for JSON of another shape."""
-    questions = take(paths.show(path), read_json(path), "questions", list)
+    questions = take(show_path(path), read_json(path), "questions", list)
     if not questions:
-        raise StudyError(f"{paths.show(path)}: no questions in the file; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: no questions in the file; {AGAIN}")
     for number, question in enumerate(questions, start=1):
-        at = f"{paths.show(path)}: question {number}"
+        at = f"{show_path(path)}: question {number}"
         if take(at, question, "type") not in TYPES:
             raise StudyError(f"{at}: expected the type {', '.join(TYPES)}; {AGAIN}")
         if not (take(at, question, "id") and take(at, question, "body").strip()):

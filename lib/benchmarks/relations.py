@@ -12,7 +12,7 @@ from lib.benchmarks.instances import Mention, Relation
 from lib.corpora import archives
 from lib.corpora.records import AGAIN, read_columns, read_lines, refuse_entities
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 # Folders of a split list -> folders of the zip, which has the test set of another task too.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
@@ -155,7 +155,7 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
             first, second = sorted((drugs[pair.get("e1")], drugs[pair.get("e2")]), key=lambda drug: drug.start)
             found[id] = Relation(id, text, first, second, label, document=document)
     if not found:
-        raise StudyError(f"{paths.show(split_list)}: no pair in its files; {AGAIN}")
+        raise StudyError(f"{show_path(split_list)}: no pair in its files; {AGAIN}")
     return list(found.values())
 
 
@@ -191,15 +191,15 @@ def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, et
     for number, line in read_lines(split_list):
         for name in filter(None, (part.strip() for part in line.split(","))):
             if not (form := DDI_FILE.fullmatch(name)):
-                raise StudyError(f"{paths.show(split_list)}:{number}: expected names such as "
+                raise StudyError(f"{show_path(split_list)}:{number}: expected names such as "
                                  f"train_dataset/DrugBank/x.xml; {AGAIN}")  # fmt: skip
             members.append(DDI[form[1]] + form[2])
     if not members:
-        raise StudyError(f"{paths.show(split_list)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(split_list)}: empty file; {AGAIN}")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     contents = archives.read_members(corpus, members)
     for member in members:
-        where = f"{paths.show(corpus)}: {member}"
+        where = f"{show_path(corpus)}: {member}"
         try:
             root = etree.fromstring(contents[member], parser)
         except (etree.XMLSyntaxError, ValueError) as error:
@@ -240,12 +240,12 @@ def read_gad(path: Path) -> list[Relation]:
     of which 5,122 are distinct. StudyError for another width, an unknown label, an index that comes twice.
     Source: Lee et al. 2020, Table 3; Gu et al. 2021, 2.3.3; Ozyurt 2020, Table 1.
     """
-    return parse_gad(paths.show(path), read_lines(path))
+    return parse_gad(show_path(path), read_lines(path))
 
 
 def read_gad_archive(archive: Path, member: str) -> list[Relation]:
     """One file of BioBERT's ten folds, such as `GAD/1/test.tsv`, as read_gad; StudyError for a damaged archive too."""
-    where = f"{paths.show(archive)}: {member}"
+    where = f"{show_path(archive)}: {member}"
     return parse_gad(where, archives.split_lines(where, archives.read_members(archive, [member])[member]))
 
 

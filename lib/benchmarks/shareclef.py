@@ -16,7 +16,7 @@ from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import Annotation
 from lib.corpora.records import AGAIN, open_bytes, read_lines, refuse_entities
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 FOLDER = "ner/share-clef-2013"
 TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"
@@ -72,19 +72,19 @@ def read_notes(
     """The text and the mentions of each note, by name without .txt; errors as in read_mentions."""
     texts = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
     if not texts:
-        raise StudyError(f"no .txt files in {paths.show(notes)}; set STUDY_DATA to a folder that holds the release")
+        raise StudyError(f"no .txt files in {show_path(notes)}; set STUDY_DATA to a folder that holds the release")
     if isinstance(names, Path):
         names = [line.strip() for _, line in read_lines(names) if line.strip()]
     wanted = set(texts if names is None else names)
     if unknown := wanted - texts.keys():  # not quoted: a wrong file in the list's place may hold text
-        raise StudyError(f"{paths.show(notes)}: no note for {len(unknown)} of {len(wanted)} names; check their list")
+        raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(wanted)} names; check their list")
     files = find_annotations(annotations)
     if astray := sorted(files.keys() - texts.keys()):
-        raise StudyError(f"{paths.show(files[astray[0]])}: no note of this name in {paths.show(notes)}; {AGAIN}")
+        raise StudyError(f"{show_path(files[astray[0]])}: no note of this name in {show_path(notes)}; {AGAIN}")
     found = {}
     for name in (name for name in texts if name in wanted):
         if name not in files:
-            raise StudyError(f"{paths.show(texts[name])}: no annotations in {paths.show(annotations)}; {AGAIN}")
+            raise StudyError(f"{show_path(texts[name])}: no annotations in {show_path(annotations)}; {AGAIN}")
         text, read_file = read_text(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
         found[name] = text, read_file(files[name], name, len(text))
     return found
@@ -98,7 +98,7 @@ def find_annotations(folder: Path) -> dict[str, Path]:
         if not end:
             continue
         if found.setdefault(path.name.removesuffix(end), path) is not path:
-            raise StudyError(f"{paths.show(path)}: the note has annotations in another file too; leave one out")
+            raise StudyError(f"{show_path(path)}: the note has annotations in another file too; leave one out")
     return found
 
 
@@ -108,9 +108,9 @@ def read_text(path: Path) -> str:
         try:
             text = file.read().decode()
         except UnicodeDecodeError as error:
-            raise StudyError(f"{paths.show(path)}: not UTF-8 text ({error.reason}); convert the file") from None
+            raise StudyError(f"{show_path(path)}: not UTF-8 text ({error.reason}); convert the file") from None
     if not text.strip():
-        raise StudyError(f"{paths.show(path)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
     return text
 
 
@@ -118,7 +118,7 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
     """The mentions of a file of lines, for a note of this length; errors as in read_mentions."""
     mentions = []
     for number, line in read_lines(path):
-        where, cells = f"{paths.show(path)}:{number}", line.split("||")
+        where, cells = f"{show_path(path)}:{number}", line.split("||")
         if len(cells) < 5 or not len(cells) % 2 or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
             raise StudyError(f"{where}: expected the note's name, a type, a CUI and pairs of offsets; {AGAIN}")
         mentions.append(make_mention(where, name, cells[1], cells[2], cells[3::2], cells[4::2], length))
@@ -127,7 +127,7 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
 
 def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
     """The mentions of a Knowtator XML file, for a note of this length; errors as in read_mentions."""
-    where = paths.show(path)
+    where = show_path(path)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     try:
         with open_bytes(path) as file:

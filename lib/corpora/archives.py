@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from lib.corpora.records import AGAIN, open_bytes
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
           RuntimeError, ValueError, OverflowError, IndexError)  # fmt: skip
@@ -24,7 +24,7 @@ def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
     StudyError for a damaged archive, a member that is not there, a name that occurs twice or leads outside of the
     archive, a link.
     """
-    where = paths.show(archive)
+    where = show_path(archive)
     with open_bytes(archive) as file:
         data = file.read()  # to the end, where gzip has its check sum
     try:

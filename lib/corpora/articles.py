@@ -12,7 +12,7 @@ from mwparserfromhell.wikicode import Wikicode
 
 from lib.corpora.records import Document, flat_text, iterate_xml, open_bytes, read_year, refuse_entities
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 # Left out of a body, as Bio-ELECTRA leaves out the references (Ozyurt 2020, section 2.1), and what is no prose.
 NO_PROSE = {"ref-list", "table-wrap", "table-wrap-group", "fig", "fig-group", "disp-formula", "disp-formula-group",
@@ -38,18 +38,18 @@ def read_jats(path: Path) -> Iterator[Document]:
     """Full texts of a JATS file (.nxml, .xml) or of a tar archive of them: title, abstract and body."""
     with open_bytes(path) as file:
         if ".tar" not in path.name:
-            yield read_article(f"{paths.show(path)}", file.read())
+            yield read_article(f"{show_path(path)}", file.read())
             return
         try:
             with tarfile.open(fileobj=file, mode="r|", tarinfo=Member) as archive:
                 while member := archive.next():
                     archive.members.clear()  # else the list of them grows with the archive
                     if member.isfile() and member.name.endswith((".nxml", ".xml")):
-                        yield read_article(f"{paths.show(path)}, {member.name}", archive.extractfile(member).read())
+                        yield read_article(f"{show_path(path)}, {member.name}", archive.extractfile(member).read())
             while file.read(1 << 20):
                 pass  # to the end, where gzip has its checksum
         except tarfile.TarError as error:
-            raise StudyError(f"{paths.show(path)}: cut off or damaged ({error}); fetch the file again") from None
+            raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); fetch the file again") from None
 
 
 def read_article(where: str, content: bytes) -> Document:

@@ -11,6 +11,7 @@ from lib import artefacts, provenance
 from lib.corpora import cleaning, documents, leakage, mesh
 from lib.corpora.records import Document
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import params, paths
 
 SCHEMA = pa.schema([("id", pa.string()), ("source", pa.string()), ("text", pa.string())])
@@ -204,4 +205,4 @@ def iterate(key: str, scale: str) -> Iterator[Document]:
             for row in batch.to_pylist():
                 yield Document(**row)
     except (OSError, pa.ArrowInvalid) as error:
-        raise StudyError(f"{paths.show(path)}: damaged ({error}); delete it and run again") from None
+        raise StudyError(f"{show_path(path)}: damaged ({error}); delete it and run again") from None

@@ -12,12 +12,13 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lib import artefacts, provenance
+from lib import artefacts, parent, provenance
 from lib.corpora import leakage, mesh, readers
 from lib.corpora.records import Document
 from lib.errors import StudyError, unknown
 from lib.made_up import smoke_corpora
-from lib.study import params, parent, paths
+from lib.places import show_path
+from lib.study import params, paths
 
 SCHEMA = pa.schema(
     [
@@ -60,7 +61,7 @@ def read(source: str, file: str, scale: str) -> dict:
                 rows = list(to_rows(batch, settings.language, guard, scale, counts))
                 out.write_table(pa.Table.from_pylist(rows, SCHEMA))
         if not counts["read"]:
-            raise StudyError(f"{paths.show(path)}: no documents in the file")
+            raise StudyError(f"{show_path(path)}: no documents in the file")
         return counts
 
     return artefacts.cached(paths.documents(scale, source, file), identity, write)
@@ -105,7 +106,7 @@ def raw_file(source: str, file: str, scale: str) -> Path:
     """The raw file of that name; StudyError when it is not in the data folder."""
     path = paths.data(scale) / PurePosixPath(params.load("sources", source).files).parent / file
     if not path.is_file():
-        raise StudyError(f"source '{source}' has no file {paths.show(path)}")
+        raise StudyError(f"source '{source}' has no file {show_path(path)}")
     return path
 
 

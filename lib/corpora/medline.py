@@ -8,7 +8,7 @@ from lxml import etree
 
 from lib.corpora.records import Document, Heading, flat_text, open_bytes, read_lines, read_year
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8", remove_comments=True, remove_pis=True
@@ -48,7 +48,7 @@ def read_xml(path: Path) -> Iterator[Document]:
             malformed = isinstance(error, etree.XMLSyntaxError | UnicodeDecodeError)
             wrong = "not well-formed XML" if malformed else "an element is missing"
             raise StudyError(
-                f"{paths.show(path)}: citation {number} (PMID {pmid[1].decode() if pmid else 'unknown'}): {wrong} "
+                f"{show_path(path)}: citation {number} (PMID {pmid[1].decode() if pmid else 'unknown'}): {wrong} "
                 f"({error}); fetch the file again, or name it under leave_out of its source"
             ) from None
 
@@ -59,7 +59,7 @@ def split_records(path: Path) -> Iterator[tuple[bytes, bytes]]:
     Cutting at the end tags of records and parsing them one by one is several times as fast as one parser over the
     whole file. What stands between records may only be white space, so that no damaged record is passed over.
     """
-    where, number = paths.show(path), 0
+    where, number = show_path(path), 0
     with open_bytes(path) as file:
         buffer = check_head(path, file.read(HEAD))
         ended = False
@@ -93,7 +93,7 @@ def split_records(path: Path) -> Iterator[tuple[bytes, bytes]]:
 
 def check_head(path: Path, head: bytes) -> bytes:
     """The first bytes without a byte order mark; StudyError for another encoding, entities, or what is not PubMed's."""
-    where = paths.show(path)
+    where = show_path(path)
     head = head.removeprefix(b"\xef\xbb\xbf")
     if not head:
         raise StudyError(f"{where}: empty file")
@@ -193,7 +193,7 @@ def read_headings(headings) -> tuple[Heading, ...]:
 def read_text(path: Path) -> Iterator[Document]:
     """Citations of a file in MEDLINE display format: `TAG - value`, lines going on after six spaces."""
     fields: dict[str, list[list[str]]] = {}  # the lines of each value of a tag
-    tag, number, name = None, 0, paths.show(path)
+    tag, number, name = None, 0, show_path(path)
     for number, line in read_lines(path):
         if not line.strip():
             if fields:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lib.corpora.records import Heading, read_lines
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import params, paths
 
 # The two releases at hand, with their columns; a descriptor has the tree numbers of both.
@@ -27,11 +28,11 @@ def load(scale: str) -> dict[str, tuple[str, ...]]:
             cells = [cell.strip('"') for cell in line.split("\t")]
             if positions is None:
                 if missing := set(columns) - set(cells):
-                    raise StudyError(f"{paths.show(path)}:1: no column {', '.join(sorted(missing))}")
+                    raise StudyError(f"{show_path(path)}:1: no column {', '.join(sorted(missing))}")
                 positions = [cells.index(column) for column in columns]
                 continue
             if len(cells) <= max(positions):
-                raise StudyError(f"{paths.show(path)}:{number}: too few columns: was the file cut off?")
+                raise StudyError(f"{show_path(path)}:{number}: too few columns: was the file cut off?")
             tree, ui, name = (cells[i] for i in positions)
             found[ui].add(tree)
             found[name.lower()].add(tree)

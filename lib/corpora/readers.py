@@ -10,7 +10,7 @@ from pathlib import Path
 from lib.corpora import articles, medline
 from lib.corpora.records import Document, Heading, open_bytes, read_json_lines, read_lines, read_year
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 
 def read_citations(path: Path) -> Iterator[Document]:
@@ -19,14 +19,14 @@ def read_citations(path: Path) -> Iterator[Document]:
     for number, line in read_lines(path):
         columns = line.split("\t")
         if len(columns) != 3:
-            raise StudyError(f"{paths.show(path)}:{number}: expected 3 columns, found {len(columns)}")
+            raise StudyError(f"{show_path(path)}:{number}: expected 3 columns, found {len(columns)}")
         if number == 1:
             if columns != ["pmid", "title", "abstract"]:
-                raise StudyError(f"{paths.show(path)}:1: expected the header 'pmid title abstract'")
+                raise StudyError(f"{show_path(path)}:1: expected the header 'pmid title abstract'")
             continue
         yield Document(*(column.strip() for column in columns))
     if not number:
-        raise StudyError(f"{paths.show(path)}: empty file")
+        raise StudyError(f"{show_path(path)}: empty file")
 
 
 def read_ohsumed(path: Path) -> Iterator[Document]:
@@ -35,7 +35,7 @@ def read_ohsumed(path: Path) -> Iterator[Document]:
         parts = document.id.split(":")
         trees = re.findall(r"C\d\d", parts[-1])
         if len(parts) != 3 or not trees:
-            raise StudyError(f"{paths.show(path)}:{number}: no MeSH categories in the identifier {document.id!r}")
+            raise StudyError(f"{show_path(path)}:{number}: no MeSH categories in the identifier {document.id!r}")
         document.id, document.trees = ":".join(parts[:2]), tuple(trees)
         yield document
 
@@ -110,7 +110,7 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
 
 def read_extracted_wikipedia(path: Path) -> Iterator[Document]:
     """Articles as WikiExtractor writes them: `<doc id= url= title=>`, the title again, paragraphs, `</doc>`."""
-    head, lines, number, name = None, [], 0, paths.show(path)
+    head, lines, number, name = None, [], 0, show_path(path)
     for number, line in read_lines(path):
         if line.startswith("<doc "):
             if head is not None:
@@ -137,17 +137,17 @@ def read_notes(path: Path) -> Iterator[Document]:
         try:
             missing = {"ROW_ID", "ISERROR", "TEXT"} - set(rows.fieldnames or ())
             if missing:
-                raise StudyError(f"{paths.show(path)}: no column {', '.join(sorted(missing))}: not NOTEEVENTS")
+                raise StudyError(f"{show_path(path)}: no column {', '.join(sorted(missing))}: not NOTEEVENTS")
             for row in rows:
                 if None in row or None in row.values():
-                    where = f"{paths.show(path)}:{rows.line_num}"
+                    where = f"{show_path(path)}:{rows.line_num}"
                     raise StudyError(f"{where}: not as many columns as in the first line: was the file cut off?")
                 lines = [line.strip() for line in row["TEXT"].splitlines() if line.strip()]
                 yield Document(row["ROW_ID"], text="" if row["ISERROR"] == "1" else "\n".join(lines))
         except (csv.Error, UnicodeDecodeError) as error:
             # The message of a decoding error would quote the note itself.
             reason = error.reason if isinstance(error, UnicodeDecodeError) else error
-            raise StudyError(f"{paths.show(path)}: after line {rows.line_num}: not CSV in UTF-8 ({reason})") from None
+            raise StudyError(f"{show_path(path)}: after line {rows.line_num}: not CSV in UTF-8 ({reason})") from None
 
 
 READERS: dict[str, Callable[[Path], Iterator[Document]]] = {

@@ -14,7 +14,7 @@ from isal import igzip, isal_zlib
 from lxml import etree
 
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 AGAIN = "fetch the file again"
 FLAT = etree.XPath("normalize-space()", smart_strings=False)  # several times as fast as joining itertext()
@@ -63,7 +63,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         except (EOFError, OSError, isal_zlib.error) as error:
             if isinstance(error, OSError) and error.errno:
                 raise  # of the disk, not of what is on it
-            raise StudyError(f"{paths.show(path)}: cut off or damaged ({error}); fetch the file again") from None
+            raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); fetch the file again") from None
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -75,7 +75,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise StudyError(
-                    f"{paths.show(path)}:{number}: not UTF-8 text ({error.reason}); convert the file"
+                    f"{show_path(path)}:{number}: not UTF-8 text ({error.reason}); convert the file"
                 ) from None
             yield number, text.rstrip("\r\n")
 
@@ -84,7 +84,7 @@ def find_file(path: Path) -> Path:
     """The path of a file or of its gzip form; StudyError when neither is there."""
     form = path if path.is_file() else path.with_name(f"{path.name}.gz")
     if not form.is_file():
-        raise StudyError(f"no file {paths.show(path)}; set STUDY_DATA to a folder that holds it")
+        raise StudyError(f"no file {show_path(path)}; set STUDY_DATA to a folder that holds it")
     return form
 
 
@@ -93,7 +93,7 @@ def read_columns(path: Path, width: int, header: str = "") -> Iterator[tuple[str
 
     `header`: names that the first line must have, which is then left out.
     """
-    name, number = paths.show(path), 0
+    name, number = show_path(path), 0
     for number, line in read_lines(path):
         where, cells = f"{name}:{number}", line.split("\t")
         if len(cells) != width:
@@ -113,12 +113,12 @@ def read_json(path: Path):
         return json.loads("\n".join(line for _, line in read_lines(path)))
     except (ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise StudyError(f"{paths.show(path)}{line}: not JSON; was the file cut off? {AGAIN}") from None
+        raise StudyError(f"{show_path(path)}{line}: not JSON; was the file cut off? {AGAIN}") from None
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
     """`file:line` and the JSON object of every line; StudyError for a line that is none."""
-    name, number = paths.show(path), 0
+    name, number = show_path(path), 0
     for number, line in read_lines(path):
         where = f"{name}:{number}"
         try:
@@ -147,7 +147,7 @@ def iterate_xml(path: Path, file: BinaryIO, tags: tuple[str, ...], what: str) ->
         )
         for _, element in events:
             if not found:
-                refuse_entities(paths.show(path), element.getroottree())
+                refuse_entities(show_path(path), element.getroottree())
             found += 1
             yield element
             element.clear(keep_tail=False)
@@ -157,7 +157,7 @@ def iterate_xml(path: Path, file: BinaryIO, tags: tuple[str, ...], what: str) ->
                     del parent[0]
     except etree.XMLSyntaxError as error:
         raise StudyError(
-            f"{paths.show(path)}:{error.lineno}: not well-formed XML after {what} {found}: {error.msg}; fetch the file "
+            f"{show_path(path)}:{error.lineno}: not well-formed XML after {what} {found}: {error.msg}; fetch the file "
             "again, or name it under leave_out of its source"
         ) from None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from lib import artefacts
 from lib.made_up import smoke_corpora, smoke_relations, smoke_tagging, smoke_texts
 from lib.made_up.smoke_language import AMBIGUOUS, MEDICAL, NOTICE, Lexicon, make_sentence
+from lib.places import show_path
 from lib.study import paths
 
 VERSION = 1  # raised when other files are written
@@ -43,4 +44,4 @@ def write(seed: int = 20) -> Path:
 
 
 if __name__ == "__main__":
-    print(f"made-up data written to {paths.show(write())}")
+    print(f"made-up data written to {show_path(write())}")

@@ -26,6 +26,7 @@ from transformers.utils import logging
 
 from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
+from lib.places import show_path
 from lib.study import params, paths
 from lib.vocabularies import vocabularies
 
@@ -216,7 +217,7 @@ def weights_fingerprint(folder: Path) -> str:
     """Fingerprint of a model folder; StudyError when its configuration or its weights are missing."""
     found = [folder / file for file in WEIGHTS if (folder / file).exists()]
     if not (folder / "config.json").exists() or not found:
-        raise StudyError(f"{paths.show(folder)}: no config.json with {' or '.join(WEIGHTS)} beside it")
+        raise StudyError(f"{show_path(folder)}: no config.json with {' or '.join(WEIGHTS)} beside it")
     return provenance.fingerprint([provenance.file_fingerprint(f) for f in (folder / "config.json", found[0])])
 
 

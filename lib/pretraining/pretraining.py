@@ -20,13 +20,13 @@ import numpy as np
 import torch
 import transformers
 
-from lib import artefacts, provenance
+from lib import artefacts, parent, provenance
 from lib.corpora import corpora
 from lib.errors import StudyError
 from lib.modeling import costs, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
 from lib.progress import Progress
-from lib.study import params, parent, paths
+from lib.study import params, paths
 from lib.study.analysis import pretrained
 from lib.training import checkpoints, optimizers, training
 from lib.vocabularies import vocabularies
@@ -63,7 +63,7 @@ def count_processes(scale: str) -> int:
 
 def launch(key: str, scale: str, processes: int) -> None:
     """Train in processes of their own on this machine; what they print is passed on."""
-    start = "from lib.study import parent; parent.watch(); from torch.distributed.run import main; main()"
+    start = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
     command = [sys.executable, "-c", start, "--standalone", f"--nproc-per-node={processes}"]
     ran = subprocess.Popen(
         [*command, "-m", "lib.pretraining.pretraining", scale, key],

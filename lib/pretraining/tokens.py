@@ -13,6 +13,7 @@ import numpy as np
 from lib import artefacts, provenance
 from lib.corpora import corpora
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.progress import Progress
 from lib.study import paths
 from lib.vocabularies import vocabularies
@@ -159,7 +160,7 @@ def open_split(folder: Path, split: str, record: dict) -> Tokens:
         size = path.stat().st_size if path.is_file() else None
         if size != wanted:
             found = "missing" if size is None else f"{size:,} bytes where {wanted:,} were written"
-            raise StudyError(f"{paths.show(path)}: {found}; delete the folder {paths.show(folder)} and run again")
+            raise StudyError(f"{show_path(path)}: {found}; delete the folder {show_path(folder)} and run again")
         arrays.append(np.memmap(path, dtype=kind, mode="r"))
     return Tokens(*arrays, name)
 

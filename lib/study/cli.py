@@ -20,6 +20,7 @@ import nbformat
 from lib import artefacts, provenance
 from lib.benchmarks import datasets
 from lib.errors import StudyError, unknown
+from lib.places import show_path
 from lib.study import downloads, params, paths, record, report, stages, warm
 from lib.study.analysis import panels
 
@@ -166,7 +167,7 @@ def choose_place(options: argparse.Namespace) -> list[str]:
     plugin = f"snakemake-executor-plugin-{executor}"
     if executor != "local" and not importlib.util.find_spec(plugin.replace("-", "_")):
         raise StudyError(
-            f"{paths.show(file)}: the executor '{executor}' is not installed: run {paths.show(Path(sys.executable))} "
+            f"{show_path(file)}: the executor '{executor}' is not installed: run {show_path(Path(sys.executable))} "
             f"-m pip install {plugin} (for the version see docs/clusters.md)"
         )
     return ["--profile", str(file.parent)]
@@ -207,7 +208,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
 
     The folder is locked by us, so Snakemake's own lock, which outlives a kill, is not needed.
     """
-    start = "from lib.study import parent; parent.watch(); from snakemake.cli import main; main()"
+    start = "from lib import parent; parent.watch(); from snakemake.cli import main; main()"
     command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
                "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
@@ -258,7 +259,7 @@ def find_news(line: str) -> str:
 def finish(scale: str, failed: bool) -> int:
     """Build the report where something changed, and say where it is."""
     index, built = report.build(scale)
-    print(f"{'Report' if built else 'Report, unchanged'}: {paths.show(index)}")
+    print(f"{'Report' if built else 'Report, unchanged'}: {show_path(index)}")
     if failed:
         print("Not everything was done (see above); the report links to failed notebooks. The same command goes on.")
     return 1 if failed else 0

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from lib import artefacts
 from lib.errors import StudyError, unknown
+from lib.places import show_path
 from lib.study import params, paths
 
 ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
@@ -115,7 +116,7 @@ def load() -> dict[str, Group]:
     entries = Counter(entry.path for group in groups.values() for entry in group.entries())
     twice = [path for path, n in entries.items() if n > 1]
     if twice:
-        raise StudyError(f"{paths.show(file)}: {', '.join(twice)}: named twice; keep one entry")
+        raise StudyError(f"{show_path(file)}: {', '.join(twice)}: named twice; keep one entry")
     return groups
 
 
@@ -136,7 +137,7 @@ def fetch(names: list[str]) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StudyError(f"{paths.show(folder)}: no data folder can be made there ({error.strerror})") from None
+        raise StudyError(f"{show_path(folder)}: no data folder can be made there ({error.strerror})") from None
     counts = Counter()
     for name, group in chosen.items():
         for source in group.sources:
@@ -160,7 +161,7 @@ def attempt(action, *words) -> str:
     except StudyError as error:
         reason = str(error)
     except OSError as error:
-        reason = f"{paths.show(words[0])}: {error.strerror or error}"
+        reason = f"{show_path(words[0])}: {error.strerror or error}"
     print(f"FAILED   {reason}", flush=True)
     return "failed"
 
@@ -178,7 +179,7 @@ def bring(path: Path, urls: list[str], checksum: str, size: int | None = None, c
         check_there(path, checksum, compress)
         return "there"
     download(urls, path, checksum, size, compress)
-    print(f"fetched  {paths.show(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
+    print(f"fetched  {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
     return "fetched"
 
 
@@ -190,7 +191,7 @@ def check_there(path: Path, checksum: str, compressed=False) -> None:
         got = f"a damaged gzip file ({error})"
     if got != checksum:
         raise StudyError(
-            f"{paths.show(path)}: not the file of the study, and kept (expected {checksum}, got {got}): "
+            f"{show_path(path)}: not the file of the study, and kept (expected {checksum}, got {got}): "
             "move it away and run again"
         )
 
@@ -221,7 +222,7 @@ def download(urls: list[str], path: Path, checksum: str, size: int | None = None
                 break
             reasons.append(f"{urlsplit(url).netloc}: {reason}")
         else:
-            raise StudyError(f"{paths.show(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
+            raise StudyError(f"{show_path(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
         if not compress:
             os.replace(part, path)
             return
@@ -322,7 +323,7 @@ def check_made(name: str, entries: list[Made], folder: Path) -> Counter:
         counts["to be copied"] = len(missing)
         print(
             f"to copy  {name}: {', '.join(entry.path for entry in missing)}: made from other files "
-            f"(params/downloads.yaml says how); copy from a holder of the reference files into {paths.show(folder)}"
+            f"(params/downloads.yaml says how); copy from a holder of the reference files into {show_path(folder)}"
         )
     return counts
 
@@ -332,7 +333,7 @@ def show_steps(name: str, group: Group, folder: Path, in_full: bool) -> str:
     target = folder / group.by_hand.path if group.by_hand.path else None
     if target and (any(target.iterdir()) if target.is_dir() else target.exists()):
         return "there"
-    goal = f"to be put into {paths.show(target)}" if target else "not to be had"
+    goal = f"to be put into {show_path(target)}" if target else "not to be had"
     print(f"by hand  {name}: {group.title}: {goal}{'' if in_full else f'; how: ./run_all.sh data {name}'}")
     for i, step in enumerate(group.by_hand.steps if in_full else [], 1):
         print(f"         {i}. {step}")
@@ -343,5 +344,5 @@ def show_plan(name: str, group: Group, folder: Path) -> str:
     plan = group.plan
     how = f"./run_all.sh data {name} fetches it" if plan.pattern else "to be fetched by hand"
     print(f"plan     {name}: {group.title}: {plan.size} ({plan.as_of}); {how}")
-    print(f"         {plan.url} into {paths.show(folder / plan.path)}. {plan.note}")
+    print(f"         {plan.url} into {show_path(folder / plan.path)}. {plan.note}")
     return "only planned"

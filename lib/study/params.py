@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from lib.errors import StudyError, unknown
+from lib.places import show_path
 from lib.study import paths
 
 
@@ -694,7 +695,7 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser 
 
 def parse_yaml(path: Path):
     """What a YAML file holds; StudyError when it is not there or not YAML."""
-    where = paths.show(path)
+    where = show_path(path)
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader)
     except FileNotFoundError:
@@ -705,7 +706,7 @@ def parse_yaml(path: Path):
 
 def read_yaml(path: Path, schema):
     """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
-    return check_settings(paths.show(path), parse_yaml(path), schema)
+    return check_settings(show_path(path), parse_yaml(path), schema)
 
 
 def list_layers(kind: str, key: str) -> list[tuple[Path, dict]]:
@@ -719,10 +720,10 @@ def list_layers(kind: str, key: str) -> list[tuple[Path, dict]]:
     try:
         other = locate(kind, str(content["like"]))
     except StudyError as error:
-        raise StudyError(f"{paths.show(path)}: like: {error}") from None
+        raise StudyError(f"{show_path(path)}: like: {error}") from None
     before = parse_yaml(other)
     if not isinstance(before, dict) or "like" in before:
-        raise StudyError(f"{paths.show(path)}: like: '{other.stem}' is like another itself; name one that says all")
+        raise StudyError(f"{show_path(path)}: like: '{other.stem}' is like another itself; name one that says all")
     shared = {name: value for name, value in before.items() if name not in OWN}
     return [(other, shared), (path, {name: value for name, value in content.items() if name != "like"})]
 
@@ -745,7 +746,7 @@ def load(kind: str, key: str):
     """The settings of one key; StudyError with the nearest names when there is none, and for what is wrong in it."""
     layers = list_layers(kind, key)
     content = layers[0][1] if len(layers) == 1 else layers[0][1] | layers[1][1]
-    return check_settings(paths.show(layers[-1][0]), content, KINDS[kind])
+    return check_settings(show_path(layers[-1][0]), content, KINDS[kind])
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
@@ -859,9 +860,9 @@ def explain(kind: str, key: str) -> list[dict]:
     What stands inside another setting has a row of its own, named for both.
     """
     settings, layers = load(kind, key), list_layers(kind, key)
-    origin = {name: paths.show(path) for path, content in layers for name in content}
+    origin = {name: show_path(path) for path, content in layers for name in content}
     return [
-        {"setting": setting, "value": value, "from": origin.get(name, paths.show(layers[-1][0]))}
+        {"setting": setting, "value": value, "from": origin.get(name, show_path(layers[-1][0]))}
         for name, content in settings.model_dump().items()
         for setting, value in flatten(name, content)
     ]

@@ -1,11 +1,10 @@
 """The only place that builds a path from keys. `--` joins keys; a key never contains it."""
 
-import os
 from pathlib import Path
 
 from lib.errors import StudyError
+from lib.places import ROOT, real_data, show_path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PARAMS = ROOT / "params"
 PUBLISHED = ROOT / "published"
 NOTEBOOKS = ROOT / "notebooks"
@@ -41,26 +40,13 @@ def data(scale: str) -> Path:
     return output(scale, "data") if scale == "smoke" else real_data()
 
 
-def real_data() -> Path:
-    """$STUDY_DATA or data/, without the `..` of a relative one, which would look like a place in the repository."""
-    return Path(os.path.abspath(ROOT / os.environ.get("STUDY_DATA", "data")))
-
-
 def require_data(scale: str) -> Path:
     """The folder of raw data, or a StudyError that says how to get one."""
     folder = data(scale)
     if not folder.is_dir():
         how = "run ./run_all.sh first" if scale == "smoke" else "set STUDY_DATA to the folder of real data"
-        raise StudyError(f"no data folder {show(folder)} for scale '{scale}': {how}")
+        raise StudyError(f"no data folder {show_path(folder)} for scale '{scale}': {how}")
     return folder
-
-
-def show(path: Path) -> str:
-    """A path as pages and messages print it: relative to the repository or to the data folder."""
-    path, real = Path(os.path.abspath(path)), real_data()
-    if path.is_relative_to(ROOT):
-        return str(path.relative_to(ROOT))
-    return f"$STUDY_DATA/{path.relative_to(real)}" if path.is_relative_to(real) else path.name
 
 
 def test_sentences(scale: str) -> Path:

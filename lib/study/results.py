@@ -7,6 +7,7 @@ import pandas as pd
 
 from lib import artefacts
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import params, paths
 
 PAPERS = {
@@ -80,7 +81,7 @@ def read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, keep_default_na=False, na_values=[""])
     except ValueError as error:  # of the parser too
-        raise StudyError(f"{paths.show(path)}: damaged ({error}); restore or delete it") from None
+        raise StudyError(f"{show_path(path)}: damaged ({error}); restore or delete it") from None
 
 
 def find_table(path: Path) -> pd.DataFrame | None:

@@ -18,9 +18,10 @@ from jupyter_client.manager import AsyncKernelManager
 from PIL import Image
 from traitlets.config import Config
 
-from lib import progress
+from lib import parent, progress
 from lib.errors import StudyError, unknown
-from lib.study import params, parent, paths
+from lib.places import show_path
+from lib.study import params, paths
 
 if TYPE_CHECKING:
     from lib.study.warm import Kernel
@@ -55,7 +56,7 @@ def run(
         failed = paths.output(scale, "failed", f"{name}.ipynb")
         problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters, kernel)
         if problem is None and expected is not None and not expected.exists():
-            problem = f"the notebook ended without writing {paths.show(expected)}"
+            problem = f"the notebook ended without writing {show_path(expected)}"
         target = paths.output(scale, "notebooks", f"{name}.ipynb") if problem is None else failed
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(running, target)

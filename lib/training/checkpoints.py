@@ -19,7 +19,7 @@ from safetensors.torch import load_model, save_model
 
 from lib import artefacts
 from lib.errors import StudyError
-from lib.study import paths
+from lib.places import show_path
 
 KEPT = 2
 FILES = ("state.json", "model.safetensors", "optimizer.pt")
@@ -51,7 +51,7 @@ def save(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torc
         older = find(folder, fingerprint)
         kept = f"The one of step {step_of(older[0])} is kept" if older else "There is none before it"
         raise StudyError(
-            f"{paths.show(folder)}: no room for the checkpoint of step {state['step']} ({reason}). {kept}: free some "
+            f"{show_path(folder)}: no room for the checkpoint of step {state['step']} ({reason}). {kept}: free some "
             f"space, and the same command {'goes on from there' if older else 'starts over'}"
         ) from error
     older = [found for found in find(folder, fingerprint) if step_of(found) < state["step"]]

@@ -20,8 +20,9 @@ from torch.utils.data import DataLoader
 from lib import artefacts
 from lib.errors import StudyError
 from lib.modeling import costs
+from lib.places import show_path
 from lib.progress import Progress
-from lib.study import params, paths
+from lib.study import params
 from lib.training import checkpoints, optimizers
 
 CHECKPOINT_SECONDS = 30.0
@@ -298,7 +299,7 @@ def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: fl
     if folder:  # every process says the same, since any of them may be heard last
         if device.is_main_process:
             artefacts.write_json(folder / "failure.json", what)
-        kept = f"; written to {paths.show(folder / 'failure.json')}, the last checkpoint is kept"
+        kept = f"; written to {show_path(folder / 'failure.json')}, the last checkpoint is kept"
     raise StudyError(
         f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (rows {step * rows} to "
         f"{(step + 1) * rows - 1}, learning rate {rate:.2g}): lower the learning rate{kept}"

@@ -27,6 +27,7 @@ from tokenizers import (
 from lib import artefacts, provenance
 from lib.corpora import corpora
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import params, paths
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
@@ -244,13 +245,13 @@ def load(key: str, scale: str) -> "PreTrainedTokenizerBase":
             raise StudyError(f"vocabulary '{key}': {reason}")
         path = paths.data(scale) / vocabulary.file
         tokenizer = load_wordpiece(path, vocabulary.cased)
-        check_casing(tokenizer, paths.show(path))
+        check_casing(tokenizer, show_path(path))
         return tokenizer
     folder = paths.find(paths.vocabulary(scale, key))
     if artefacts.read_record(folder) is None:
         raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    check_casing(tokenizer, paths.show(folder))
+    check_casing(tokenizer, show_path(folder))
     return tokenizer
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from lib import artefacts
 from lib.corpora import corpora
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import params, paths, results
 
 RESAMPLES = 10_000
@@ -301,6 +302,6 @@ def computed(path: Path, scale: str, make: Callable[..., object], *arguments) ->
         return recorded
     table = pd.DataFrame(make(*arguments))
     if table.columns.empty:
-        raise StudyError(f"{paths.show(path)}: nothing at hand to make it of: run ./run_all.sh {scale}")
+        raise StudyError(f"{show_path(path)}: nothing at hand to make it of: run ./run_all.sh {scale}")
     write_table(path, table)
     return table

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from lib.benchmarks import datasets, metrics
 from lib.benchmarks.instances import label_of
 from lib.errors import StudyError, unknown
+from lib.places import show_path
 from lib.study import params, paths, results
 from lib.study.analysis import cells, facts, findings, versions
 
@@ -127,7 +128,7 @@ def read_predictions(result: dict, run: dict, scale: str) -> tuple[list, list]:
         raise StudyError("the predictions are not on this machine; only scores are committed")
     table = pq.read_table(path)
     if json.loads(table.schema.metadata[b"record"])["fingerprint"] != run["fingerprint"]:
-        raise StudyError(f"{paths.show(path)}: predictions of another run than the scores")
+        raise StudyError(f"{show_path(path)}: predictions of another run than the scores")
     return table["gold"].to_pylist(), table["predicted"].to_pylist()
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from lib.errors import StudyError
 from lib.modeling import costs, models
+from lib.places import show_path
 from lib.pretraining import objectives, pretraining
 from lib.study import params, paths, results
 from lib.study.analysis import facts
@@ -124,7 +125,7 @@ def list_ours(scale: str) -> list[dict]:
     notes = [f"{results.MADE_UP}."] if params.load("scales", scale).made_up else []
     path = paths.table(scale, "pretrained")
     if (found := results.find_table(path)) is None:
-        raise StudyError(f"{paths.show(path)} has not been made: run ./run_all.sh {scale} 13")
+        raise StudyError(f"{show_path(path)} has not been made: run ./run_all.sh {scale} 13")
     return [describe_ours(row, notes) for row in found.to_dict("records")]
 
 

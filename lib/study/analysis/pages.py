@@ -15,6 +15,7 @@ from lib.benchmarks import datasets, metrics
 from lib.benchmarks.instances import Instance, Sentence, label_of
 from lib.corpora import corpora
 from lib.made_up import smoke_language
+from lib.places import show_path
 from lib.study import params, paths
 from lib.study.analysis import compare, texts
 
@@ -216,7 +217,7 @@ def mark_entities(sentence: Sentence) -> str:
 
 def where(*files) -> Markdown:
     """Where the notebook's results are: below outputs/<scale>/, or in the record."""
-    return Markdown("Kept in: " + ", ".join(f"`{paths.show(paths.find(path))}`" for path in files))
+    return Markdown("Kept in: " + ", ".join(f"`{show_path(paths.find(path))}`" for path in files))
 
 
 def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:

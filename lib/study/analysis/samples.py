@@ -10,6 +10,7 @@ from lib.benchmarks import datasets, metrics
 from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import leakage
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import params, paths, results
 from lib.study.analysis import cells, compare, facts
 
@@ -52,8 +53,8 @@ def read_run(scale: str, model: str, dataset: str, protocol: str, seed: int, fol
     name = f"{seed}.{fold}" if datasets.lookup(dataset).folds > 1 else str(seed)
     path = paths.predictions(scale, model, dataset, protocol, name)
     if not path.exists():
-        result = paths.show(paths.results(scale, model, dataset, protocol))
-        raise StudyError(f"no {paths.show(path)}: delete {result} and run again")
+        result = show_path(paths.results(scale, model, dataset, protocol))
+        raise StudyError(f"no {show_path(path)}: delete {result} and run again")
     table = pq.read_table(path)
     return table["gold"].to_pylist(), table["predicted"].to_pylist()
 

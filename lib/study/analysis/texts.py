@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from lib import artefacts, provenance
+from lib import artefacts, parent, provenance
 from lib.benchmarks import conll, datasets, relations
 from lib.benchmarks.instances import Instance, Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
-from lib.study import parent, paths
+from lib.places import show_path
+from lib.study import paths
 
 VERSION = 1  # of the index: raised when the same files give other test sentences
 DUMMY = re.compile(r"@[A-Z0-9-]+\$|\bbc6(?:ent[cg]|other)\b", re.IGNORECASE)
@@ -112,7 +113,7 @@ def write_index(scale: str) -> dict:
         "test sentences",
         VERSION,
         {"readers": {key: datasets.lookup(key).version for key in tests_at_hand(scale)}},
-        {paths.show(path): provenance.file_fingerprint(path) for path in test_files(scale)},
+        {show_path(path): provenance.file_fingerprint(path) for path in test_files(scale)},
     )
 
     def write(new: Path) -> dict:
