@@ -10,7 +10,7 @@ import pytest
 from lib.benchmarks import datasets
 from lib.corpora import cleaning, documents, leakage, readers
 from lib.study import params, paths, results
-from lib.study.analysis import cells, compare, panels, pieces, scoreboard, texts
+from lib.study.analysis import cells, compare, panels, pieces, scoreboard
 from lib.vocabularies import vocabularies
 
 SCALE = "laptop"
@@ -81,7 +81,7 @@ def test_no_text_of_the_real_data(real_data):
         one_each = dataset.family in ("tagging", "pico")
         for split in datasets.splits(key, SCALE):
             for instance in itertools.islice(datasets.load(key, split, SCALE), None if one_each else 300):
-                found = texts.fragments(instance)
+                found = instance.natural
                 sentences += found if one_each else [s for text in found for s in cleaning.split_sentences(text)]
     for source in params.keys("sources"):
         for file in documents.raw_files(source, SCALE):

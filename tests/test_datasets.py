@@ -10,7 +10,7 @@ import pytest
 from conftest import each
 
 from lib.benchmarks import chemprot, datasets, metrics, relations, scoring
-from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence, label_of
+from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.made_up import smoke_data
@@ -81,7 +81,7 @@ def test_every_set_loads(data, key):
 @each("key", KEYS)
 def test_a_model_has_something_to_learn(data, key):
     for split in datasets.splits(key, "smoke"):
-        assert len({label_of(instance) for found in load_folds(key, split) for instance in found}) > 1
+        assert len({instance.gold for found in load_folds(key, split) for instance in found}) > 1
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if datasets.DATASETS[key].folds > 1])
@@ -100,7 +100,7 @@ def text_of(instance: Relation | Labelled) -> object:
 
 def perfect(key: str, instances: list) -> tuple[list, list]:
     """Gold, and predictions that are all right, in the form that the set's metric takes."""
-    gold = [label_of(instance) for instance in instances]
+    gold = [instance.gold for instance in instances]
     if datasets.lookup(key).metric == "strict-span-f1":
         gold = metrics.entity_sets(gold)
     if datasets.lookup(key).family != "questions":

@@ -17,7 +17,6 @@ from lib.finetuning import finetuning
 from lib.made_up import smoke_data
 from lib.modeling import models
 from lib.study import params, paths, results
-from lib.study.analysis import texts
 from lib.vocabularies import vocabularies
 
 BODY = params.Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
@@ -42,7 +41,7 @@ def home(tmp_path_factory):
             for key in FAMILIES
             for split in datasets.splits(key, "smoke")
             for one in datasets.load(key, split, "smoke")
-            for text in texts.render(one)
+            for text in one.inputs
         ]
         vocabularies.train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
         tokenizer = BertTokenizer(vocab=str(top / "vocab.txt"), strip_accents=False)

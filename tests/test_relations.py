@@ -81,38 +81,13 @@ def fails(message: str, read, *inputs) -> None:
 
 
 def in_brief(found: list[Relation]) -> list[tuple[str, str, str]]:
-    return [(relation.id, relations.mask(relation), relation.label) for relation in found]
+    return [(relation.id, relation.dummify().text, relation.label) for relation in found]
 
 
 def git_blob(found: list[Relation]) -> str:
     """The name that git gives a table of these instances in BLURB's form."""
     table = "".join("\t".join(row) + "\n" for row in in_brief(found)).encode()
     return hashlib.sha1(b"blob %d\0" % len(table) + table).hexdigest()
-
-
-# Dummies
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        (("DRUG", 0, 4), ("DRUG", 6, 10), "@DRUG$, @DRUG$ x"),
-        (("GENE", 0, 4), ("CHEMICAL", 4, 10), "@GENE$@CHEMICAL$ x"),  # neighbours do not overlap
-        (("GENE", 0, 10), ("CHEMICAL", 6, 10), "@CHEM-GENE$ x"),
-        (("CHEMICAL", 0, 10), ("GENE", 2, 5), "@CHEM-GENE$ x"),
-        (("DRUG", 0, 6), ("DRUG", 4, 10), "@DRUG-DRUG$ x"),
-        (("PROBLEM", 0, 4), ("PROBLEM", 11, 12), "@PROBLEM$, zinc @PROBLEM$"),
-    ],
-)
-def test_mask(first, second, expected):
-    first, second = (Mention("", *mention) for mention in (first, second))
-    assert relations.mask(Relation("1", "Iron, zinc x", first, second, "")) == expected
-
-
-def test_mask_keeps_a_row_in_a_row_and_masked_text_as_it_is():
-    ends = Mention("", "GENE", 0, 1), Mention("", "DISEASE", 2, 3)
-    assert relations.mask(Relation("1", "a\nb\tc\rd", *ends, "")) == "@GENE$ @DISEASE$ c d"
-    assert relations.mask(Relation("1", "a\nb", *ends, "", masked=True)) == "a\nb"
 
 
 # ChemProt
@@ -179,7 +154,7 @@ def test_blues_ids_name_the_chemical_first(tmp_path):
     (blurb,), (blue,) = chemprot.read_chemprot(*files, sentences), chemprot.read_chemprot_blue(*files, sentences)
     assert (blurb.id, blue.id) == ("7.T8.T1", "7.T1.T8")
     assert blurb.first.id == blue.first.id == "T8" and (blurb.text, blue.text) == ("a b", "x\ta b")
-    assert relations.mask(blue) == "x @GENE$ @CHEMICAL$" and blurb.label == blue.label == "CPR:3"
+    assert blue.dummify().text == "x @GENE$ @CHEMICAL$" and blurb.label == blue.label == "CPR:3"
 
 
 def test_chemprot_pairs_without_a_cut_are_chemical_by_chemical(tmp_path):
@@ -189,7 +164,7 @@ def test_chemprot_pairs_without_a_cut_are_chemical_by_chemical(tmp_path):
     assert [(pair.id, pair.label) for pair in pairs] == [
         ("7.T1.T8", "false"), ("7.T1.T9", "false"), ("7.T8.T2", "CPR:3"), ("7.T2.T9", "false"),
     ]  # fmt: skip
-    assert relations.mask(pairs[2]) == "a @GENE$ @CHEMICAL$ d"
+    assert pairs[2].dummify().text == "a @GENE$ @CHEMICAL$ d"
 
 
 def test_chemprot_overlaps_become_one_dummy(tmp_path):
@@ -337,7 +312,7 @@ def test_scibert(tmp_path):
     assert found == Relation(
         "1", "It a b-like c >>.", Mention("", "ENTITY", 3, 6), Mention("", "ENTITY", 12, 13), "AGONIST"
     )
-    assert relations.mask(found) == "It @ENTITY$-like @ENTITY$ >>."
+    assert found.dummify().text == "It @ENTITY$-like @ENTITY$ >>."
 
 
 @pytest.mark.parametrize(
@@ -580,7 +555,7 @@ def corpora(draw) -> tuple[str, str, str, list[tuple[str, str, str, str]]]:
 def test_any_chemprot_comes_back(tmp_path, corpus):
     *texts, expected = corpus
     found = chemprot.read_chemprot(*write_chemprot(tmp_path, *texts), sentences)
-    assert [(one.id, one.text, relations.mask(one), one.label) for one in found] == expected
+    assert [(one.id, one.text, one.dummify().text, one.label) for one in found] == expected
     natural = [text for row in texts[0].splitlines() for text in row.split("\t")[1:]]
     assert chemprot.read_chemprot_abstracts(tmp_path / "abstracts.tsv") == natural
     blue = chemprot.read_chemprot_blue(tmp_path / "abstracts.tsv", *write_chemprot(tmp_path, *texts)[1:], sentences)
@@ -921,7 +896,7 @@ def test_real_ddi(real_data, split, labels, natural):
     (path,) = need(real_data, f"re/ddi/blurb/{split}.tsv")
     table = relations.read_ddi_table(path)
     same_labels = [(one.id, one.document, one.label) for one in found] == [(o.id, o.document, o.label) for o in table]
-    same_texts = sum(one.text == relations.mask(other) for one, other in zip(table, found, strict=True))
+    same_texts = sum(one.text == other.dummify().text for one, other in zip(table, found, strict=True))
     assert same_labels and same_texts == {"dev": 2475, "test": 5716}[split]
     overlaps = [sum(one.first.end > one.second.start for one in rows) for rows in (table, found)]
     assert overlaps[0] == overlaps[1] == {"dev": 3, "test": 7}[split]

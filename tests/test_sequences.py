@@ -83,7 +83,8 @@ def test_mentions_stand_where_they_are_said_to(write):
 
 
 def test_the_joint_dummy_of_mentions_that_overlap_stands_for_both():
-    marked = relations.dummify(Relation("1", "x abc d", Mention("", "GENE", 2, 5), Mention("", "CHEMICAL", 3, 4), ""))
+    both = Mention("", "GENE", 2, 5), Mention("", "CHEMICAL", 3, 4)
+    marked = Relation("1", "x abc d", *both, "").dummify()
     assert marked.text == "x @CHEM-GENE$ d"
     assert [marked.text[slice(*place)] for place in marked[1:]] == ["@CHEM-GENE$"] * 2
 

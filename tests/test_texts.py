@@ -5,12 +5,10 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from lib import artefacts, provenance
-from lib.benchmarks import datasets
-from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
+from lib.benchmarks import datasets, instances
 from lib.corpora import leakage
 from lib.errors import StudyError
 from lib.study import paths
@@ -19,8 +17,6 @@ from lib.study.analysis import texts
 QUICK = settings(max_examples=25, deadline=None)
 LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes
 ANOTHER = LONG.replace("One", "Another")
-PAIR = Relation("1", "Iron binds HBA.", Mention("T1", "CHEMICAL", 0, 4), Mention("T2", "GENE", 11, 14), "false")
-MASKED = Relation("1", "@GENE$ and\n@DISEASE$.", Mention("", "GENE", 0, 6), Mention("", "DISEASE", 11, 20), "1", True)
 
 
 @pytest.fixture(autouse=True)
@@ -48,44 +44,6 @@ def write(folder, name: str, text: str):
 
 def tagged(*sentences: str) -> str:
     return "".join("".join(f"{word}\tO\n" for word in sentence.split()) + "\n" for sentence in sentences)
-
-
-# One instance
-
-
-@pytest.mark.parametrize(
-    ("instance", "read", "natural"),
-    [
-        (Sentence(["An", "ulcer"], ["O", "B"]), ["An ulcer"], ["An ulcer"]),
-        (PAIR, ["@CHEMICAL$ binds @GENE$."], ["Iron binds HBA."]),
-        (MASKED, ["@GENE$ and\n@DISEASE$."], ["and", "."]),
-        (Pair("1", "One.", "Two.\nThree.", 2.0), ["One. Two.\nThree."], ["One.", "Two.", "Three."]),
-        (Labelled("1", ("One.", "Two."), ()), ["One.", "Two."], ["One.", "Two."]),
-        (
-            Question("1", "Who?", ("I.", "He."), ("I",), (Span(0, 0, 1),)),
-            ["Who? I.", "Who? He."],
-            ["Who?", "I.", "He."],
-        ),
-        (Question("1", "Who?", (), ("I",), ()), [], ["Who?"]),
-    ],
-)
-def test_what_is_read_of_an_instance(instance, read, natural):
-    assert texts.render(instance) == read
-    assert texts.fragments(instance) == natural
-
-
-@pytest.mark.parametrize("dummy", ["@GENE$", "@CHEM-GENE$", "@DRUG$", "BC6ENTC", "bc6entg", "bc6other"])
-def test_dummies_are_no_natural_text(dummy):
-    masked = Relation("1", f"{dummy}. It {dummy}, or", Mention("", "GENE", 0, 1), Mention("", "GENE", 2, 3), "1", True)
-    assert texts.fragments(masked) == [". It", ", or"]
-
-
-@QUICK
-@given(st.text(), st.text())
-def test_fragments_are_never_blank_and_lose_nothing_but_white_space(one, two):
-    found = texts.fragments(Pair("1", one, two, "yes"))
-    assert all(part == part.strip() != "" and "\n" not in part for part in found)
-    assert "".join("".join(found).split()) == "".join((one + two).split())
 
 
 # A split as BLURB's models read it
@@ -171,7 +129,7 @@ def test_made_up_sets_have_test_texts_without_dummies(smoke_data):
     assert all(texts.test_files("smoke")) and paths.data("smoke") == smoke_data
     for key in found:
         assert found[key] and len(set(found[key])) == len(found[key])
-        assert not any(texts.DUMMY.search(text) for text in found[key])
+        assert not any(instances.DUMMY.search(text) for text in found[key])
 
 
 # The index
@@ -264,4 +222,4 @@ def test_real_test_texts(real_data, monkeypatch):
     monkeypatch.setattr(datasets, "DATASETS", {key: datasets.DATASETS[key] for key in expected})
     found = texts.test_texts("laptop")
     assert {key: len(found[key]) for key in found} == expected
-    assert sum(len(texts.DUMMY.findall(text)) for inputs in found.values() for text in inputs) == 0
+    assert sum(len(instances.DUMMY.findall(text)) for inputs in found.values() for text in inputs) == 0

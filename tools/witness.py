@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from unittest import mock
 
@@ -32,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 
 from lib import errors  # noqa: E402
 from lib.benchmarks import datasets, scoring  # noqa: E402
-from lib.benchmarks.instances import Instance, label_of  # noqa: E402
+from lib.benchmarks.instances import Instance  # noqa: E402
 from lib.benchmarks.questions import Answer  # noqa: E402
 from lib.corpora import corpora, documents, leakage  # noqa: E402
 from lib.finetuning import finetuning  # noqa: E402
@@ -104,8 +105,8 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
                 [f"{len(examples)} examples"]
                 + [
                     f"{name} {digest([view(example) for example in some])}"
-                    for name, view in (("fields", dataclasses.astuple), ("inputs", texts.render),
-                                       ("texts", texts.fragments))
+                    for name, view in (("fields", dataclasses.astuple), ("inputs", attrgetter("inputs")),
+                                       ("texts", attrgetter("natural")))
                 ]
                 + [f"version {row.version}"]
             )  # fmt: skip
@@ -202,7 +203,7 @@ def of_scores() -> Digests:
 
 def freeze_predictions(family: str, examples: list[Instance]) -> list:
     """Predictions in the form that a family's metric takes, of which about a third are wrong, always the same."""
-    gold = [label_of(example) for example in examples]
+    gold = [example.gold for example in examples]
     numbers = range(len(gold))
     match family:
         case "tagging" | "pico":  # tags that stand a word further on, or none, so that fewer are found than there are

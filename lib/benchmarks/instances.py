@@ -1,7 +1,23 @@
-"""What the benchmark datasets are made of: a class of instances for each task family."""
+"""What the benchmark datasets are made of: a class of instances for each task family.
 
+Each has three views. `gold`: what is to be predicted, as something that can be counted. `inputs`: the strings that a
+model reads, a document's sentences and a question's passages one by one. `natural`: the texts that somebody wrote,
+without dummies (@GENE$), to be found again elsewhere.
+"""
+
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
+
+DUMMY = re.compile(r"@[A-Z0-9-]+\$|\bbc6(?:ent[cg]|other)\b", re.IGNORECASE)
+JOINT = {"CHEMICAL": "CHEM"}  # as the dummy of two mentions that overlap has it: @CHEM-GENE$
+BREAKS = re.compile(r"[\n\t\r]")
+
+
+def split_lines(texts: Iterable[str]) -> list[str]:
+    """The lines of texts without white space around them; blank ones are left out."""
+    return [part.strip() for text in texts for part in text.split("\n") if part.strip()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +32,18 @@ class Sentence:
     tags: list[str]
     document: str = ""
 
+    @property
+    def gold(self) -> tuple[str, ...]:
+        return tuple(self.tags)
+
+    @property
+    def inputs(self) -> list[str]:
+        return [" ".join(self.words)]
+
+    @property
+    def natural(self) -> list[str]:
+        return split_lines(self.inputs)
+
 
 class Mention(NamedTuple):
     """A named stretch of a text. `kind` is written as in its dummy: CHEMICAL, GENE, DRUG, DISEASE, PROBLEM."""
@@ -24,6 +52,14 @@ class Mention(NamedTuple):
     kind: str
     start: int
     end: int  # one past the last character
+
+
+class Marked(NamedTuple):
+    """A relation's text as a model reads it, and where its two mentions stand in it, first and one past the last."""
+
+    text: str
+    first: tuple[int, int]
+    second: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +77,38 @@ class Relation:
     masked: bool = False
     document: str = ""
 
+    @property
+    def gold(self) -> str:
+        return self.label
+
+    @property
+    def inputs(self) -> list[str]:
+        return [self.dummify().text]
+
+    @property
+    def natural(self) -> list[str]:
+        return split_lines(DUMMY.split(self.text))
+
+    def dummify(self) -> Marked:
+        """The text with `@KIND$` for each of the two mentions, or one dummy such as `@CHEM-GENE$` for two that overlap.
+
+        Line ends and tabs become spaces. A text that comes with dummies stays as it is. Source: Gu et al. 2021, 2.3.3;
+        the dummies are BLURB's.
+        """
+        first, second, text = self.first, self.second, self.text
+        if self.masked:
+            return Marked(text, (first.start, first.end), (second.start, second.end))
+        if first.end > second.start:
+            dummy = f"@{'-'.join(sorted(JOINT.get(one.kind, one.kind) for one in (first, second)))}$"
+            places = [(first.start, first.start + len(dummy))] * 2
+            middle = dummy
+        else:
+            middle = f"@{first.kind}${text[first.end : second.start]}@{second.kind}$"
+            end = first.start + len(middle)
+            places = [(first.start, first.start + len(first.kind) + 2), (end - len(second.kind) - 2, end)]
+        masked = text[: first.start] + middle + text[max(first.end, second.end) :]
+        return Marked(BREAKS.sub(" ", masked), *places)
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -55,6 +123,18 @@ class Pair:
     label: str | float
     group: str = ""
 
+    @property
+    def gold(self) -> str | float:
+        return self.label
+
+    @property
+    def inputs(self) -> list[str]:
+        return [f"{self.first} {self.second}"]
+
+    @property
+    def natural(self) -> list[str]:
+        return split_lines([self.first, self.second])
+
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
@@ -63,6 +143,18 @@ class Labelled:
     id: str
     sentences: tuple[str, ...]
     labels: tuple[str, ...]
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        return self.labels
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.sentences)
+
+    @property
+    def natural(self) -> list[str]:
+        return split_lines(self.sentences)
 
 
 class Span(NamedTuple):
@@ -97,18 +189,17 @@ class Question:
     spans: tuple[Span, ...]
     batch: str = ""
 
+    @property
+    def gold(self) -> tuple[str, ...]:
+        return tuple(sorted(answer.lower() for answer in self.answers))
+
+    @property
+    def inputs(self) -> list[str]:
+        return [f"{self.question} {passage}" for passage in self.passages]
+
+    @property
+    def natural(self) -> list[str]:
+        return split_lines([self.question, *self.passages])
+
 
 Instance = Sentence | Relation | Pair | Labelled | Question
-
-
-def label_of(instance: Instance):
-    """What is to be predicted of an instance, as something that can be counted."""
-    match instance:
-        case Sentence():
-            return tuple(instance.tags)
-        case Labelled():
-            return instance.labels
-        case Question():
-            return tuple(sorted(answer.lower() for answer in instance.answers))
-        case _:
-            return instance.label

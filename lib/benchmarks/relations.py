@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from lxml import etree
 
-from lib.benchmarks.instances import Mention, Relation
+from lib.benchmarks.instances import BREAKS, Marked, Mention, Relation
 from lib.corpora import archives
 from lib.corpora.records import AGAIN, read_columns, read_lines, refuse_entities
 from lib.errors import StudyError
@@ -20,12 +19,10 @@ DDI_FILE = re.compile(r"(train_dataset|test_dataset)(/(?:DrugBank|MedLine)/[^/\\
 DDI_TYPES = ("mechanism", "effect", "advise", "int")
 DDI_LABELS = ("DDI-false", *(f"DDI-{kind}" for kind in DDI_TYPES))
 OFFSETS = re.compile(r"[0-9]{1,9}-[0-9]{1,9}(;[0-9]{1,9}-[0-9]{1,9})*")
-JOINT = {"CHEMICAL": "CHEM"}  # as the dummy of two mentions that overlap has it: @CHEM-GENE$
 KINDS = {
     "@CHEMICAL$": "CHEMICAL", "@DISEASE$": "DISEASE", "@DRUG$": "DRUG", "@GENE$": "GENE",
     "BC6ENTC": "CHEMICAL", "BC6ENTG": "GENE", "bc6entc": "CHEMICAL", "bc6entg": "GENE",
 }  # fmt: skip
-BREAKS = re.compile(r"[\n\t\r]")
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Splitter = Callable[[str], Iterable[str]]
 
@@ -39,40 +36,6 @@ def load_punkt() -> Splitter:
         return PunktTokenizer("english").tokenize
     except (ImportError, LookupError):
         raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab") from None
-
-
-class Marked(NamedTuple):
-    """A relation's text as a model reads it, and where its two mentions stand in it, first and one past the last."""
-
-    text: str
-    first: tuple[int, int]
-    second: tuple[int, int]
-
-
-def mask(relation: Relation) -> str:
-    """The text of a relation with dummies, as in dummify."""
-    return dummify(relation).text
-
-
-def dummify(relation: Relation) -> Marked:
-    """The text with `@KIND$` for each of the two mentions, or one dummy such as `@CHEM-GENE$` for two that overlap.
-
-    Line ends and tabs become spaces. A text that comes with dummies stays as it is. Source: Gu et al. 2021, 2.3.3;
-    the dummies are BLURB's.
-    """
-    first, second, text = relation.first, relation.second, relation.text
-    if relation.masked:
-        return Marked(text, (first.start, first.end), (second.start, second.end))
-    if first.end > second.start:
-        dummy = f"@{'-'.join(sorted(JOINT.get(one.kind, one.kind) for one in (first, second)))}$"
-        places = [(first.start, first.start + len(dummy))] * 2
-        middle = dummy
-    else:
-        middle = f"@{first.kind}${text[first.end : second.start]}@{second.kind}$"
-        end = first.start + len(middle)
-        places = [(first.start, first.start + len(first.kind) + 2), (end - len(second.kind) - 2, end)]
-    masked = text[: first.start] + middle + text[max(first.end, second.end) :]
-    return Marked(BREAKS.sub(" ", masked), *places)
 
 
 def leave(relation: Relation) -> Marked:

@@ -3,7 +3,7 @@
 from statistics import fmean
 
 from lib.benchmarks import datasets, metrics, questions
-from lib.benchmarks.instances import Instance, label_of
+from lib.benchmarks.instances import Instance
 
 
 def main_score(key: str) -> str:
@@ -20,7 +20,7 @@ def score_all(key: str, instances: list[Instance], predicted: list) -> dict[str,
     al. 2020, Table 6).
     """
     metric = datasets.lookup(key).metric
-    gold = [label_of(instance) for instance in instances]
+    gold = [instance.gold for instance in instances]
     match metric:
         case "ranking-mrr":
             return metrics.ranking_scores(list(map(int, gold)), predicted, [pair.group for pair in instances])

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
 from lib.benchmarks import datasets, questions, scoring
-from lib.benchmarks.instances import Instance, label_of
+from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import sequences, spans, tagging, tuning
 from lib.finetuning.examples import BucketedBatches, Example, cut_evenly
@@ -389,7 +389,7 @@ def write_predictions(
     columns = {"predicted": [[one._asdict() for one in ranked] for ranked in predicted] if family == "questions"
                else [list(one) if isinstance(one, tuple) else one for one in predicted]}  # fmt: skip
     if family != "questions":
-        gold = [label_of(instance) for instance in instances]
+        gold = [instance.gold for instance in instances]
         columns["gold"] = [list(one) if isinstance(one, tuple) else one for one in gold]
     table = pa.table(columns)
     with artefacts.whole_file(path) as temporary:

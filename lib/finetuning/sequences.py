@@ -17,7 +17,7 @@ from lib.modeling import heads
 from lib.study import params
 
 MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets whose texts have any number of labels
-WRITTEN = {"dummies": relations.dummify, "markers": relations.frame, "original": relations.leave}
+WRITTEN = {"dummies": Relation.dummify, "markers": relations.frame, "original": relations.leave}
 Encoding = tuple[list[int], list[tuple[int, int]]]  # pieces, and the characters of each
 
 

@@ -11,12 +11,11 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from lib.benchmarks import chemprot, conll, datasets, pico, relations
+from lib.benchmarks import chemprot, conll, datasets, pico
 from lib.benchmarks.instances import Instance, Pair, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import unknown
 from lib.study import downloads, params, results
-from lib.study.analysis import texts
 
 NEGATIVE = ("false", "0", "DDI-false")
 
@@ -27,7 +26,7 @@ def words(sentences: Iterable[Sentence]) -> int:
 
 def distinct(found: Iterable[Relation | Pair]) -> int:
     """Different texts with a label."""
-    return len({(*texts.render(instance), instance.label) for instance in found})
+    return len({(*instance.inputs, instance.label) for instance in found})
 
 
 def csv_rows(sentences: Iterable[Sentence], blank: bool) -> int:
@@ -234,7 +233,7 @@ def compare_splitters(scale: str) -> pd.DataFrame:
         "only title and abstract apart": (chemprot.read_chemprot, lambda text: [text]),
     }.items():
         found = {split: read(*datasets.split_files("chemprot", split, scale), splitter) for split in datasets.SPLITS}
-        dev = Counter((pair.document, relations.mask(pair), pair.label) for pair in found["dev"])
+        dev = Counter((pair.document, pair.dummify().text, pair.label) for pair in found["dev"])
         lines.append(
             {"splitter": name}
             | {split: len(pairs) for split, pairs in found.items()}

@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from lib.benchmarks import datasets, metrics
-from lib.benchmarks.instances import label_of
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import params, paths, results
@@ -138,11 +137,11 @@ def compare_no_model(dataset: str, scale: str) -> list[dict]:
     if row.family == "questions":
         return []
     train, test = (findings.load(dataset, split, scale) for split in ("train", "test"))
-    gold = [label_of(instance) for instance in test]
+    gold = [instance.gold for instance in test]
     if row.family == "tagging":
         answers = {MOST_FREQUENT: [["O"] * len(tags) for tags in gold], LOOK_UP: findings.tag_words(train, test)}
     else:
-        ((best, _),) = Counter(map(label_of, train)).most_common(1)
+        ((best, _),) = Counter(one.gold for one in train).most_common(1)
         answers = {MOST_FREQUENT: [best] * len(test)}
     lines = []
     for model, predicted in answers.items():

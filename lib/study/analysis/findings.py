@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from lib.benchmarks import datasets, metrics, scoring
-from lib.benchmarks.instances import Instance, Pair, Question, Sentence, label_of
+from lib.benchmarks.instances import Instance, Pair, Question, Sentence
 from lib.corpora import cleaning, corpora, leakage
 from lib.study import params
 from lib.study.analysis import texts
@@ -33,7 +33,7 @@ def load(key: str, split: str, scale: str, fold: int = 1) -> list[Instance]:
 
 def words_of(instance: Instance) -> list[str]:
     """The plain words of all that a model reads of an instance."""
-    return leakage.plain_words(" ".join(texts.render(instance)))
+    return leakage.plain_words(" ".join(instance.inputs))
 
 
 def at_hand(scale: str) -> Iterator[tuple[str, list[str]]]:
@@ -64,7 +64,7 @@ def find_equal_splits(scale: str) -> Iterator[dict]:
     """Development sets that are the test set again."""
     for key, splits in at_hand(scale):
         if {"dev", "test"} <= set(splits):
-            dev, test = (Counter((*words_of(i), label_of(i)) for i in load(key, s, scale)) for s in ("dev", "test"))
+            dev, test = (Counter((*words_of(i), i.gold) for i in load(key, s, scale)) for s in ("dev", "test"))
             if dev == test:
                 yield line("dev is test", key, "dev and test", test.total(), test.total())
 
@@ -74,7 +74,7 @@ def find_contradictions(scale: str) -> Iterator[dict]:
     for key, splits in at_hand(scale):
         labels = defaultdict(Counter)
         for instance in chain.from_iterable(load(key, split, scale) for split in splits):
-            labels[" ".join(texts.render(instance))][label_of(instance)] += 1
+            labels[" ".join(instance.inputs)][instance.gold] += 1
         several = [found for found in labels.values() if len(found) > 1]
         total = sum(found.total() for found in labels.values())
         lost = sum(found.total() - max(found.values()) for found in several)
@@ -91,7 +91,7 @@ def sentences_of(key: str, split: str, scale: str) -> frozenset[str]:
         found = dataset.natural(*datasets.split_files(key, split, scale))
     else:
         loaded = chain.from_iterable(load(key, split, scale, fold) for fold in range(1, dataset.folds + 1))
-        found = [text for instance in loaded for text in texts.fragments(instance)]
+        found = [text for instance in loaded for text in instance.natural]
     if dataset.family not in ("tagging", "pico"):
         found = [sentence for text in dict.fromkeys(found) for sentence in cleaning.split_sentences(text)]
     plain = (leakage.plain_words(text) for text in found)
@@ -202,7 +202,7 @@ def find_balance(scale: str) -> Iterator[dict]:
             yield line("most frequent label", key, "test, candidates", wrong, len(test), file_order(test),
                        "no answer; score: the order of the file")  # fmt: skip
         elif dataset.family != "similarity":
-            common, count = Counter(label_of(i) for i in test).most_common(1)[0]
+            common, count = Counter(i.gold for i in test).most_common(1)[0]
             best, score = constant_score(key, train, test)
             note = f"{show_label(common)}; score: always {show_label(best)}"
             if dataset.access == "credentialed":
@@ -232,7 +232,7 @@ def constant_score(key: str, train: list, test: list) -> tuple[object, float]:
     def score(instances: list, label: object) -> float:
         return scoring.score_all(key, instances, [label] * len(instances))[scoring.main_score(key)]
 
-    best = max(dict.fromkeys(map(label_of, train)), key=lambda label: score(train, label))
+    best = max(dict.fromkeys(one.gold for one in train), key=lambda label: score(train, label))
     return best, score(test, best)
 
 

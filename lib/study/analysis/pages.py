@@ -12,12 +12,12 @@ from IPython.display import HTML, Markdown, display
 
 from lib import provenance
 from lib.benchmarks import datasets, metrics
-from lib.benchmarks.instances import Instance, Sentence, label_of
+from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import corpora
 from lib.made_up import smoke_language
 from lib.places import show_path
 from lib.study import params, paths
-from lib.study.analysis import compare, texts
+from lib.study.analysis import compare
 
 
 def open_page(scale: str) -> None:
@@ -171,7 +171,7 @@ def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
     """The beginning of an instance's text, with brackets around entities, and its label."""
     if isinstance(instance, Sentence):
         return mark_entities(instance), ""
-    return " / ".join(texts.render(instance))[:letters], str(label_of(instance))
+    return " / ".join(instance.inputs)[:letters], str(instance.gold)
 
 
 def look_at_differences(differences: list[dict], show_text: bool, letters: int = 600) -> HTML | Markdown:

@@ -3,7 +3,6 @@
 python -m lib.study.analysis.texts SCALE writes the index of test sentences, a job of the graph.
 """
 
-import re
 import sys
 from functools import cache, partial
 from pathlib import Path
@@ -11,15 +10,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from lib import artefacts, parent, provenance
-from lib.benchmarks import conll, datasets, relations
-from lib.benchmarks.instances import Instance, Labelled, Pair, Question, Relation, Sentence
+from lib.benchmarks import conll, datasets
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.study import paths
 
 VERSION = 1  # of the index: raised when the same files give other test sentences
-DUMMY = re.compile(r"@[A-Z0-9-]+\$|\bbc6(?:ent[cg]|other)\b", re.IGNORECASE)
 # How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8. Its JNLPBA has its printed mean length
 # only when blank lines and document marks count; its PICO sentences end after a "." only.
 BLOCKS = {
@@ -32,36 +29,7 @@ def inputs(key: str, split: str, scale: str) -> list[str]:
     """The texts of a split as BLURB's models read them, in order, a sentence of a document each; errors as in load."""
     if key in BLOCKS:
         return BLOCKS[key](*datasets.split_files(key, split, scale))
-    return [text for instance in datasets.load(key, split, scale) for text in render(instance)]
-
-
-def render(instance: Instance) -> list[str]:
-    """The strings that a model reads of an instance; a document's sentences, and a question's passages, one by one."""
-    match instance:
-        case Sentence():
-            return [" ".join(instance.words)]
-        case Relation():
-            return [relations.mask(instance)]
-        case Pair():
-            return [f"{instance.first} {instance.second}"]
-        case Labelled():
-            return list(instance.sentences)
-        case Question():
-            return [f"{instance.question} {passage}" for passage in instance.passages]
-
-
-def fragments(instance: Instance) -> list[str]:
-    """The natural texts of an instance, cut at dummies (@GENE$)."""
-    match instance:
-        case Relation():
-            found = DUMMY.split(instance.text)
-        case Pair():
-            found = [instance.first, instance.second]
-        case Question():
-            found = [instance.question, *instance.passages]
-        case _:
-            found = render(instance)
-    return [part.strip() for text in found for part in text.split("\n") if part.strip()]
+    return [text for instance in datasets.load(key, split, scale) for text in instance.inputs]
 
 
 def tests_at_hand(scale: str) -> dict[str, list[Path]]:
@@ -97,7 +65,7 @@ def test_texts(scale: str) -> dict[str, list[str]]:
         else:
             folds = range(1, dataset.folds + 1)
             loaded = (datasets.load(key, split, scale, fold) for fold in folds)
-            texts = (text for instances in loaded for instance in instances for text in fragments(instance))
+            texts = (text for instances in loaded for instance in instances for text in instance.natural)
         found[key] = list(dict.fromkeys(texts))
     return found
 

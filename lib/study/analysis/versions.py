@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib import provenance
 from lib.benchmarks import datasets, metrics, scoring
-from lib.benchmarks.instances import Instance, Labelled, Sentence, label_of
+from lib.benchmarks.instances import Instance, Labelled, Sentence
 from lib.corpora import leakage
 from lib.study.analysis import counts, facts, findings
 
@@ -106,7 +106,7 @@ def identify(instance: Instance, by: str) -> str:
 
 def plain_label(instance: Instance):
     """An instance's label in a form that does not depend on how its text is cut into words."""
-    return plain_tags(instance) if isinstance(instance, Sentence) else label_of(instance)
+    return plain_tags(instance) if isinstance(instance, Sentence) else instance.gold
 
 
 def plain_tags(sentence: Sentence) -> tuple[str, ...]:
