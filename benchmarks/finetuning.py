@@ -42,7 +42,7 @@ from transformers import (
 )
 
 from lib import provenance
-from lib.benchmarks import datasets, metrics
+from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError, unknown
 from lib.finetuning import finetuning, tagging
@@ -69,7 +69,7 @@ SHARE = {"BERT-mini": 1.0, "BERT-base": 0.1}  # of the sentences, as a step of a
 
 
 def load(count: int, split: str = "train") -> list[Sentence]:
-    return datasets.load(DATASET, split, SCALE)[:count]
+    return registry.load(DATASET, split, SCALE)[:count]
 
 
 def load_tokenizer():
@@ -80,8 +80,8 @@ def load_tokenizer():
 
 
 def make_form(sentences: list[Sentence], tokenizer) -> tagging.Tagging:
-    settings = datasets.load_settings(DATASET, "gu", SCALE)
-    return tagging.Tagging(datasets.lookup(DATASET), settings, tokenizer, sentences, LENGTH)
+    settings = registry.load_settings(DATASET, "gu", SCALE)
+    return tagging.Tagging(registry.lookup(DATASET), settings, tokenizer, sentences, LENGTH)
 
 
 def save_body(name: str, folder: Path, size: int) -> None:
@@ -101,7 +101,7 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
     if not train:
         return time_it(lambda: finetuning.look(model.eval(), form, rows, device), len(rows))
     batches = BucketedBatches(rows, form.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
-    settings = datasets.load_settings(DATASET, "gu", SCALE).optimization()
+    settings = registry.load_settings(DATASET, "gu", SCALE).optimization()
 
     def fit() -> None:
         training.train(

@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 
 from lib import provenance
-from lib.benchmarks import datasets, scoring
+from lib.benchmarks import registry, scoring
 from lib.errors import StudyError, unknown
 from lib.finetuning import finetuning
 from lib.modeling import models
@@ -55,10 +55,10 @@ PATH = paths.output("record", "benchmarks", "pilot.csv")
 def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
     """The line of one candidate."""
     key, protocol, _ = TRIED[scale]
-    row, budget = datasets.lookup(dataset), params.load("scales", scale)
+    row, budget = registry.lookup(dataset), params.load("scales", scale)
     torch.set_num_threads(budget.threads)
     lists = {name: [changes[name]] for name in ("epochs", "batch_size", "learning_rate") if name in changes}
-    settings = datasets.load_settings(dataset, protocol, scale).model_copy(update=changes | lists)
+    settings = registry.load_settings(dataset, protocol, scale).model_copy(update=changes | lists)
     job = finetuning.Job(models.find(key, scale), row, scale, protocol, settings)
     (candidate,) = settings.candidates()
     split = "dev" if "dev" in row.files else "held out"

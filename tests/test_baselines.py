@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.made_up import smoke_data
 from lib.study import params, paths
@@ -43,7 +43,7 @@ def test_the_registered_baselines_are_those_that_there_are():
 
 @pytest.mark.parametrize("key", POINTS)
 def test_documents_are_learnt_by_heart(study, key):
-    found = datasets.load("jmed-smdis", "train", "smoke")[:12]
+    found = registry.load("jmed-smdis", "train", "smoke")[:12]
     labels = [one.labels[0] for one in found]
     assert len(set(labels)) > 1
     assert baselines.predict(key, POINTS[key], found, found, "smoke", 1) == labels

@@ -7,7 +7,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.corpora import cleaning, documents, leakage, readers
 from lib.study import params, paths, results
 from lib.study.analysis import cells, compare, panels, pieces, scoreboard
@@ -75,12 +75,12 @@ def test_every_number_traces_to_a_record(scale):
 def test_no_text_of_the_real_data(real_data):
     """Of sets with one sentence an instance all of it, of the others the first instances of each split."""
     sentences = []
-    for key, dataset in datasets.DATASETS.items():
+    for key, dataset in registry.DATASETS.items():
         if key in SAME_TEXT:
             continue
         one_each = dataset.family in ("tagging", "pico")
-        for split in datasets.splits(key, SCALE):
-            for instance in itertools.islice(datasets.load(key, split, SCALE), None if one_each else 300):
+        for split in registry.splits(key, SCALE):
+            for instance in itertools.islice(registry.load(key, split, SCALE), None if one_each else 300):
                 found = instance.natural
                 sentences += found if one_each else [s for text in found for s in cleaning.split_sentences(text)]
     for source in params.keys("sources"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import datasets, relations
+from lib.benchmarks import registry, relations
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
 from lib.errors import StudyError
 from lib.study import params, results
@@ -137,12 +137,12 @@ def made_up_sets(monkeypatch):
     sizes = {"one": {"train": 5, "test": 2}, "other": {"train": 4}}
     files = {"one": dict.fromkeys(("train", "dev", "test"), ()), "other": {"train": ()}}
     rows = {
-        key: datasets.Dataset(key, f"Set {key}", "tagging", "", "entity-f1", "bc2gm", list, files[key]) for key in sizes
+        key: registry.Dataset(key, f"Set {key}", "tagging", "", "entity-f1", "bc2gm", list, files[key]) for key in sizes
     }
-    monkeypatch.setattr(datasets, "DATASETS", rows)
-    monkeypatch.setattr(datasets, "load", lambda key, split, scale: [sentence("a", "b")] * sizes[key][split])
+    monkeypatch.setattr(registry, "DATASETS", rows)
+    monkeypatch.setattr(registry, "load", lambda key, split, scale: [sentence("a", "b")] * sizes[key][split])
     monkeypatch.setattr(
-        datasets, "missing", lambda key, scale: {s: "no file" for s in files[key] if s not in sizes[key]}
+        registry, "missing", lambda key, scale: {s: "no file" for s in files[key] if s not in sizes[key]}
     )
     return rows
 
@@ -275,7 +275,7 @@ def test_what_a_split_holds(family, found, said):
 def test_every_dataset_is_listed_with_its_names_in_the_papers(tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     listed = counts.list_datasets("laptop").set_index("key")
-    assert list(listed.index) == list(datasets.DATASETS)
+    assert list(listed.index) == list(registry.DATASETS)
     assert listed["state"].str.contains(r"\./run_all\.sh data ").all() and (listed["licence"] != "").all()
     assert listed.loc["bc2gm", "in the papers"] == "gu-3: BC2GM; lee-3: BC2GM; naseem-6: BC2GM; ozyurt-1: BC2GM"
     assert listed.loc["gad-biobert", "splits"] == "train, test in 10 folds"
@@ -306,13 +306,13 @@ CHEMPROT = {"gu-3": "agrees agrees agrees", "naseem-6": "differs agrees differs"
 @pytest.fixture(scope="module")
 def load_once():
     """datasets.load with a memory, as four tables count the same sets."""
-    return cache(datasets.load)
+    return cache(registry.load)
 
 
 @pytest.fixture
 def judge(real_data, monkeypatch, load_once):
     """The verdicts on the cells of a printed table whose rows are chosen."""
-    monkeypatch.setattr(datasets, "load", load_once)
+    monkeypatch.setattr(registry, "load", load_once)
 
     def build(key: str, chosen) -> list[str]:
         table = params.load("tables", key)

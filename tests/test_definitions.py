@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lib import artefacts
-from lib.benchmarks import datasets, metrics, scoring
+from lib.benchmarks import metrics, registry, scoring
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.study import params, paths
@@ -25,7 +25,7 @@ def outputs(tmp_path, monkeypatch):
 
 
 def apply(name: str, dataset: str, gold: list, predicted: list) -> float:
-    return DEFINITIONS[name](datasets.lookup(dataset), gold, predicted)
+    return DEFINITIONS[name](registry.lookup(dataset), gold, predicted)
 
 
 def test_entities_and_words():
@@ -65,8 +65,8 @@ def test_the_file_names_definitions_and_each_pair_begins_with_the_datasets_own_s
     }
     for pair in facts.comparisons().metrics:
         assert {pair.first, pair.second} <= {*DEFINITIONS, *definitions.RECORDED} and pair.of in metrics.CARDS
-        assert set(pair.datasets) <= set(datasets.DATASETS) and pair.papers
-        keys = [key for key in datasets.DATASETS if pair in definitions.list_metrics(key)]
+        assert set(pair.datasets) <= set(registry.DATASETS) and pair.papers
+        keys = [key for key in registry.DATASETS if pair in definitions.list_metrics(key)]
         assert keys
         if pair.first in definitions.RECORDED:
             assert definitions.RECORDED[pair.first] == metrics.CARDS[pair.of].main
@@ -76,7 +76,7 @@ def test_the_file_names_definitions_and_each_pair_begins_with_the_datasets_own_s
             gold, predicted = ([make() for _ in range(40)] for _ in range(2))
             own = scoring.score(key, gold, predicted)
             own = own[scoring.main_score(key)] if isinstance(own, dict) else own
-            assert DEFINITIONS[pair.first](datasets.lookup(key), gold, predicted) == pytest.approx(own)
+            assert DEFINITIONS[pair.first](registry.lookup(key), gold, predicted) == pytest.approx(own)
 
 
 def test_sets_without_negatives_and_other_metrics_are_not_scored_twice():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.corpora import corpora, leakage
 from lib.study import paths
@@ -33,7 +33,7 @@ def fresh():
 def register(monkeypatch, tmp_path):
     """Make the registry consist of made-up sets: key -> family, metric and instances by split, or of each fold."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    rows: dict[str, datasets.Dataset] = {}
+    rows: dict[str, registry.Dataset] = {}
 
     def add(key: str, family: str, metric: str, splits: dict[str, list], folds: int = 1) -> None:
         given = {
@@ -44,10 +44,10 @@ def register(monkeypatch, tmp_path):
         for name in given:
             (tmp_path / name).touch()
         files = {split: (f"{key}-{split}-{{fold}}",) for split in splits}
-        rows[key] = datasets.Dataset(
+        rows[key] = registry.Dataset(
             key, key, family, "", metric, "bc2gm", lambda path: given[path.name], files, folds=folds
         )
-        monkeypatch.setattr(datasets, "DATASETS", dict(rows))
+        monkeypatch.setattr(registry, "DATASETS", dict(rows))
         forget()
 
     return add
@@ -126,10 +126,10 @@ def test_copies_are_counted_within_each_fold(register):
 @QUICK
 @given(st.lists(st.sampled_from("abcdef"), min_size=1), st.lists(st.sampled_from("defghi"), min_size=1))
 def test_any_copies_are_counted(train, test):
-    row = datasets.Dataset("set", "Set", "tagging", "", "entity-f1", "bc2gm", list, {"train": (), "test": ()})
+    row = registry.Dataset("set", "Set", "tagging", "", "entity-f1", "bc2gm", list, {"train": (), "test": ()})
     splits = {"train": [tagged(word) for word in train], "test": [tagged(word) for word in test]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets, "DATASETS", {"set": row})
+        patch.setattr(registry, "DATASETS", {"set": row})
         patch.setattr(findings, "load", lambda key, split, scale, fold=1: splits[split])
         found = rows_of(findings.find_copies)
     common = sum(word in train for word in test)
@@ -345,9 +345,9 @@ def test_similarity_has_no_frequent_label(register):
     st.lists(st.sampled_from(["yes", "no", "maybe"]), min_size=1),
 )
 def test_the_constant_answer_is_the_most_frequent_of_training(train, test):
-    row = datasets.Dataset("set", "Set", "answers", "", "accuracy", "bc2gm", list, {"train": (), "test": ()})
+    row = registry.Dataset("set", "Set", "answers", "", "accuracy", "bc2gm", list, {"train": (), "test": ()})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets, "DATASETS", {"set": row})
+        patch.setattr(registry, "DATASETS", {"set": row})
         best, score = findings.constant_score(
             "set", *([answer("1", "", label) for label in part] for part in (train, test))
         )
@@ -388,7 +388,7 @@ def test_all_findings_in_one_table_and_in_words(register, monkeypatch):
 
 def test_nothing_at_hand(register, monkeypatch):
     monkeypatch.setattr(corpora, "source_files", lambda key, scale: [])
-    monkeypatch.setattr(datasets, "DATASETS", {})
+    monkeypatch.setattr(registry, "DATASETS", {})
     leaks = findings.gather("laptop")
     assert leaks.empty and list(leaks.columns) == findings.COLUMNS
     assert "0 of 0 datasets" in findings.describe(leaks, "laptop")
@@ -398,7 +398,7 @@ def test_every_finding_runs_on_made_up_data(smoke_data, monkeypatch):
     """A set of each family: the made-up sets have no copies between splits, but for Bio-ELECTRA's GAD."""
     keys = ("bc2gm", "ebm-pico", "ddi", "gad", "gad-bioelectra", "biosses", "mednli", "hoc", "pubmedqa", "squad",
             "bioasq-4b-factoid", "bioasq-reranker")  # fmt: skip
-    monkeypatch.setattr(datasets, "DATASETS", {key: datasets.DATASETS[key] for key in keys})
+    monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in keys})
     monkeypatch.setattr(corpora, "source_files", lambda key, scale: [])
     leaks = findings.gather("smoke")
     assert leaks["share"].dropna().between(0, 100).all() and (leaks["count"] <= leaks["of"]).all()
@@ -407,7 +407,7 @@ def test_every_finding_runs_on_made_up_data(smoke_data, monkeypatch):
     assert equal["dataset"].tolist() == ["gad-bioelectra"]
     assert paths.data("smoke") == smoke_data
     # No column but the names of labels comes from the data.
-    held = {" ".join(i.words) for i in datasets.load("bc2gm", "test", "smoke")}
+    held = {" ".join(i.words) for i in registry.load("bc2gm", "test", "smoke")}
     assert not any(text in note for note in leaks["note"] for text in held)
 
 
@@ -415,14 +415,14 @@ def test_every_finding_runs_on_made_up_data(smoke_data, monkeypatch):
 
 
 def look_at(monkeypatch, *keys: str) -> None:
-    monkeypatch.setattr(datasets, "DATASETS", {key: datasets.DATASETS[key] for key in keys})
-    if any(datasets.why_missing(key, "laptop") for key in keys):
+    monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in keys})
+    if any(registry.why_missing(key, "laptop") for key in keys):
         pytest.skip("not every set is in the data folder")
 
 
 def test_real_gad_of_bioelectra_is_developed_on_its_test_set(real_data, monkeypatch):
     look_at(monkeypatch, "gad", "gad-bioelectra")
-    size = len(datasets.load("gad-bioelectra", "test", "laptop"))
+    size = len(registry.load("gad-bioelectra", "test", "laptop"))
     assert rows_of(findings.find_equal_splits) == {("dev is test", "gad-bioelectra", "dev and test"): (size, size)}
 
 
@@ -430,6 +430,6 @@ def test_real_yesno_texts(real_data, monkeypatch):
     """BLURB's BioASQ has snippets, and more of its questions are yes than no; Bio-ELECTRA's has the ideal answers."""
     look_at(monkeypatch, "bioasq-7b-yesno", "bioasq-8b-yesno")
     rows = pd.DataFrame(findings.find_given_away("laptop")).set_index("dataset")
-    assert rows["of"].to_dict() == {key: len(datasets.load(key, "test", "laptop")) for key in rows.index}
+    assert rows["of"].to_dict() == {key: len(registry.load(key, "test", "laptop")) for key in rows.index}
     assert (rows["score"] > 50).all()
     assert rows.loc["bioasq-8b-yesno", "share"] > rows.loc["bioasq-7b-yesno", "share"]

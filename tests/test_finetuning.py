@@ -10,7 +10,7 @@ import torch
 from transformers import BertTokenizer, ElectraConfig, ElectraModel, RobertaConfig, RobertaModel
 
 from lib import artefacts
-from lib.benchmarks import datasets, scoring
+from lib.benchmarks import registry, scoring
 from lib.benchmarks.instances import Pair, Question, Sentence
 from lib.corpora import cleaning
 from lib.finetuning import finetuning
@@ -37,10 +37,10 @@ def home(tmp_path_factory):
         params.load.cache_clear()
         smoke_data.write()
         words = [
-            cleaning.segment_japanese(text) if datasets.lookup(key).language == "ja" else text
+            cleaning.segment_japanese(text) if registry.lookup(key).language == "ja" else text
             for key in FAMILIES
-            for split in datasets.splits(key, "smoke")
-            for one in datasets.load(key, split, "smoke")
+            for split in registry.splits(key, "smoke")
+            for one in registry.load(key, split, "smoke")
             for text in one.inputs
         ]
         vocabularies.train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
@@ -65,18 +65,18 @@ def encoder(home, monkeypatch, tmp_path):
 
 def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **changes) -> None:
     """Let a dataset be fine-tuned on with the settings of these tests, and hold other instances if there are any."""
-    settings = datasets.load_settings(key, "gu", "smoke").model_copy(update=SETTINGS | changes)
-    monkeypatch.setattr(datasets, "load_settings", lambda *_: settings)
+    settings = registry.load_settings(key, "gu", "smoke").model_copy(update=SETTINGS | changes)
+    monkeypatch.setattr(registry, "load_settings", lambda *_: settings)
     scale = params.load("scales", "smoke").model_copy(update={"seeds": list(seeds)})
     monkeypatch.setattr(params, "load", lambda kind, name, real=params.load: (
         scale if (kind, name) == ("scales", "smoke") else real(kind, name)))  # fmt: skip
     if instances:
-        monkeypatch.setattr(datasets, "load", lambda key, split, scale, fold=1: instances[split])
+        monkeypatch.setattr(registry, "load", lambda key, split, scale, fold=1: instances[split])
 
 
 def take(key: str, n: int) -> list:
     """Training instances of a set: each label in turn, and questions that can be answered."""
-    found = datasets.load(key, "train", "smoke")
+    found = registry.load(key, "train", "smoke")
     if isinstance(found[0], Question):
         return [question for question in found if question.spans][:n]
     return found[:n]
@@ -137,7 +137,7 @@ def deal(instances: list, rng: random.Random) -> list:
     ("key", "chance"), [("ncbi-disease", 20), ("ddi", 60), ("biosses", 60), ("pubmedqa", 55), ("hoc", 35)]
 )
 def test_with_labels_dealt_anew_a_run_falls_to_chance(encoder, monkeypatch, key, chance):
-    train, test = (datasets.load(key, split, "smoke") for split in ("train", "test"))
+    train, test = (registry.load(key, split, "smoke") for split in ("train", "test"))
     set_up(monkeypatch, key, {"train": deal(train, random.Random(1)), "test": test}, epochs=[5])
     result = finetuning.run(encoder.source, key, "smoke", "gu")
     score = result["runs"][0]["scores"][result["main score"]]
@@ -157,8 +157,8 @@ def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, m
 def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
     set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[1, 2], min_steps=None)
     order = []
-    real = datasets.load
-    monkeypatch.setattr(datasets, "load", lambda key, split, *rest: order.append(split) or real(key, split, *rest))
+    real = registry.load
+    monkeypatch.setattr(registry, "load", lambda key, split, *rest: order.append(split) or real(key, split, *rest))
     fit = finetuning.Job.fit
     monkeypatch.setattr(finetuning.Job, "fit", lambda *words: order.append("fit") or fit(*words))
     result = finetuning.run(encoder.source, "biosses", "smoke", "gu")
@@ -176,8 +176,8 @@ def test_the_best_candidates_weights_are_those_that_its_run_would_have(encoder, 
     for path in (tmp_path / "smoke/predictions").iterdir():
         path.unlink()
     chosen = {name: [value] for name, value in kept["chosen on dev"].items()}
-    alone = datasets.load_settings("biosses", "gu", "smoke").model_copy(update=chosen)
-    monkeypatch.setattr(datasets, "load_settings", lambda *_: alone)
+    alone = registry.load_settings("biosses", "gu", "smoke").model_copy(update=chosen)
+    monkeypatch.setattr(registry, "load_settings", lambda *_: alone)
     again = finetuning.run(encoder.source, "biosses", "smoke", "gu")
     assert again["candidates"] == [] and len(kept["candidates"]) == 2
     assert again["runs"][0]["scores"] == kept["runs"][0]["scores"]
@@ -188,7 +188,7 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
     result = finetuning.run(encoder.source, "gad-biobert", "smoke", "gu")
     assert [run["reads"] for run in result["runs"]] == [reads := ["train 1", "test 1"], [*reads, "train 2", "test 2"]]
     assert [run["fold"] for run in result["runs"]] == [1, 2]
-    train = datasets.load("gad-biobert", "train", "smoke")
+    train = registry.load("gad-biobert", "train", "smoke")
     rest, held = finetuning.hold_out(train)
     assert len(held) == round(len(train) / 10) and len(rest) + len(held) == len(train)
     assert not {one.id for one in rest} & {one.id for one in held}
@@ -206,7 +206,7 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     again = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
     assert again["runs"] == first["runs"] and path.stat().st_mtime_ns == stamp
     table = pq.read_table(path).to_pydict()
-    test = datasets.load("ncbi-disease", "test", "smoke")
+    test = registry.load("ncbi-disease", "test", "smoke")
     assert table["gold"] == [sentence.tags for sentence in test]
     assert scoring.score_all("ncbi-disease", test, table["predicted"]) == first["runs"][0]["scores"]
 
@@ -236,8 +236,8 @@ def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatc
 
 
 def replace_settings(monkeypatch, **changes) -> params.Finetuning:
-    settings = datasets.load_settings("", "", "").model_copy(update=changes)
-    monkeypatch.setattr(datasets, "load_settings", lambda *_: settings)
+    settings = registry.load_settings("", "", "").model_copy(update=changes)
+    monkeypatch.setattr(registry, "load_settings", lambda *_: settings)
     return settings
 
 

@@ -15,13 +15,13 @@ EXCEPTIONS = {
     "lib.study.analysis.figures": "progress",
     "lib.study.analysis.pretrained": "pretraining.pretraining",
     "lib.study.params": """
-        benchmarks.datasets corpora.cleaning corpora.corpora corpora.documents corpora.mesh
+        benchmarks.registry corpora.cleaning corpora.corpora corpora.documents corpora.mesh
         finetuning.finetuning finetuning.sequences finetuning.spans finetuning.tagging modeling.models
         pretraining.mixing pretraining.objectives pretraining.pretraining training.optimizers
         training.training vocabularies.vocabularies
     """,
     "lib.study.paths": """
-        benchmarks.datasets corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
+        benchmarks.registry corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
         pretraining.pretraining pretraining.tokens vocabularies.vocabularies
     """,
     "lib.study.results": "finetuning.finetuning",

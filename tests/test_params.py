@@ -5,7 +5,7 @@ import shutil
 import pytest
 from conftest import each
 
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.corpora import readers
 from lib.errors import StudyError
 from lib.study import params, paths, results
@@ -32,14 +32,14 @@ def test_budget_and_science_are_disjoint():
 def test_a_key_never_holds_what_joins_keys():
     for kind in params.KINDS:
         assert all("--" not in key for key in params.keys(kind))
-    assert all("--" not in key for key in datasets.DATASETS)
+    assert all("--" not in key for key in registry.DATASETS)
 
 
 def test_panels_name_what_is_registered():
     for scale in params.keys("scales"):
         for panel in params.load("scales", scale).panels:
             assert set(panel.models) <= {*params.keys("models"), *params.BASELINES}
-            assert set(panel.datasets) <= set(datasets.DATASETS) and panel.protocol in params.keys("protocols")
+            assert set(panel.datasets) <= set(registry.DATASETS) and panel.protocol in params.keys("protocols")
 
 
 def test_a_scale_may_change_more_of_one_family():
@@ -67,7 +67,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     printed = {name: set(cells[name]) for name in ("row", "column", "metric")}
     if table.kind == "lengths":
         assert set(table.columns) == printed["column"]
-        assert set(table.rows) == printed["row"] and set(table.rows.values()) <= set(datasets.DATASETS)
+        assert set(table.rows) == printed["row"] and set(table.rows.values()) <= set(registry.DATASETS)
         for column in (table.columns | table.other_vocabularies).values():
             params.load("vocabularies", column.vocabulary)
         return
@@ -84,9 +84,9 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     if table.kind == "counts":
         for row in table.rows.values():
             others = [*row.otherwise.values(), *([row.sum_of] if row.sum_of else [])]
-            assert {row.dataset, *(other.dataset or row.dataset for other in others)} <= set(datasets.DATASETS)
+            assert {row.dataset, *(other.dataset or row.dataset for other in others)} <= set(registry.DATASETS)
             assert {row.count, *(other.count or row.count for other in others)} <= set(counts.COUNTS)
-            known = {"all", *datasets.SPLITS}
+            known = {"all", *registry.SPLITS}
             assert {*table.columns.values(), *row.splits.values(), *(o.split or "all" for o in others)} <= known
             assert {*row.splits, *row.otherwise, *row.remarks} <= set(table.columns)
             assert all(other.why for other in others)
@@ -96,7 +96,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     assert bool(table.shown) == several  # which of a cell's numbers is read first
     for part in (table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()):
         assert {part.dataset, *(dataset for group in part.mean_of for dataset in group)} - {""} <= set(
-            datasets.DATASETS
+            registry.DATASETS
         )
         assert part.model in ("", *params.keys("models"), *params.BASELINES)
         assert part.protocol in ("", *params.keys("protocols"))
@@ -162,7 +162,7 @@ def test_claims_with_a_test_exist_and_name_columns():
 def check_part(part: params.Part) -> None:
     for run in (run for pair in part.runs for run in pair):
         assert run.model in params.keys("models") and run.protocol in params.keys("protocols")
-    assert set(part.datasets) <= set(datasets.DATASETS)
+    assert set(part.datasets) <= set(registry.DATASETS)
     if part.table:
         table = params.load("tables", part.table)
         columns, rows, named = {*table.columns, *table.ours_only}, set(table.rows), {n for p in part.pairs for n in p}
@@ -176,13 +176,13 @@ def test_examples_and_samples_name_what_is_registered():
     shown, samples = facts.attention(), facts.samples()
     assert set(shown.vocabularies.values()) <= set(params.keys("vocabularies"))
     assert {model for pair in shown.models for model in pair} <= set(params.keys("models"))
-    assert {example.dataset for example in shown.examples.values()} <= set(datasets.DATASETS)
+    assert {example.dataset for example in shown.examples.values()} <= set(registry.DATASETS)
     for comparison in samples.comparisons:
         assert {comparison.general, comparison.biomedical} <= set(params.keys("models"))
         assert comparison.protocol in params.keys("protocols")
-        assert {datasets.lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
+        assert {registry.lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
     for printed in samples.printed:  # no text of a restricted set, although its paper prints some
-        public = {datasets.lookup(key).access for key in printed.ours} == {"public"}
+        public = {registry.lookup(key).access for key in printed.ours} == {"public"}
         assert public or printed.withheld
 
 
@@ -293,9 +293,9 @@ def test_the_smaller_of_two_caps_on_training_instances_holds():
     cap = {scale: params.load("scales", scale).finetuning.train_instances for scale in ("laptop", "paper")}
     assert cap == {"laptop": 2000, "paper": None}
     for protocol, laptop, paper in (("lee-300", 300, 300), ("lee-1000", 1000, 1000), ("lee", 2000, None)):
-        found = [datasets.load_settings("ncbi-disease", protocol, s).train_instances for s in ("laptop", "paper")]
+        found = [registry.load_settings("ncbi-disease", protocol, s).train_instances for s in ("laptop", "paper")]
         assert found == [laptop, paper]
-    assert datasets.load_settings("squad", "lee-300", "paper").train_instances is None
+    assert registry.load_settings("squad", "lee-300", "paper").train_instances is None
     larger = {"title": "x", "paper": "x", "where": "x", "like": "lee", "all": {"train_instances": 5000}, "differs": ""}
     real = params.load
     with pytest.MonkeyPatch.context() as patch:
@@ -351,18 +351,18 @@ def test_paper_scale_keeps_the_papers_protocol():
     ],
 )
 def test_protocols_say_what_the_papers_print(protocol, dataset, setting, value):
-    assert getattr(datasets.load_settings(dataset, protocol, "paper"), setting) == value
+    assert getattr(registry.load_settings(dataset, protocol, "paper"), setting) == value
 
 
 @each("scale", params.keys("scales"))
 @each("protocol", params.keys("protocols"))
 def test_every_protocol_has_settings_for_every_dataset(protocol, scale):
-    for key in datasets.DATASETS:
-        assert datasets.load_settings(key, protocol, scale).candidates()
+    for key in registry.DATASETS:
+        assert registry.load_settings(key, protocol, scale).candidates()
 
 
 def test_a_budgets_epochs_take_the_place_of_steps_and_small_sets_are_repeated():
-    settings = datasets.load_settings("biosses", "naseem", "laptop")
+    settings = registry.load_settings("biosses", "naseem", "laptop")
     assert settings.steps is None and settings.epochs == [3]
     assert settings.count_epochs({"epochs": 3, "batch_size": 4}, 64) == 25  # 400 steps, 16 in an epoch
     assert settings.count_epochs({"epochs": 3, "batch_size": 4}, 16_000) == 3
@@ -374,7 +374,7 @@ def test_start_markers_need_markers(monkeypatch):
     monkeypatch.setattr(params, "load", lambda kind, key, real=params.load: (
         wrong if key == "gu-markers-starts" else real(kind, key)))  # fmt: skip
     with pytest.raises(StudyError, match="encoding 'starts' is that of start markers"):
-        datasets.load_settings("ddi", "gu-markers-starts", "paper")
+        registry.load_settings("ddi", "gu-markers-starts", "paper")
 
 
 def test_the_page_says_which_file_a_setting_came_from():

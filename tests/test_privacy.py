@@ -28,7 +28,7 @@ import pytest
 from conftest import TINY, Study, each
 
 from lib import artefacts
-from lib.benchmarks import datasets, relations
+from lib.benchmarks import registry, relations
 from lib.corpora import corpora, readers
 from lib.errors import StudyError
 from lib.finetuning import finetuning
@@ -42,7 +42,7 @@ from lib.study.analysis import pages
 
 REPOSITORY = Path(__file__).parent.parent
 CANARY = re.compile(rb"qzcanary\w*", re.IGNORECASE)  # of any set and field; the start is enough where a word was cut
-RESTRICTED = [key for key, row in datasets.DATASETS.items() if row.access != "public"]
+RESTRICTED = [key for key, row in registry.DATASETS.items() if row.access != "public"]
 PLANTED = {  # folder below the data folder -> what writes it, with others, below a folder of its own
     "ner/i2b2-2010": lambda new, *given: made_tagging.write_i2b2(new / "ner/i2b2-2010", *given),
     "ner/share-clef-2013": lambda new, *given: made_tagging.write_shareclef(new / "ner/share-clef-2013", *given),
@@ -97,7 +97,7 @@ def plant_chemprot(folder: Path, rng: random.Random, names: dict) -> None:
 
 def plant(data: Path, scratch: Path) -> None:
     """Write every restricted set with canaries for names, one public set, and clinical notes with a test sentence."""
-    for split in datasets.SPLITS:
+    for split in registry.SPLITS:
         sentences = made_tagging.make(random.Random(1), Lexicon(1).names, f"public {split}", 20)
         made_tagging.write_conll(data / f"ner/ncbi-disease/{split}.tsv", sentences, "disease", "Disease")
     for folder, write in PLANTED.items():
@@ -105,7 +105,7 @@ def plant(data: Path, scratch: Path) -> None:
         shutil.copytree(scratch / folder / folder, data / folder)
     # One set has no names, the other none that tell its second text from its first.
     edit(data / "doccls/docclsjp/docclsjp.csv", "第".encode(), "第qzcanarydocclsjptextx".encode(), count=0)
-    for split in datasets.SPLITS:
+    for split in registry.SPLITS:
         edit(data / f"nli/mednli/mli_{split}_v1.jsonl", b"The patient", b"The qzcanarymednlihypothesisx patient", 0)
     held = max((data / "ner/i2b2-2010/test_data/record-20.txt").read_text().split("\n"), key=len)
     (data / NOTES).parent.mkdir(parents=True)
@@ -305,13 +305,13 @@ def test_a_canary_anywhere_is_found(tmp_path, name, content):
 @each("key", RESTRICTED)
 def test_every_restricted_set_is_planted_and_read(study, key):
     """A set that is registered without being planted fails here."""
-    row = datasets.lookup(key)
+    row = registry.lookup(key)
     names = {name for found in row.files.values() for name in found}
     assert all(any(Path(name).is_relative_to(folder) for folder in PLANTED) for name in names)
-    at_hand = datasets.splits(key, "laptop")
+    at_hand = registry.splits(key, "laptop")
     assert at_hand
     for split in at_hand:
-        loaded = [repr(instance).encode() for instance in datasets.load(key, split, "laptop")]
+        loaded = [repr(instance).encode() for instance in registry.load(key, split, "laptop")]
         assert sum(bool(CANARY.search(text)) for text in loaded) > len(loaded) / 2
 
 
@@ -346,15 +346,15 @@ def test_nothing_of_a_restricted_set_is_written_or_printed(good_run):
 
 
 # One of each form: four sets of factoid questions go the same way.
-FORMS = {datasets.lookup(key).read: key for key in RESTRICTED if {"train", "test"} <= datasets.lookup(key).files.keys()}
+FORMS = {registry.lookup(key).read: key for key in RESTRICTED if {"train", "test"} <= registry.lookup(key).files.keys()}
 
 
 @pytest.mark.parametrize("key", FORMS.values())
 def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_run, monkeypatch, key):
     short = {"epochs": [1], "batch_size": [8], "learning_rate": [1e-3], "min_steps": None, "folds": 1, "runs": 1}
-    settings = datasets.load_settings(key, "gu", "laptop").model_copy(update=short)
-    monkeypatch.setattr(datasets, "load_settings", lambda *_: settings)
-    if (split := "test") not in datasets.splits(key, "laptop"):
+    settings = registry.load_settings(key, "gu", "laptop").model_copy(update=short)
+    monkeypatch.setattr(registry, "load_settings", lambda *_: settings)
+    if (split := "test") not in registry.splits(key, "laptop"):
         pytest.skip(f"no made-up {split} split of {key}")
     result = finetuning.run(MODEL, key, "laptop", "gu")
     assert result["runs"][0]["instances"][split] > 0
@@ -383,7 +383,7 @@ def test_what_is_made_of_credentialed_text_is_not_committed():
 
 @pytest.mark.parametrize("show_text", [True, False])
 def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
-    tagged = [key for key in RESTRICTED if datasets.lookup(key).family == "tagging"]
+    tagged = [key for key in RESTRICTED if registry.lookup(key).family == "tagging"]
     shown = [pages.look_at_instances(key, "laptop", show_text) for key in tagged]
     shown += [pages.look_at_datasets("laptop", show_text), pages.look_at_corpus("mimic", "laptop", show_text)]
     assert len(shown) == 4
@@ -391,8 +391,8 @@ def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
 
 
 def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
-    public = {key: dataclasses.replace(row, access="public") for key, row in datasets.DATASETS.items()}
-    monkeypatch.setattr(datasets, "DATASETS", public)
+    public = {key: dataclasses.replace(row, access="public") for key, row in registry.DATASETS.items()}
+    monkeypatch.setattr(registry, "DATASETS", public)
     monkeypatch.setattr(corpora, "access", lambda corpus: "public")
     shown = pages.look_at_instances(SET, "laptop", True), pages.look_at_datasets("laptop", True)
     assert all(CANARY.search(t.data.encode()) for t in (*shown, pages.look_at_corpus("mimic", "laptop", True)))
@@ -542,9 +542,9 @@ def fail_to_read(name: str, data: Path) -> list[StudyError]:
     """The errors of all readers that read a file."""
     reads = [lambda: list(readers.read_notes(data / name))] if name == NOTES else []
     for key in RESTRICTED:
-        for split, files in datasets.lookup(key).files.items():
+        for split, files in registry.lookup(key).files.items():
             if any(Path(name.removesuffix(".gz")).is_relative_to(file) for file in files):
-                reads.append(partial(datasets.load, key, split, "laptop"))
+                reads.append(partial(registry.load, key, split, "laptop"))
     errors = []
     for read in reads:
         try:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lib import artefacts
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Sentence
 from lib.errors import StudyError
 from lib.study import paths
@@ -114,7 +114,7 @@ SENTENCES = [Sentence(["the", "qzword", f"fever{number}"], tags) for number, tag
 def differing(outputs, monkeypatch):
     for model in "gb":
         write_run(model, "ncbi-disease", TAGS, SAID[model])
-    monkeypatch.setattr(datasets, "load", lambda key, split, scale, fold=1: SENTENCES)
+    monkeypatch.setattr(registry, "load", lambda key, split, scale, fold=1: SENTENCES)
 
 
 def test_instances_that_one_alone_has_right_are_shown_to_a_person(differing):
@@ -128,8 +128,8 @@ def test_instances_that_one_alone_has_right_are_shown_to_a_person(differing):
 
 def test_no_text_of_a_restricted_set_is_shown(differing, monkeypatch):
     found = samples.find_differences("smoke")
-    row = dataclasses.replace(datasets.lookup("ncbi-disease"), access="registration")
-    monkeypatch.setitem(datasets.DATASETS, "ncbi-disease", row)
+    row = dataclasses.replace(registry.lookup("ncbi-disease"), access="registration")
+    monkeypatch.setitem(registry.DATASETS, "ncbi-disease", row)
     assert samples.find_differences("smoke") == []
     assert "qzword" not in pages.look_at_differences(found, show_text=True).data
     assert not samples.build("smoke").empty  # counts hold no text
@@ -142,8 +142,8 @@ def test_a_printed_sample_is_looked_up(monkeypatch):
         "dev": [Sentence(["high", "fever"], ["O", "B"])],
         "test": [Labelled("1", ("None.", "A high fever2 - the end."), ("a",))],
     }
-    monkeypatch.setattr(datasets, "missing", lambda key, scale: {})
-    monkeypatch.setattr(datasets, "load", lambda key, split, scale: found[split])
+    monkeypatch.setattr(registry, "missing", lambda key, scale: {})
+    monkeypatch.setattr(registry, "load", lambda key, split, scale: found[split])
     line = samples.find_sample(printed, "bc2gm", "laptop")
     assert line["stands in"] == "train, test"
     assert line["of these in an entity"] == "fever2; n/a: labels are of whole documents"

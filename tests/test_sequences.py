@@ -5,7 +5,7 @@ import torch
 from conftest import each
 from transformers import BertTokenizer
 
-from lib.benchmarks import datasets, relations, scoring
+from lib.benchmarks import registry, relations, scoring
 from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
 from lib.finetuning import sequences
@@ -26,8 +26,8 @@ def tokenizer(tmp_path):
 
 
 def make_form(tokenizer, dataset, train, length=64, protocol="gu"):
-    settings = datasets.load_settings(dataset, protocol, "paper")
-    return sequences.Sequences(datasets.lookup(dataset), settings, tokenizer, train, length)
+    settings = registry.load_settings(dataset, protocol, "paper")
+    return sequences.Sequences(registry.lookup(dataset), settings, tokenizer, train, length)
 
 
 def show(tokenizer, row, places=None) -> str:

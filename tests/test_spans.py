@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from lib.benchmarks import datasets, questions, scoring
+from lib.benchmarks import questions, registry, scoring
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
 from lib.finetuning.spans import LONGEST, rank
@@ -22,7 +22,7 @@ def tokenizer(tmp_path_factory):
 
 def make_form(tokenizer, length=64):
     key = "bioasq-7b-factoid"
-    return spans.Spans(datasets.lookup(key), datasets.load_settings(key, "lee", "paper"), tokenizer, [], length)
+    return spans.Spans(registry.lookup(key), registry.load_settings(key, "lee", "paper"), tokenizer, [], length)
 
 
 def ask(*passages: str, answers=("Iron",)) -> Question:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lib import provenance
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.corpora import corpora
 from lib.errors import StudyError
 from lib.study import params, stages
@@ -88,7 +88,7 @@ def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch,
     planned = {job.keys["dataset"] for job in jobs if "dataset" in job.keys}
     assert planned == set(params.load("scales", "smoke").datasets)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    assert all(datasets.why_not(key, "laptop") for key in datasets.DATASETS)
+    assert all(registry.why_not(key, "laptop") for key in registry.DATASETS)
 
 
 def test_keys_come_back_from_a_path():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from lib.benchmarks import datasets, metrics
+from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.finetuning import tagging
 from lib.vocabularies import vocabularies
@@ -37,8 +37,8 @@ def sentences():
 
 
 def make_form(tokenizer, sentences, scheme="BIO", dataset="ncbi-disease", length=16):
-    settings = datasets.load_settings(dataset, "gu", "paper").model_copy(update={"scheme": scheme})
-    return tagging.Tagging(datasets.lookup(dataset), settings, tokenizer, sentences, length)
+    settings = registry.load_settings(dataset, "gu", "paper").model_copy(update={"scheme": scheme})
+    return tagging.Tagging(registry.lookup(dataset), settings, tokenizer, sentences, length)
 
 
 @pytest.mark.parametrize(

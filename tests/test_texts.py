@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from lib import artefacts, provenance
-from lib.benchmarks import datasets, instances
+from lib.benchmarks import instances, registry
 from lib.corpora import leakage
 from lib.errors import StudyError
 from lib.study import paths
@@ -124,8 +124,8 @@ def test_test_sentences_are_cut(folder):
 
 def test_made_up_sets_have_test_texts_without_dummies(smoke_data):
     found = texts.test_texts("smoke")
-    tested = {row.key for row in datasets.ROWS if {"test"} <= set(row.files) and not row.key.endswith("-blurb")}
-    assert tested <= set(found) <= set(datasets.DATASETS)
+    tested = {row.key for row in registry.ROWS if {"test"} <= set(row.files) and not row.key.endswith("-blurb")}
+    assert tested <= set(found) <= set(registry.DATASETS)
     assert all(texts.test_files("smoke")) and paths.data("smoke") == smoke_data
     for key in found:
         assert found[key] and len(set(found[key])) == len(found[key])
@@ -201,9 +201,9 @@ def test_a_damaged_test_set_leaves_no_index(folder):
 )
 def test_real_inputs(real_data, key, counts):
     """BLURB's numbers of instances, and blocks counted when the files were collected."""
-    if reason := datasets.why_missing(key, "laptop"):
+    if reason := registry.why_missing(key, "laptop"):
         pytest.skip(reason)
-    assert tuple(len(texts.inputs(key, split, "laptop")) for split in datasets.SPLITS) == counts
+    assert tuple(len(texts.inputs(key, split, "laptop")) for split in registry.SPLITS) == counts
 
 
 def test_real_pico_blocks(real_data):
@@ -217,9 +217,9 @@ def test_real_pico_blocks(real_data):
 def test_real_test_texts(real_data, monkeypatch):
     """Distinct texts of a set of each kind, whose counts were taken when the sets were collected."""
     expected = {"jnlpba": 3830, "chemprot": 1600, "biosses": 39, "hoc": 3543, "bioasq-7b-yesno": 280, "gad": 1198}
-    if any(datasets.split_files(key, "test", "laptop") == [] for key in expected):
+    if any(registry.split_files(key, "test", "laptop") == [] for key in expected):
         pytest.skip("not every set is in the data folder")
-    monkeypatch.setattr(datasets, "DATASETS", {key: datasets.DATASETS[key] for key in expected})
+    monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in expected})
     found = texts.test_texts("laptop")
     assert {key: len(found[key]) for key in found} == expected
     assert sum(len(instances.DUMMY.findall(text)) for inputs in found.values() for text in inputs) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Mention, Relation, Sentence
 from lib.study.analysis import facts, findings, versions
 
@@ -13,17 +13,17 @@ ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 def register(monkeypatch, tmp_path):
     """Make the registry consist of made-up sets, all versions of one: key -> family, metric and instances by split."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    rows: dict[str, datasets.Dataset] = {}
+    rows: dict[str, registry.Dataset] = {}
 
     def add(key: str, family: str, metric: str, folds: int = 1, **splits) -> None:
         for split in splits:
             (tmp_path / f"{key}-{split}").touch()
         files = {split: (f"{key}-{split}",) for split in splits}
         given = {f"{key}-{split}": found for split, found in splits.items()}
-        rows[key] = datasets.Dataset(
+        rows[key] = registry.Dataset(
             key, key.upper(), family, "", metric, "bc2gm", lambda path: given[path.name], files, folds=folds
         )
-        monkeypatch.setattr(datasets, "DATASETS", dict(rows))
+        monkeypatch.setattr(registry, "DATASETS", dict(rows))
         known = facts.comparisons().model_copy(update={"sets": {"one": list(rows)}})
         monkeypatch.setattr(facts, "comparisons", lambda: known)
         findings.load.cache_clear()
@@ -157,22 +157,22 @@ def test_what_is_missing_is_said(register):
 
 def test_pairs_name_sets_and_splits_that_exist():
     known = facts.comparisons()
-    assert {key for keys in known.sets.values() for key in keys} <= set(datasets.DATASETS)
+    assert {key for keys in known.sets.values() for key in keys} <= set(registry.DATASETS)
     assert set(known.sets) <= set(facts.load_audit().repeated.datasets)
     for pair in known.versions:
-        assert all(pair.split in datasets.lookup(key).files for key in (pair.first, pair.second))
+        assert all(pair.split in registry.lookup(key).files for key in (pair.first, pair.second))
     assert versions.name_set("hoc-blue") == "HoC" and versions.name_set("bc2gm") == "BC2GM"
 
 
 def look_at(*keys: str) -> None:
-    if any(datasets.why_missing(key, "laptop") for key in keys):
+    if any(registry.why_missing(key, "laptop") for key in keys):
         pytest.skip("not every set is in the data folder")
 
 
 def test_real_labels_of_jnlpba_are_another_task(real_data):
     look_at("jnlpba", "jnlpba-biobert")
     pair = facts.VersionPair(first="jnlpba", second="jnlpba-biobert")
-    tests = [{"test": datasets.load(key, "test", "laptop")} for key in (pair.first, pair.second)]
+    tests = [{"test": registry.load(key, "test", "laptop")} for key in (pair.first, pair.second)]
     found = {line["what"]: line for line in versions.measure_shared(pair, tests)}
     assert found[versions.SHARED]["n"] == 2 * 3856 and found[versions.SHARED]["first_value"] > 99
     assert found[versions.AGREE]["second_value"] < 60 and 80 < found[versions.ANSWERS]["second_value"] < 90

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from lib import artefacts, provenance  # noqa: E402
-from lib.benchmarks import datasets  # noqa: E402
+from lib.benchmarks import registry  # noqa: E402
 from lib.places import show_path  # noqa: E402
 from lib.study.analysis import texts  # noqa: E402
 
@@ -53,7 +53,7 @@ def stamp_run(run: dict, dataset: str) -> tuple[dict, str]:
     if reason := why_not(run, RIGHT["fine-tuning"], RIGHT["readers"][dataset]):
         return run, reason
     inputs = {name: value for name, value in run["inputs"].items() if name != "code"}
-    inputs["reader"] = datasets.fingerprint_reader(datasets.lookup(dataset))
+    inputs["reader"] = registry.fingerprint_reader(registry.lookup(dataset))
     return stamp("fine-tuning", run, run["settings"] | ADAMW | {"precision": precision_of(run)}, inputs), ""
 
 
@@ -74,7 +74,7 @@ def stamp_folder(record: dict, stage: str, scale: str) -> tuple[dict, str]:
         settings = settings | {"precision": precision_of(record), "processes": processes, "epsilon": 1e-6}
         settings |= {"made of": {"tokens": 1, "word vectors": 1}}
     if stage == "test sentences":
-        settings = {"readers": {key: datasets.lookup(key).version for key in texts.tests_at_hand(scale)}}
+        settings = {"readers": {key: registry.lookup(key).version for key in texts.tests_at_hand(scale)}}
     return stamp(stage, record, settings, {k: v for k, v in record["inputs"].items() if k != "code"}), ""
 
 

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from lib import errors  # noqa: E402
-from lib.benchmarks import datasets, scoring  # noqa: E402
+from lib.benchmarks import registry, scoring  # noqa: E402
 from lib.benchmarks.instances import Instance  # noqa: E402
 from lib.benchmarks.questions import Answer  # noqa: E402
 from lib.corpora import corpora, documents, leakage  # noqa: E402
@@ -94,12 +94,12 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
     Names of classes and fields may change without a difference; values and their order may not.
     """
     found = {}
-    for key, row in datasets.DATASETS.items():
-        for split, fold in datasets.parts(key):
+    for key, row in registry.DATASETS.items():
+        for split, fold in registry.parts(key):
             # NLTK's punkt cuts by parameters that are fetched and have no version.
-            if row.punkt or split not in datasets.splits(key, scale):
+            if row.punkt or split not in registry.splits(key, scale):
                 continue
-            examples = datasets.load(key, split, scale, fold)
+            examples = registry.load(key, split, scale, fold)
             some = examples[:first]
             found[f"{key} {split} {fold}"] = ", ".join(
                 [f"{len(examples)} examples"]
@@ -190,11 +190,11 @@ def of_scores() -> Digests:
     """Every number of every dataset's metric on the made-up test sets, of predictions that are partly wrong."""
     found = {}
     with made_up_study():
-        for key, row in datasets.DATASETS.items():
-            split = (datasets.splits(key, "smoke") or [""])[-1]
+        for key, row in registry.DATASETS.items():
+            split = (registry.splits(key, "smoke") or [""])[-1]
             if row.punkt or not split:
                 continue
-            examples = datasets.load(key, split, "smoke")
+            examples = registry.load(key, split, "smoke")
             scores = scoring.score_all(key, examples, freeze_predictions(row.family, examples))
             rounded = {name: round(float(value), 6) for name, value in scores.items()}  # sums differ in the last bits
             found[f"scores of {key}"] = f"{digest(rounded)}, version {finetuning.VERSION}"
@@ -227,14 +227,14 @@ def freeze_predictions(family: str, examples: list[Instance]) -> list:
 def of_losses() -> Digests:
     """The losses of the first steps of pretraining, and of fine-tuning every kind of head, in float32 on one thread."""
     scale, model = "smoke", "pubmedbert"
-    plan, load_settings = params.load_pretraining(model, scale), datasets.load_settings
+    plan, load_settings = params.load_pretraining(model, scale), registry.load_settings
     short = plan.model_copy(update={"phases": [plan.phases[0].model_copy(update={"steps": STEPS})]})
     few = {"epochs": [1], "batch_size": [8], "steps": STEPS, "min_steps": None, "learning_rate": [1e-3], "folds": 1,
            "runs": 1, "first_on": None}  # fmt: skip
     with (
         made_up_study(),
         mock.patch.object(params, "load_pretraining", lambda *_: short),
-        mock.patch.object(datasets, "load_settings", lambda *words: load_settings(*words).model_copy(update=few)),
+        mock.patch.object(registry, "load_settings", lambda *words: load_settings(*words).model_copy(update=few)),
     ):
         texts.write_index(scale)
         for source, file in corpora.source_files("pubmed-gu", scale):

@@ -2,13 +2,13 @@
 
 from statistics import fmean
 
-from lib.benchmarks import datasets, metrics, questions
+from lib.benchmarks import metrics, questions, registry
 from lib.benchmarks.instances import Instance
 
 
 def main_score(key: str) -> str:
     """The name of the number that ranks models on a dataset."""
-    metric = datasets.lookup(key).metric
+    metric = registry.lookup(key).metric
     return metrics.CARDS[metric].main or metric
 
 
@@ -19,7 +19,7 @@ def score_all(key: str, instances: list[Instance], predicted: list) -> dict[str,
     questions the ranked answers, spans of their passages. BioASQ's batches are scored one by one and averaged (Lee et
     al. 2020, Table 6).
     """
-    metric = datasets.lookup(key).metric
+    metric = registry.lookup(key).metric
     gold = [instance.gold for instance in instances]
     match metric:
         case "ranking-mrr":
@@ -41,6 +41,6 @@ def score_all(key: str, instances: list[Instance], predicted: list) -> dict[str,
 
 def score(key: str, gold: list, predicted: list) -> metrics.Scores | float:
     """What a dataset's metric makes of gold and predictions in the form that it takes; errors as in metrics.py."""
-    card = metrics.CARDS[datasets.lookup(key).metric]
-    options = {"negative": datasets.lookup(key).negative} if card.function is metrics.relation_scores else {}
+    card = metrics.CARDS[registry.lookup(key).metric]
+    options = {"negative": registry.lookup(key).negative} if card.function is metrics.relation_scores else {}
     return card.function(gold, predicted, **options)

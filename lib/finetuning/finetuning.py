@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
-from lib.benchmarks import datasets, questions, scoring
+from lib.benchmarks import questions, registry, scoring
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import sequences, spans, tagging, tuning
@@ -49,9 +49,9 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
     are there, made from the same settings, data, weights and code, is not repeated. The test set is read after the
     choice; each run's `reads` says which splits had been read, in order, when its predictions were written.
     """
-    row = datasets.lookup(dataset)
+    row = registry.lookup(dataset)
     encoder = models.find(model, scale)
-    settings = datasets.load_settings(dataset, setting, scale)
+    settings = registry.load_settings(dataset, setting, scale)
     torch.set_num_threads(params.load("scales", scale).threads)
     seeds = params.load("scales", scale).seeds[: settings.runs]
     folds = range(1, min(row.folds, settings.folds or row.folds) + 1)
@@ -98,7 +98,7 @@ class Job:
     def __init__(
         self,
         encoder: models.Encoder,
-        row: datasets.Dataset,
+        row: registry.Dataset,
         scale: str,
         setting: str,
         settings: params.Finetuning,
@@ -122,7 +122,7 @@ class Job:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        return datasets.fingerprints(self.row.key, self.scale) | {"model": self.encoder.fingerprint}
+        return registry.fingerprints(self.row.key, self.scale) | {"model": self.encoder.fingerprint}
 
     def read(self, split: str, fold: int) -> list[Instance]:
         """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
@@ -131,7 +131,7 @@ class Job:
             if split in ("rest", "held out"):
                 self.instances["rest", fold], self.instances["held out", fold] = hold_out(self.read(self.base, fold))
             else:
-                found = datasets.load(self.row.key, split, self.scale, fold)
+                found = registry.load(self.row.key, split, self.scale, fold)
                 self.reads.append(split if self.row.folds == 1 else f"{split} {fold}")
                 if split == self.base:
                     if self.row.family == "questions":  # the others cannot be learnt (Lee et al. 2020, section 3.3)
@@ -288,9 +288,9 @@ class Job:
 
         On the other set's training split, or on its development split where only that is at hand.
         """
-        base = next(iter(datasets.splits(key, self.scale)), "train")
-        settings = datasets.load_settings(key, self.setting, self.scale)
-        other = Job(self.encoder, datasets.lookup(key), self.scale, self.setting, settings, base)
+        base = next(iter(registry.splits(key, self.scale)), "train")
+        settings = registry.load_settings(key, self.setting, self.scale)
+        other = Job(self.encoder, registry.lookup(key), self.scale, self.setting, settings, base)
         candidate, seed = settings.candidates()[0], self.budget.seeds[0]
         path = paths.intermediate(self.scale, self.encoder.key, key, self.setting)
         fingerprint = provenance.fingerprint(VERSION, settings.model_dump(), candidate, seed, base, other.inputs)
@@ -311,12 +311,12 @@ def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
     Several workers may call this at once for one model and dataset, and share the trials. StudyError for a protocol
     that searches nothing.
     """
-    settings = datasets.load_settings(dataset, setting, scale)
+    settings = registry.load_settings(dataset, setting, scale)
     if not settings.trials:
         raise StudyError(f"params/protocols/{setting}.yaml has no trials: it tries all of its candidates")
     seed = params.load("scales", scale).seeds[0]
     torch.set_num_threads(params.load("scales", scale).threads)
-    job = Job(models.find(model, scale), datasets.lookup(dataset), scale, setting, settings)
+    job = Job(models.find(model, scale), registry.lookup(dataset), scale, setting, settings)
     chosen, trials = job.choose(seed)
     path, name = job.where_searched(seed)
     record = {

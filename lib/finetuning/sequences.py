@@ -8,8 +8,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lib.benchmarks import relations
-from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Labelled, Relation
+from lib.benchmarks.registry import Dataset
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Frame, pad

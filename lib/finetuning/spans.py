@@ -10,8 +10,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lib.benchmarks import questions
-from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Answer, Question
+from lib.benchmarks.registry import Dataset
 from lib.finetuning.examples import Batch, Example, Frame, pad
 from lib.modeling import heads
 from lib.study import params

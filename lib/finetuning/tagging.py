@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Sentence
+from lib.benchmarks.registry import Dataset
 from lib.finetuning.examples import Batch, Example, Frame, pad
 from lib.modeling import heads
 from lib.study import params

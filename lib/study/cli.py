@@ -18,7 +18,7 @@ from pathlib import Path
 import nbformat
 
 from lib import artefacts, provenance
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import downloads, params, paths, record, report, stages, warm
@@ -126,10 +126,10 @@ def evaluate(words: list[str]) -> int:
     if encoder.fingerprint.startswith("hub "):  # a published model of the study's goes by the name that it has there
         encoder = models.find(encoder.source, scale)
     chosen = options.datasets or panels.choose(protocol)
-    at_hand = [key for key in chosen if not datasets.why_missing(key, scale, protocol)]
+    at_hand = [key for key in chosen if not registry.why_missing(key, scale, protocol)]
     for key in chosen:
         if key not in at_hand:
-            print(f"left out: {key}: {datasets.why_missing(key, scale, protocol)}")
+            print(f"left out: {key}: {registry.why_missing(key, scale, protocol)}")
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
@@ -145,7 +145,7 @@ def check(scale: str, jobs: dict[str, stages.Job]) -> None:
     if not params.load("scales", scale).made_up:
         paths.require_data(scale)
     for dataset in params.load("scales", scale).datasets or []:
-        datasets.lookup(dataset)
+        registry.lookup(dataset)
     for job in jobs.values():
         job.stage.settings(scale, job.keys)
         if job.notebook:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lib import provenance
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.corpora import corpora, documents, mesh
 from lib.errors import StudyError, unknown
 from lib.study import params, paths
@@ -133,13 +133,13 @@ def pretraining_settings(scale: str, keys: dict) -> list:
 
 def finetuning_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
-    row, files = datasets.lookup(keys["dataset"]), []
+    row, files = registry.lookup(keys["dataset"]), []
     if not made_up(scale):
         found = [
-            f for split, fold in datasets.parts(row.key) for f in datasets.split_files(row.key, split, scale, fold)
+            f for split, fold in registry.parts(row.key) for f in registry.split_files(row.key, split, scale, fold)
         ]
-        files = datasets.list_files(found)
-    return [datasets.load_settings(row.key, keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
+        files = registry.list_files(found)
+    return [registry.load_settings(row.key, keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
 
 
 def model_inputs(scale: str, keys: dict) -> list[str]:
@@ -172,7 +172,7 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
 
 def finetuned(runs: list[params.RunKey], scale: str) -> list[str]:
     """The results of those runs, by model, dataset and protocol, that can be made here."""
-    can = [run for run in runs if not datasets.why_not(run[1], scale, run[2])]
+    can = [run for run in runs if not registry.why_not(run[1], scale, run[2])]
     return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in can]
 
 
@@ -186,7 +186,7 @@ def pretrained(model: str) -> list[str]:
 
 def tuned(scale: str, keys: dict) -> list[str]:
     """The search that comes before the runs of a protocol that has one."""
-    settings = datasets.load_settings(keys["dataset"], keys["setting"], scale)
+    settings = registry.load_settings(keys["dataset"], keys["setting"], scale)
     if keys["model"] in params.BASELINES:
         return []
     return [STAGES["tuning"].path(**keys)] if settings.trials else []
@@ -197,7 +197,7 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
     return [
         STAGES["finetune"].path(dataset=dataset, **keys)
         for dataset in panels.read_request(scale, **keys)["datasets"]
-        if not datasets.why_missing(dataset, scale, keys["setting"])
+        if not registry.why_missing(dataset, scale, keys["setting"])
     ]
 
 
@@ -261,7 +261,7 @@ def dataset_settings(scale: str, keys: dict) -> list:
 
 
 def dataset_files(scale: str) -> list:
-    return [] if made_up(scale) else raw_state(scale, datasets.files(scale))
+    return [] if made_up(scale) else raw_state(scale, registry.files(scale))
 
 
 def tables_of(kind: str) -> list[str]:
@@ -292,7 +292,7 @@ def table_settings(scale: str, keys: dict) -> list:
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
     if table.kind in ("counts", "lengths") and not made_up(scale):
-        files += datasets.files(scale)
+        files += registry.files(scale)
     return [table.model_dump(), models, raw_state(scale, files), params.load("scales", scale).title, published()]
 
 
@@ -388,7 +388,7 @@ STAGES = {
         ),
         Stage(
             "finetune",
-            lambda k: BASELINE if k["model"] in params.BASELINES else FINETUNING[datasets.lookup(k["dataset"]).family],
+            lambda k: BASELINE if k["model"] in params.BASELINES else FINETUNING[registry.lookup(k["dataset"]).family],
             "results/{model}--{dataset}--{setting}.json",
             lambda s, k: [*pretrained(k["model"]), *tuned(s, k), *made_up(s)],
             finetuning_settings,

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from lib import artefacts, provenance
-from lib.benchmarks import datasets, scoring
+from lib.benchmarks import registry, scoring
 from lib.benchmarks.instances import Labelled, Pair
 from lib.corpora import cleaning, corpora
 from lib.errors import unknown
@@ -103,11 +103,11 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     """
     if key not in SPACES:
         raise unknown("baseline", key, SPACES)
-    row, settings = datasets.lookup(dataset), datasets.load_settings(dataset, setting, scale)
+    row, settings = registry.lookup(dataset), registry.load_settings(dataset, setting, scale)
     budget = params.load("scales", scale)
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
-    rest, held = finetuning.hold_out(datasets.load(dataset, "train", scale, 1))
+    rest, held = finetuning.hold_out(registry.load(dataset, "train", scale, 1))
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
@@ -116,12 +116,12 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
 
     path = paths.tuning(scale, key, dataset, setting)
     text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("fingerprint", "")
-    name = provenance.fingerprint(VERSION, datasets.fingerprints(dataset, scale), text, seed)
+    name = provenance.fingerprint(VERSION, registry.fingerprints(dataset, scale), text, seed)
     tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
     chosen = {name: tried[0][name] for name in SPACES[key]}
     runs = []
     for fold in range(1, min(row.folds, settings.folds or row.folds) + 1):
-        train, test = (datasets.load(dataset, split, scale, fold) for split in ("train", "test"))
+        train, test = (registry.load(dataset, split, scale, fold) for split in ("train", "test"))
         begun = time.monotonic()
         predicted = [(name,) for name in predict(key, chosen, train, test, scale, seed)]
         sizes = {"train": len(train), "test": len(test)}
@@ -250,7 +250,7 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
     encoder = models.find(model, scale)
     tokenizer = models.load_tokenizer(encoder)
     body, length = models.load_encoder(encoder, 0.0).eval(), models.check_length(encoder, 128)
-    pairs: list[Pair] = datasets.load(dataset, "test", scale)
+    pairs: list[Pair] = registry.load(dataset, "test", scale)
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     vectors = dict(zip(texts, embed(body, tokenizer, texts, length), strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]

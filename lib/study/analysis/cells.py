@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lib.benchmarks import datasets, metrics, scoring
+from lib.benchmarks import metrics, registry, scoring
 from lib.study import params, paths, results
 from lib.study.analysis import compare
 
@@ -107,7 +107,7 @@ def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str
 def why_not_run(model: str, dataset: str, scale: str, protocol: str) -> str:
     """Why a run cannot be made at a scale, or an empty string; what has been run needs its data no more."""
     made = paths.find(paths.results(scale, model, dataset, protocol)).exists()
-    return "" if made else datasets.why_not(dataset, scale, protocol)
+    return "" if made else registry.why_not(dataset, scale, protocol)
 
 
 def is_planned(model: str, named: list[str], scale: str, protocol: str) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from lib.benchmarks import chemprot, conll, datasets, pico
+from lib.benchmarks import chemprot, conll, pico, registry
 from lib.benchmarks.instances import Instance, Pair, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import unknown
@@ -71,8 +71,8 @@ def count(dataset: str, split: str, rule: str, scale: str) -> int:
     """The count of one split by one rule, of the first fold where a set has several; of `all` splits together."""
     if rule not in COUNTS:
         raise unknown("rule of counting", rule, COUNTS)
-    splits = datasets.lookup(dataset).files if split == "all" else [split]
-    return COUNTS[rule](list(chain.from_iterable(datasets.load(dataset, s, scale) for s in splits)))
+    splits = registry.lookup(dataset).files if split == "all" else [split]
+    return COUNTS[rule](list(chain.from_iterable(registry.load(dataset, s, scale) for s in splits)))
 
 
 def build_counts(key: str, scale: str) -> pd.DataFrame:
@@ -121,10 +121,10 @@ def judge_count(row: params.CountRow, column: str, split: str, published: float,
 def why_not(dataset: str, split: str, scale: str) -> str:
     """Why a split, or `all`, cannot be counted, or an empty string when it can."""
     if split == "all":
-        return datasets.why_missing(dataset, scale)
-    if split not in datasets.lookup(dataset).files:
-        return f"{datasets.lookup(dataset).title} has no {split} split here"
-    return datasets.missing(dataset, scale).get(split, "")
+        return registry.why_missing(dataset, scale)
+    if split not in registry.lookup(dataset).files:
+        return f"{registry.lookup(dataset).title} has no {split} split here"
+    return registry.missing(dataset, scale).get(split, "")
 
 
 def list_rules(key: str) -> pd.DataFrame:
@@ -168,9 +168,9 @@ def list_datasets(scale: str) -> pd.DataFrame:
             "licence": groups[row.group].licence(),
             "in the papers": "; ".join(names.get(key, ())),
             "scores in": ", ".join(row.results),
-            "state": datasets.why_missing(key, scale) or "at hand",
+            "state": registry.why_missing(key, scale) or "at hand",
         }
-        for key, row in datasets.DATASETS.items()
+        for key, row in registry.DATASETS.items()
     )
 
 
@@ -188,9 +188,9 @@ def named_in_papers() -> dict[str, list[str]]:
 def count_datasets(scale: str) -> pd.DataFrame:
     """Every split that is at hand, with the counts that make sense for its task."""
     lines = []
-    for key, row in datasets.DATASETS.items():
-        for split in datasets.splits(key, scale):
-            found = datasets.load(key, split, scale)
+    for key, row in registry.DATASETS.items():
+        for split in registry.splits(key, scale):
+            found = registry.load(key, split, scale)
             lines.append({"dataset": key, "split": split, "fold": 1 if row.folds > 1 else "", "instances": len(found),
                           "counted besides": describe_content(row.family, found)})  # fmt: skip
     return pd.DataFrame(lines)
@@ -223,7 +223,7 @@ def compare_splitters(scale: str) -> pd.DataFrame:
     if why := why_not("chemprot", "all", scale):
         return pd.DataFrame([{"splitter": "n/a", "why": why}])
     missing = why_not("chemprot-blurb", "dev", scale)
-    blurb = [] if missing else datasets.load("chemprot-blurb", "dev", scale)
+    blurb = [] if missing else registry.load("chemprot-blurb", "dev", scale)
     blurb = Counter((pair.document, pair.text, pair.label) for pair in blurb)
     lines = []
     for name, (read, splitter) in {
@@ -232,7 +232,7 @@ def compare_splitters(scale: str) -> pd.DataFrame:
         "sentencex": (chemprot.read_chemprot, cleaning.split_sentences),
         "only title and abstract apart": (chemprot.read_chemprot, lambda text: [text]),
     }.items():
-        found = {split: read(*datasets.split_files("chemprot", split, scale), splitter) for split in datasets.SPLITS}
+        found = {split: read(*registry.split_files("chemprot", split, scale), splitter) for split in registry.SPLITS}
         dev = Counter((pair.document, pair.dummify().text, pair.label) for pair in found["dev"])
         lines.append(
             {"splitter": name}

@@ -10,14 +10,14 @@ from statistics import fmean, stdev
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib.benchmarks import datasets, metrics
+from lib.benchmarks import metrics, registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import params, paths, results
 from lib.study.analysis import cells, facts, findings, versions
 
 ENTITIES, WORDS, WORDS_AND_O = "F1 of entities", "F1 of words, without O", "F1 of words, with O"
-Definition = Callable[[datasets.Dataset, list, list], float]
+Definition = Callable[[registry.Dataset, list, list], float]
 DEFINITIONS: dict[str, Definition] = {  # of a dataset's gold and predicted
     ENTITIES: lambda row, *both: metrics.entity_scores(*both)["f1"],
     WORDS: lambda row, *both: metrics.token_scores(*both, outside=False)["f1"],
@@ -46,7 +46,7 @@ def labelled(gold: list, predicted: list) -> tuple[list, list]:
 
 def list_metrics(dataset: str) -> list[facts.MetricPair]:
     """The ways to score predictions on a dataset that are compared; none where all labels are positive."""
-    row = datasets.lookup(dataset)
+    row = registry.lookup(dataset)
     return [
         pair
         for pair in facts.comparisons().metrics
@@ -79,9 +79,9 @@ def compare(runs: list[params.RunKey], scale: str) -> list[dict]:
     for name in (name for pair in facts.comparisons().metrics for name in (pair.first, pair.second)):
         if name not in DEFINITIONS | RECORDED:
             raise unknown("definition of a score", name, DEFINITIONS | RECORDED)
-    printed = [key for key, row in datasets.DATASETS.items() if row.results and list_metrics(key)]
+    printed = [key for key, row in registry.DATASETS.items() if row.results and list_metrics(key)]
     lines = [line for run in runs if list_metrics(run[1]) for line in compare_run(run, scale)]
-    return lines + [line for key in printed if not datasets.why_missing(key, scale)
+    return lines + [line for key in printed if not registry.why_missing(key, scale)
                     for line in compare_no_model(key, scale)]  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def describe_metric(pair: facts.MetricPair, line: dict) -> dict:
 
 def score_runs(result: dict, names: set[str], scale: str) -> dict[str, BySeed]:
     """What a result's runs score by each definition, means over folds; errors as in read_predictions."""
-    row = datasets.lookup(result["dataset"])
+    row = registry.lookup(result["dataset"])
     found: dict[str, dict[int, list[float]]] = {name: {} for name in names}
     for run in result["runs"]:
         both = read_predictions(result, run, scale) if names - set(RECORDED) else ([], [])
@@ -120,7 +120,7 @@ def score_runs(result: dict, names: set[str], scale: str) -> dict[str, BySeed]:
 
 def read_predictions(result: dict, run: dict, scale: str) -> tuple[list, list]:
     """Gold and predicted of one run; StudyError where they are not on this machine, or are another run's."""
-    folds = datasets.lookup(result["dataset"]).folds
+    folds = registry.lookup(result["dataset"]).folds
     name = f"{run['seed']}.{run['fold']}" if folds > 1 else str(run["seed"])  # as finetuning.run names them
     path = paths.predictions(scale, result["model"], result["dataset"], result["setting"], name)
     if not path.exists():
@@ -133,7 +133,7 @@ def read_predictions(result: dict, run: dict, scale: str) -> tuple[list, list]:
 
 def compare_no_model(dataset: str, scale: str) -> list[dict]:
     """The lines of two answers that need no model: the most frequent label of training; of words, the tag of each."""
-    row = datasets.lookup(dataset)
+    row = registry.lookup(dataset)
     if row.family == "questions":
         return []
     train, test = (findings.load(dataset, split, scale) for split in ("train", "test"))

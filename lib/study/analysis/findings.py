@@ -8,7 +8,7 @@ from itertools import chain
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib.benchmarks import datasets, metrics, scoring
+from lib.benchmarks import metrics, registry, scoring
 from lib.benchmarks.instances import Instance, Pair, Question, Sentence
 from lib.corpora import cleaning, corpora, leakage
 from lib.study import params
@@ -22,13 +22,13 @@ DIRECTIONS = (("test", "train"), ("test", "dev"), ("dev", "train"))
 def line(finding: str, key: str, where: str, count: int, of: int, score: float = float("nan"), note: str = "") -> dict:
     """A row of the table of leaks."""
     share = round(100 * count / of, 2) if of else float("nan")
-    touches = ", ".join(datasets.lookup(key).results) or "none"
+    touches = ", ".join(registry.lookup(key).results) or "none"
     return dict(zip(COLUMNS, (finding, key, where, count, of, share, round(score, 2), touches, note), strict=True))
 
 
 @cache
 def load(key: str, split: str, scale: str, fold: int = 1) -> list[Instance]:
-    return datasets.load(key, split, scale, fold)
+    return registry.load(key, split, scale, fold)
 
 
 def words_of(instance: Instance) -> list[str]:
@@ -38,15 +38,15 @@ def words_of(instance: Instance) -> list[str]:
 
 def at_hand(scale: str) -> Iterator[tuple[str, list[str]]]:
     """Every dataset with the splits of it that can be read."""
-    for key in datasets.DATASETS:
-        if found := datasets.splits(key, scale):
+    for key in registry.DATASETS:
+        if found := registry.splits(key, scale):
             yield key, found
 
 
 def find_copies(scale: str) -> Iterator[dict]:
     """Instances of one split that stand in another one, word for word or nearly so, of all folds."""
     for key, splits in at_hand(scale):
-        folds = range(1, datasets.lookup(key).folds + 1)
+        folds = range(1, registry.lookup(key).folds + 1)
         for later, earlier in DIRECTIONS:
             if not {later, earlier} <= set(splits):
                 continue
@@ -86,9 +86,9 @@ def find_contradictions(scale: str) -> Iterator[dict]:
 @cache
 def sentences_of(key: str, split: str, scale: str) -> frozenset[str]:
     """The plain sentences of a split, of all folds, that are long enough to tell where they come from."""
-    dataset = datasets.lookup(key)
+    dataset = registry.lookup(key)
     if dataset.natural:
-        found = dataset.natural(*datasets.split_files(key, split, scale))
+        found = dataset.natural(*registry.split_files(key, split, scale))
     else:
         loaded = chain.from_iterable(load(key, split, scale, fold) for fold in range(1, dataset.folds + 1))
         found = [text for instance in loaded for text in instance.natural]
@@ -165,7 +165,7 @@ def find_given_away(scale: str) -> Iterator[dict]:
     from sklearn.pipeline import make_pipeline
 
     for key, splits in at_hand(scale):
-        if datasets.lookup(key).family not in ("answers", "inference") or not {"train", "test"} <= set(splits):
+        if registry.lookup(key).family not in ("answers", "inference") or not {"train", "test"} <= set(splits):
             continue
         train, test = (load(key, split, scale) for split in ("train", "test"))
         opening = sum(words[:1] == [i.label] for i in (*train, *test) for words in [leakage.plain_words(i.second)])
@@ -186,7 +186,7 @@ def find_balance(scale: str) -> Iterator[dict]:
     for key, splits in at_hand(scale):
         if not {"train", "test"} <= set(splits):
             continue
-        dataset = datasets.lookup(key)
+        dataset = registry.lookup(key)
         train, test = (load(key, split, scale) for split in ("train", "test"))
         if dataset.family in ("tagging", "pico"):
             tags = Counter(tag for sentence in test for tag in sentence.tags)
@@ -210,7 +210,7 @@ def find_balance(scale: str) -> Iterator[dict]:
             yield line("most frequent label", key, "test", count, len(test), score, note)
 
 
-def look_up(dataset: datasets.Dataset, train: list[Sentence], test: list[Sentence]) -> float:
+def look_up(dataset: registry.Dataset, train: list[Sentence], test: list[Sentence]) -> float:
     """The score of giving each word the tag that it has most often in training."""
     scores = metrics.pico_scores if dataset.family == "pico" else metrics.entity_scores
     return scores([sentence.tags for sentence in test], tag_words(train, test))["f1"]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from lib.benchmarks import datasets, scoring
+from lib.benchmarks import registry, scoring
 from lib.study import params, results
 from lib.study.analysis import cells, compare, curves, figures, scoreboard
 
@@ -115,7 +115,7 @@ def in_points(claims: pd.DataFrame) -> pd.Series:
         for key in (part.table for part in test.parts if part.table):
             scores = getattr(params.load("tables", key), "of", [key])  # of a figure: the tables whose runs it shows
             named += [run.dataset for one in scores for run in cells.list_parts(one) if run.dataset]
-        return all(datasets.lookup(dataset).metric != FROM_0_TO_1 for dataset in named)
+        return all(registry.lookup(dataset).metric != FROM_0_TO_1 for dataset in named)
 
     return claims["claim"].map(lambda claim: is_one(params.claim_tests().get(claim))).astype(bool)
 

@@ -11,7 +11,7 @@ from IPython import get_ipython
 from IPython.display import HTML, Markdown, display
 
 from lib import provenance
-from lib.benchmarks import datasets, metrics
+from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import corpora
 from lib.made_up import smoke_language
@@ -97,14 +97,14 @@ def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
 
 def show_finetuning(setting: str, dataset: str, scale: str) -> HTML:
     """The settings in force on a dataset under a protocol at a scale, with the file each came from."""
-    return show(params.explain_finetuning(setting, dataset, datasets.lookup(dataset).family, scale))
+    return show(params.explain_finetuning(setting, dataset, registry.lookup(dataset).family, scale))
 
 
 def show_protocols(runs: list[params.RunKey], scale: str) -> HTML | Markdown:
     """The settings in force of some runs: a row a protocol and dataset, without settings that none of them has."""
     seeds, rows = params.load("scales", scale).seeds, []
     for setting, dataset in dict.fromkeys((setting, dataset) for _, dataset, setting in runs):
-        settings = params.load_finetuning(setting, dataset, datasets.lookup(dataset).family, scale).model_dump()
+        settings = params.load_finetuning(setting, dataset, registry.lookup(dataset).family, scale).model_dump()
         rows.append({"protocol": setting, "dataset": dataset} | settings | {"runs": len(seeds[: settings["runs"]])})
     if not rows:
         return Markdown(f"No run is planned at scale **{scale}**.")
@@ -160,10 +160,10 @@ def show_corpus_rows(table: str) -> HTML:
 
 def look_at_instances(dataset: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> HTML:
     """A few training instances, or made-up ones in their place where text is not to be shown."""
-    row = datasets.lookup(dataset)
+    row = registry.lookup(dataset)
     if not show_text or row.access != "public":
         return show_made_up("instance")
-    found = datasets.load(dataset, next(iter(row.files)), scale)[:n]
+    found = registry.load(dataset, next(iter(row.files)), scale)[:n]
     return show([dict(zip(("instance", "label"), show_instance(one, letters), strict=True)) for one in found])
 
 
@@ -177,7 +177,7 @@ def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
 def look_at_differences(differences: list[dict], show_text: bool, letters: int = 600) -> HTML | Markdown:
     """Instances with what models say of each, from samples.find_differences; a sentence in place of text that is not to
     be shown."""
-    rows = [row for row in differences if datasets.lookup(row["dataset"]).access == "public"]
+    rows = [row for row in differences if registry.lookup(row["dataset"]).access == "public"]
     if not show_text:
         return Markdown("No text is shown here: only where a person runs this page, with `show_text`.")
     if not rows:
@@ -225,16 +225,16 @@ def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:
     if not show_text:
         return show_made_up("instance")
     rows = []
-    for key, dataset in datasets.DATASETS.items():
-        if dataset.access == "public" and (splits := datasets.splits(key, scale)):
-            text, label = show_instance(datasets.load(key, splits[0], scale)[0], letters)
+    for key, dataset in registry.DATASETS.items():
+        if dataset.access == "public" and (splits := registry.splits(key, scale)):
+            text, label = show_instance(registry.load(key, splits[0], scale)[0], letters)
             rows.append({"dataset": key, "instance": text[:letters], "label": label})
     return show(rows)
 
 
 def show_cards() -> HTML:
     """The metric cards: definition, averaging, which paper uses it, and the datasets that are scored with it."""
-    used = {key: [d for d, row in datasets.DATASETS.items() if row.metric == key] for key in metrics.CARDS}
+    used = {key: [d for d, row in registry.DATASETS.items() if row.metric == key] for key in metrics.CARDS}
     return show(
         [
             {"key": key, "metric": card.title, "definition": card.definition, "averaging": card.averaging,

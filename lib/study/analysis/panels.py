@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 import pandas as pd
 
 from lib import artefacts
-from lib.benchmarks import datasets, metrics, scoring
+from lib.benchmarks import metrics, registry, scoring
 from lib.errors import StudyError
 from lib.study import params, paths, results
 from lib.study.analysis import cells
@@ -20,7 +20,7 @@ TOTALS = {"gu": ("BLURB score", "gu-6"), "wada": ("BLUE total", "wada-7")}  # pr
 def choose(protocol: str) -> list[str]:
     """The datasets that a protocol's paper prints scores on."""
     paper = params.load("protocols", protocol).paper.split("-")[0]
-    return [row.key for row in datasets.ROWS if any(table.startswith(f"{paper}-") for table in row.results)]
+    return [row.key for row in registry.ROWS if any(table.startswith(f"{paper}-") for table in row.results)]
 
 
 def read_request(scale: str, model: str, setting: str) -> dict:
@@ -46,11 +46,11 @@ def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
     """A line for each run: mean and standard deviation over seeds, what it took, or why there is none."""
     lines = []
     for model, dataset, protocol in runs:
-        row = datasets.lookup(dataset)
+        row = registry.lookup(dataset)
         line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
         line |= {"score": scoring.main_score(dataset), "n_seeds": 0}
         result = results.read(scale, model, dataset, protocol)
-        why = datasets.why_missing(dataset, scale, protocol) if result is None else ""
+        why = registry.why_missing(dataset, scale, protocol) if result is None else ""
         if result is None:
             lines.append(line | {"note": why or cells.NOT_MADE})
         else:
@@ -78,7 +78,7 @@ def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:
     if protocol not in TOTALS:
         return None
     name, table = TOTALS[protocol]
-    wanted = [row for row in datasets.ROWS if table in row.results]
+    wanted = [row for row in registry.ROWS if table in row.results]
     found = lines[(lines["protocol"] == protocol) & (lines["model"] == model) & lines["ours"].notna()]
     scores = dict(zip(found["dataset"], found["ours"], strict=True))
     groups: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:
 def read_published(dataset: str, protocol: str) -> dict[str, float]:
     """What a protocol's paper prints of a dataset, of the score that ranks models on it: name in a table -> value."""
     found = {}
-    for key in datasets.lookup(dataset).results:
+    for key in registry.lookup(dataset).results:
         table = params.load("tables", key) if key in params.keys("tables") else None
         if table is None or table.paper != params.load("protocols", protocol).paper:
             continue
@@ -133,7 +133,7 @@ def describe_bar(lines: pd.DataFrame, scale: str) -> list[str]:
             if pd.notna(line["ours"]):
                 verdict = "reached" if line["ours"] >= printed else "not reached"
                 ours = f"{show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
-            title = datasets.lookup(line["dataset"]).title
+            title = registry.lookup(line["dataset"]).title
             said.append(f"- {title}, {line['score'].upper()}: {printed_in}; {line['model']} {ours}.")
     return said
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer, normalizers
 
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.corpora import corpora, mesh
 from lib.errors import StudyError
 from lib.study import params, results
@@ -73,7 +73,7 @@ def pieces_in_entities(keys: list[str], dataset_keys: list[str], scale: str) -> 
     tokenizers = {key: vocabularies.load(key, scale) for key in keys}
     rows = []
     for dataset in dataset_keys:
-        sentences = datasets.load(dataset, "train", scale)
+        sentences = registry.load(dataset, "train", scale)
         words = [w for s in sentences for w, tag in zip(s.words, s.tags, strict=True) if tag != "O"]
         rows.append({"dataset": dataset} | {key: mean_pieces(words, tok) for key, tok in tokenizers.items()})
     return pd.DataFrame(rows)
@@ -145,7 +145,7 @@ def input_lengths(key: str, scale: str) -> pd.DataFrame:
         return pd.DataFrame()
     frames = []
     for row, dataset in table.rows.items():
-        for split in datasets.splits(dataset, scale):
+        for split in registry.splits(dataset, scale):
             inputs = texts.inputs(dataset, split, scale)
             frame = pd.DataFrame({"row": row, "split": split, "text": [hash(text) for text in inputs]})
             for name, column in columns.items():
@@ -174,7 +174,7 @@ def build_lengths(key: str, scale: str, lengths: pd.DataFrame) -> pd.DataFrame:
     for cell in results.read_published(table.paper, table.table).to_dict("records"):
         line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
         line |= {"published": cell["value"], "published_std": np.nan, "ours_std": np.nan, "n_seeds": 0}
-        missing = datasets.why_missing(table.rows[cell["row"]], scale)
+        missing = registry.why_missing(table.rows[cell["row"]], scale)
         vocabulary_missing = vocabularies.why_not(table.columns[cell["column"]].vocabulary, scale)
         found = lengths[lengths["row"] == cell["row"]] if len(lengths) else lengths
         if vocabulary_missing or not len(found):
@@ -195,7 +195,7 @@ def try_protocols(key: str, lengths: pd.DataFrame) -> pd.DataFrame:
     """
     table = params.load("tables", key)
     general, medical = table.columns
-    whole = lengths[lengths.groupby("row")["split"].transform("nunique") == len(datasets.SPLITS)]
+    whole = lengths[lengths.groupby("row")["split"].transform("nunique") == len(registry.SPLITS)]
     printed = results.read_published(table.paper, table.table).set_index(["row", "column"])["value"]
 
     def means(frame: pd.DataFrame, names: tuple[str, str] = (general, medical), more: int = 0) -> pd.DataFrame:
@@ -206,7 +206,7 @@ def try_protocols(key: str, lengths: pd.DataFrame) -> pd.DataFrame:
         side = (name, medical) if name.startswith("BERT") else (general, name)
         tried[f"with {name}"] = means(whole, side)
     tried["with [CLS] and [SEP]"] = means(whole, more=2)
-    for split in datasets.SPLITS:
+    for split in registry.SPLITS:
         tried[f"the {split} split alone"] = means(whole[whole["split"] == split])
     tried["each distinct text once"] = means(whole.drop_duplicates(["row", "text"]))
     tried["without empty instances"] = means(whole[whole[general] > 0])

@@ -6,7 +6,7 @@ from statistics import fmean, median, stdev
 import pandas as pd
 
 from lib import artefacts
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.study import params, paths, results, stages
 
 COLUMNS = ["kind", "what", "on", "runs planned", "runs made", "minutes each", "minutes planned", "minutes taken", "sd",
@@ -71,7 +71,7 @@ def plan_finetuning(runs: list[params.RunKey], scale: str) -> list[dict]:
         minutes = [run["seconds"] / MINUTE for result in found for run in result["runs"]]
         seeds, folds = count_runs(dataset, protocol, scale)
         spread = find_spread(found)
-        line = {"kind": f"fine-tuning: {datasets.lookup(dataset).family}", "what": dataset}
+        line = {"kind": f"fine-tuning: {registry.lookup(dataset).family}", "what": dataset}
         line |= {"on": f"{protocol}: {', '.join(models)}", "runs planned": len(models) * seeds * folds}
         line |= {"runs made": len(minutes), "minutes each": median(minutes) if minutes else math.nan}
         lines.append(line | {"minutes taken": sum(minutes), "sd": spread, "error": spread * math.sqrt(2 / seeds)})
@@ -80,7 +80,7 @@ def plan_finetuning(runs: list[params.RunKey], scale: str) -> list[dict]:
 
 def count_runs(dataset: str, protocol: str, scale: str) -> tuple[int, int]:
     """Seeds and folds of a model on a dataset; what settings are chosen by comes on top."""
-    settings, row = datasets.load_settings(dataset, protocol, scale), datasets.lookup(dataset)
+    settings, row = registry.load_settings(dataset, protocol, scale), registry.lookup(dataset)
     return len(params.load("scales", scale).seeds[: settings.runs]), min(row.folds, settings.folds or row.folds)
 
 

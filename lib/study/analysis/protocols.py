@@ -13,7 +13,7 @@ from statistics import median
 
 import pandas as pd
 
-from lib.benchmarks import datasets
+from lib.benchmarks import registry
 from lib.study import params, results
 from lib.study.analysis import audit, cells, definitions, facts, printed, versions
 from lib.study.analysis.definitions import subtract
@@ -27,7 +27,7 @@ def list_runs(scale: str) -> list[params.RunKey]:
     """The runs of tables and panels that enter a comparison: all are under a paper's own protocol."""
     tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
     planned = [run for key in tables for run in cells.list_runs(key, scale)]
-    planned += [run for run in params.load("scales", scale).panel_runs() if not datasets.why_not(run[1], scale)]
+    planned += [run for run in params.load("scales", scale).panel_runs() if not registry.why_not(run[1], scale)]
     own = list(dict.fromkeys(run for run in planned if run[2] in facts.comparisons().protocols))
     pairs = {run for pair in pair_runs(own) for run in pair}
     return [run for run in own if run in pairs or definitions.list_metrics(run[1])]
@@ -77,11 +77,11 @@ def tell_apart(first: tuple[str, str], second: tuple[str, str], scale: str) -> s
     """What differs between two datasets, each under a protocol: data, metric, and the settings that differ."""
     keys = first[0], second[0]
     parts = {
-        "data": [datasets.lookup(key).title for key in keys],
+        "data": [registry.lookup(key).title for key in keys],
         "metric": [versions.metric_of(key) for key in keys],
     }
     said = [f"{name} ({' | '.join(pair)})" for name, pair in parts.items() if pair[0] != pair[1]]
-    settings = [datasets.load_settings(*one, scale).model_dump() for one in (first, second)]
+    settings = [registry.load_settings(*one, scale).model_dump() for one in (first, second)]
     names = [name.replace("_", " ") for name, value in settings[0].items() if value != settings[1][name]]
     return "; ".join([*said, f"fine-tuning ({', '.join(names)})"] if names else said)
 
@@ -142,8 +142,8 @@ def differences_within(lines: pd.DataFrame) -> list[float]:
 def list_sets() -> pd.DataFrame:
     """Which tables have scores on which version of a set, under which protocol and metric."""
     return pd.DataFrame(
-        {"set": name, "dataset": key, "what it is": datasets.lookup(key).title, "metric": versions.metric_of(key),
-         "scores in": ", ".join(datasets.lookup(key).results)}
+        {"set": name, "dataset": key, "what it is": registry.lookup(key).title, "metric": versions.metric_of(key),
+         "scores in": ", ".join(registry.lookup(key).results)}
         for name, keys in facts.comparisons().sets.items()
         for key in keys
     )  # fmt: skip

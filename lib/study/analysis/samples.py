@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib.benchmarks import datasets, metrics
+from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import leakage
 from lib.errors import StudyError
@@ -23,7 +23,7 @@ SIGNIFICANT = 0.05
 def why_not(model: str, dataset: str, protocol: str, scale: str) -> str:
     """Why a run is made neither for tables nor for panels of a scale, or an empty string."""
     if (model, dataset, protocol) in params.load("scales", scale).panel_runs():
-        return datasets.why_not(dataset, scale, protocol)
+        return registry.why_not(dataset, scale, protocol)
     return cells.find_obstacle(model, [[dataset]], scale, protocol)
 
 
@@ -50,7 +50,7 @@ def list_runs(scale: str) -> list[params.RunKey]:
 
 def read_run(scale: str, model: str, dataset: str, protocol: str, seed: int, fold: int) -> tuple[list, list]:
     """Gold and predicted of every test instance; StudyError where the predictions of a run are not there."""
-    name = f"{seed}.{fold}" if datasets.lookup(dataset).folds > 1 else str(seed)
+    name = f"{seed}.{fold}" if registry.lookup(dataset).folds > 1 else str(seed)
     path = paths.predictions(scale, model, dataset, protocol, name)
     if not path.exists():
         result = show_path(paths.results(scale, model, dataset, protocol))
@@ -74,7 +74,7 @@ def list_folds(scale: str, one: facts.Comparison, dataset: str) -> dict[int, lis
 def judge(dataset: str, gold: Sequence, predicted: Sequence) -> list[bool]:
     """Whether each instance is right as a whole: all entities of a sentence and no other, all labels of a document."""
     metrics.check_lengths(gold, predicted)
-    if datasets.lookup(dataset).family == "tagging":
+    if registry.lookup(dataset).family == "tagging":
         pairs = zip(metrics.entity_sets(gold), metrics.entity_sets(predicted), strict=True)
     else:
         pairs = ((set(g), set(p)) for g, p in zip(gold, predicted, strict=True))
@@ -138,11 +138,11 @@ def find_differences(scale: str, n: int = 3) -> list[dict]:
     """
     one = choose(scale)
     rows = []
-    for dataset in [key for key in (one.datasets if one else []) if datasets.lookup(key).access == "public"]:
+    for dataset in [key for key in (one.datasets if one else []) if registry.lookup(key).access == "public"]:
         for seed, (fold, *_) in list(list_folds(scale, one, dataset).items())[:1]:
             _, said, right = read_both(scale, one, dataset, seed, fold)
             chosen = [number for number, kind in enumerate(right) if kind[0] != kind[1]][:n]
-            instances = datasets.load(dataset, "test", scale, fold) if chosen else []
+            instances = registry.load(dataset, "test", scale, fold) if chosen else []
             for number in chosen:
                 predicted = dict(zip((one.general, one.biomedical), (of[number] for of in said), strict=True))
                 rows.append({"dataset": dataset, "instance": instances[number], "said": predicted})
@@ -165,12 +165,12 @@ def find_sample(printed: facts.PrintedSample, dataset: str, scale: str) -> dict[
     """Where a printed sample stands in a dataset, and what is gold in it."""
     if printed.withheld or params.load("scales", scale).made_up:
         return {"note": printed.withheld or results.MADE_UP}
-    if datasets.missing(dataset, scale):
-        return {"note": datasets.why_missing(dataset, scale)}
+    if registry.missing(dataset, scale):
+        return {"note": registry.why_missing(dataset, scale)}
     words = leakage.plain_words(printed.sample)
     found = {}
-    for split in datasets.splits(dataset, scale):
-        for instance in datasets.load(dataset, split, scale):
+    for split in registry.splits(dataset, scale):
+        for instance in registry.load(dataset, split, scale):
             texts = [" ".join(instance.words)] if isinstance(instance, Sentence) else instance.sentences
             if any(holds(leakage.plain_words(text), words) for text in texts):
                 found[split] = list_gold(instance, printed.better)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from lib import artefacts, parent, provenance
-from lib.benchmarks import conll, datasets
+from lib.benchmarks import conll, registry
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
@@ -28,20 +28,20 @@ BLOCKS = {
 def inputs(key: str, split: str, scale: str) -> list[str]:
     """The texts of a split as BLURB's models read them, in order, a sentence of a document each; errors as in load."""
     if key in BLOCKS:
-        return BLOCKS[key](*datasets.split_files(key, split, scale))
-    return [text for instance in datasets.load(key, split, scale) for text in instance.inputs]
+        return BLOCKS[key](*registry.split_files(key, split, scale))
+    return [text for instance in registry.load(key, split, scale) for text in instance.inputs]
 
 
 def tests_at_hand(scale: str) -> dict[str, list[Path]]:
     """The files of every test set that is at hand, of all folds; of SQuAD, whose test set is secret, the dev set."""
     found = {}
-    for key, dataset in datasets.DATASETS.items():
+    for key, dataset in registry.DATASETS.items():
         split = "test" if "test" in dataset.files else "dev"
         try:
             found[key] = [
                 path
                 for fold in range(1, dataset.folds + 1)
-                for path in datasets.split_files(key, split, scale, fold)
+                for path in registry.split_files(key, split, scale, fold)
             ]  # fmt: skip
         except StudyError:
             continue
@@ -50,7 +50,7 @@ def tests_at_hand(scale: str) -> dict[str, list[Path]]:
 
 def test_files(scale: str) -> list[Path]:
     """The files that test_texts reads, for its fingerprint."""
-    return datasets.list_files(path for found in tests_at_hand(scale).values() for path in found)
+    return registry.list_files(path for found in tests_at_hand(scale).values() for path in found)
 
 
 @cache
@@ -58,13 +58,13 @@ def test_texts(scale: str) -> dict[str, list[str]]:
     """Every test set at hand in natural texts: sentences, titles, abstracts, snippets, questions."""
     found = {}
     for key in tests_at_hand(scale):
-        dataset = datasets.lookup(key)
+        dataset = registry.lookup(key)
         split = "test" if "test" in dataset.files else "dev"
         if dataset.natural:
-            texts = dataset.natural(*datasets.split_files(key, split, scale))
+            texts = dataset.natural(*registry.split_files(key, split, scale))
         else:
             folds = range(1, dataset.folds + 1)
-            loaded = (datasets.load(key, split, scale, fold) for fold in folds)
+            loaded = (registry.load(key, split, scale, fold) for fold in folds)
             texts = (text for instances in loaded for instance in instances for text in instance.natural)
         found[key] = list(dict.fromkeys(texts))
     return found
@@ -80,7 +80,7 @@ def write_index(scale: str) -> dict:
     identity = provenance.record(
         "test sentences",
         VERSION,
-        {"readers": {key: datasets.lookup(key).version for key in tests_at_hand(scale)}},
+        {"readers": {key: registry.lookup(key).version for key in tests_at_hand(scale)}},
         {show_path(path): provenance.file_fingerprint(path) for path in test_files(scale)},
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lib import provenance
-from lib.benchmarks import datasets, metrics, scoring
+from lib.benchmarks import metrics, registry, scoring
 from lib.benchmarks.instances import Instance, Labelled, Sentence
 from lib.corpora import leakage
 from lib.study.analysis import counts, facts, findings
@@ -22,7 +22,7 @@ HALF = 50  # % of a test set in another split, from which it is said
 def name_set(dataset: str) -> str:
     """The set that a dataset is a version of; its own title where there is no other version."""
     sets = facts.comparisons().sets
-    return next((name for name, versions in sets.items() if dataset in versions), datasets.lookup(dataset).title)
+    return next((name for name, versions in sets.items() if dataset in versions), registry.lookup(dataset).title)
 
 
 def compare(scale: str) -> list[dict]:
@@ -33,14 +33,14 @@ def compare(scale: str) -> list[dict]:
 def compare_pair(pair: facts.VersionPair, scale: str) -> list[dict]:
     """The lines of one pair, of the first fold where a set has several; one line with the reason where it cannot be."""
     keys = pair.first, pair.second
-    titles = [datasets.lookup(key).title for key in keys]
+    titles = [registry.lookup(key).title for key in keys]
     line = {"set": name_set(pair.first), "kind": "data", "first": pair.first, "second": pair.second, "n": 0}
     line |= {"same": f"instances, by their {pair.by}", "differs": " | ".join(titles), "note": ""}
     for key in keys:
         if reason := counts.why_not(key, pair.split, scale):
             return [line | {"what": "all", "unit": "", "note": reason}]
-    loaded = [{split: findings.load(key, split, scale) for split in datasets.splits(key, scale)} for key in keys]
-    folds = {key: datasets.lookup(key).folds for key in keys}
+    loaded = [{split: findings.load(key, split, scale) for split in registry.splits(key, scale)} for key in keys]
+    folds = {key: registry.lookup(key).folds for key in keys}
     notes = [f"{key}: the first of {several} folds" for key, several in folds.items() if several > 1]
     notes += [f"of the {pair.split} split"] if pair.split != "test" else []
     notes += [pair.note] if pair.note else []
@@ -57,7 +57,7 @@ def make_line(what: str, unit: str, first: float, second: float, n: int, note: s
 
 def measure_sizes(loaded: list[dict[str, list[Instance]]]) -> Iterable[dict]:
     """Instances and positives of every split that both have at hand."""
-    for split in datasets.SPLITS:
+    for split in registry.SPLITS:
         if all(split in splits for splits in loaded):
             sizes = [len(splits[split]) for splits in loaded]
             shares = [share_positives(splits[split]) for splits in loaded]
@@ -149,7 +149,7 @@ def score_labels(key: str, gold: Iterable, predicted: Iterable) -> float:
 
 
 def metric_of(key: str) -> str:
-    return metrics.CARDS[datasets.lookup(key).metric].title
+    return metrics.CARDS[registry.lookup(key).metric].title
 
 
 def measure_trivial(keys: tuple[str, str], loaded: list[dict[str, list[Instance]]], split: str) -> Iterable[dict]:
@@ -158,7 +158,7 @@ def measure_trivial(keys: tuple[str, str], loaded: list[dict[str, list[Instance]
         return
     values = []
     for key, splits in zip(keys, loaded, strict=True):
-        row = datasets.lookup(key)
+        row = registry.lookup(key)
         train, test = splits["train"], splits[split]
         tagging = row.family == "tagging"
         values.append(findings.look_up(row, train, test) if tagging else findings.constant_score(key, train, test)[1])

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from conftest import each
 
-from lib.benchmarks import chemprot, datasets, metrics, relations, scoring
+from lib.benchmarks import chemprot, metrics, registry, relations, scoring
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
@@ -17,7 +17,7 @@ from lib.made_up import smoke_data
 from lib.study import downloads, params, paths, results, stages
 from lib.study.analysis import cells
 
-KEYS = list(datasets.DATASETS)
+KEYS = list(registry.DATASETS)
 CLASSES = {
     "tagging": Sentence, "pico": Sentence, "relations": Relation, "similarity": Pair, "inference": Pair,
     "documents": Labelled, "answers": Pair, "questions": Question, "ranking": Pair,
@@ -61,7 +61,7 @@ def write(path, text: str):
 
 
 def load_folds(key: str, split: str) -> list[list]:
-    return [datasets.load(key, split, "smoke", fold) for fold in range(1, datasets.lookup(key).folds + 1)]
+    return [registry.load(key, split, "smoke", fold) for fold in range(1, registry.lookup(key).folds + 1)]
 
 
 # Made-up data
@@ -69,10 +69,10 @@ def load_folds(key: str, split: str) -> list[list]:
 
 @each("key", KEYS)
 def test_every_set_loads(data, key):
-    row = datasets.lookup(key)
-    splits = datasets.splits(key, "smoke")
+    row = registry.lookup(key)
+    splits = registry.splits(key, "smoke")
     assert set(PUBLIC.get(key, row.files)) <= set(splits)
-    assert (datasets.why_missing(key, "smoke") == "") == (splits == list(row.files))
+    assert (registry.why_missing(key, "smoke") == "") == (splits == list(row.files))
     for split in splits:
         for instances in load_folds(key, split):
             assert instances and {type(instance) for instance in instances} == {CLASSES[row.family]}
@@ -80,11 +80,11 @@ def test_every_set_loads(data, key):
 
 @each("key", KEYS)
 def test_a_model_has_something_to_learn(data, key):
-    for split in datasets.splits(key, "smoke"):
+    for split in registry.splits(key, "smoke"):
         assert len({instance.gold for found in load_folds(key, split) for instance in found}) > 1
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if datasets.DATASETS[key].folds > 1])
+@pytest.mark.parametrize("key", [key for key in KEYS if registry.DATASETS[key].folds > 1])
 def test_folds_test_everything_once(data, key):
     tests, trains = load_folds(key, "test"), load_folds(key, "train")
     whole = Counter(map(text_of, [i for found in tests for i in found]))
@@ -101,20 +101,20 @@ def text_of(instance: Relation | Labelled) -> object:
 def perfect(key: str, instances: list) -> tuple[list, list]:
     """Gold, and predictions that are all right, in the form that the set's metric takes."""
     gold = [instance.gold for instance in instances]
-    if datasets.lookup(key).metric == "strict-span-f1":
+    if registry.lookup(key).metric == "strict-span-f1":
         gold = metrics.entity_sets(gold)
-    if datasets.lookup(key).family != "questions":
+    if registry.lookup(key).family != "questions":
         return gold, gold
     gold = [instance.answers for instance in instances]
-    if datasets.lookup(key).metric == "squad":
+    if registry.lookup(key).metric == "squad":
         return gold, [answers[0] for answers in gold]
     return gold, [[answers[-1].upper()] for answers in gold]
 
 
-@each("key", [key for key in KEYS if datasets.DATASETS[key].family != "ranking"])
+@each("key", [key for key in KEYS if registry.DATASETS[key].family != "ranking"])
 def test_perfect_predictions_have_the_highest_score(data, key):
-    split = datasets.splits(key, "smoke")[-1]
-    instances = datasets.load(key, split, "smoke")
+    split = registry.splits(key, "smoke")[-1]
+    instances = registry.load(key, split, "smoke")
     assert main_score(key, *perfect(key, instances)) == pytest.approx(100)
 
 
@@ -147,17 +147,17 @@ def test_scores_by_hand(key, gold, predicted, score):
 
 
 def test_every_key_is_one_of_the_graph():
-    assert len(KEYS) == len(datasets.ROWS) == len({row.title for row in datasets.ROWS})
+    assert len(KEYS) == len(registry.ROWS) == len({row.title for row in registry.ROWS})
     assert all(re.fullmatch(stages.KEY, key) for key in KEYS)
 
 
 @each("key", KEYS)
 def test_a_row_names_what_there_is(key):
-    row = datasets.lookup(key)
+    row = registry.lookup(key)
     assert set(row.results) <= printed_tables()
     assert row.group in groups()
     assert row.metric in metrics.CARDS and row.family in CLASSES
-    assert set(row.files) <= set(datasets.SPLITS) and "train" in row.files
+    assert set(row.files) <= set(registry.SPLITS) and "train" in row.files
     assert not row.members or set(row.members) == set(row.files)
     assert (row.folds > 1) == ("{fold}" in str(row.files) + str(row.members) or row.divide is not None)
 
@@ -181,7 +181,7 @@ def groups() -> dict[str, downloads.Group]:
 @each("key", KEYS)
 def test_every_file_can_be_had(key):
     """Its group names the file, or a folder that it is in, unless there is nothing to get."""
-    row, group = datasets.lookup(key), groups()[datasets.lookup(key).group]
+    row, group = registry.lookup(key), groups()[registry.lookup(key).group]
     folds = range(1, row.folds + 1)
     names = {name.format(fold=fold) for found in row.files.values() for name in found for fold in folds}
     known = group.paths()
@@ -196,7 +196,7 @@ def test_every_file_can_be_had(key):
 
 
 def test_who_may_have_what():
-    access = {row.key: row.access for row in datasets.ROWS}
+    access = {row.key: row.access for row in registry.ROWS}
     assert {key for key in KEYS if access[key] == "credentialed"} == CREDENTIALED
     registration = {key for key in KEYS if key.startswith(("chemprot", "bioasq"))}
     assert {key for key in KEYS if access[key] == "registration"} == registration
@@ -208,45 +208,45 @@ def test_who_may_have_what():
 
 def test_unknown_names():
     with pytest.raises(StudyError, match="unknown dataset 'ncbi-diseases': did you mean ncbi-disease"):
-        datasets.lookup("ncbi-diseases")
+        registry.lookup("ncbi-diseases")
     with pytest.raises(StudyError, match="SQuAD v1.1 has no test split: it has train, dev"):
-        datasets.load("squad", "test", "laptop")
+        registry.load("squad", "test", "laptop")
     with pytest.raises(StudyError, match="NCBI-disease has no devel split: it has train, dev, test"):
-        datasets.load("ncbi-disease", "devel", "laptop")
+        registry.load("ncbi-disease", "devel", "laptop")
 
 
 @pytest.mark.parametrize(("key", "fold", "folds"), [("bc2gm", 2, 1), ("euadr", 0, 10), ("euadr", 11, 10)])
 def test_unknown_folds(key, fold, folds):
     with pytest.raises(StudyError, match=f"has no fold {fold}: it has {folds}"):
-        datasets.load(key, "test", "laptop", fold)
+        registry.load(key, "test", "laptop", fold)
 
 
 @each("key", KEYS)
 def test_what_is_missing_says_the_command(folder, key):
-    row = datasets.lookup(key)
-    missing = datasets.missing(key, "laptop")
-    assert list(missing) == list(row.files) and datasets.splits(key, "laptop") == []
+    row = registry.lookup(key)
+    missing = registry.missing(key, "laptop")
+    assert list(missing) == list(row.files) and registry.splits(key, "laptop") == []
     command = f"; ./run_all.sh data {row.group} fetches it or says how to get it"
     for split, reason in missing.items():
         assert reason.startswith(f"{row.title}: no $STUDY_DATA/") and reason.endswith(command)
         with pytest.raises(StudyError) as error:
-            datasets.load(key, split, "laptop")
+            registry.load(key, split, "laptop")
         assert str(error.value) == reason and str(folder) not in reason
-    assert datasets.why_missing(key, "laptop") == datasets.why_not(key, "laptop") == next(iter(missing.values()))
+    assert registry.why_missing(key, "laptop") == registry.why_not(key, "laptop") == next(iter(missing.values()))
 
 
 def test_what_is_missing_in_a_relative_folder_is_named_alike(monkeypatch):
     monkeypatch.setenv("STUDY_DATA", "../no-such-data")  # counted from the repository's root
-    assert datasets.why_missing("bc2gm", "laptop").startswith("BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv")
+    assert registry.why_missing("bc2gm", "laptop").startswith("BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv")
 
 
 def test_a_set_to_be_trained_on_first_is_missed_too(folder):
-    for split, files in datasets.lookup("bioasq-7b-factoid").files.items():
+    for split, files in registry.lookup("bioasq-7b-factoid").files.items():
         for name in files:
             write(folder / name, "{}")
-        assert datasets.split_files("bioasq-7b-factoid", split, "laptop")
-    assert datasets.why_missing("bioasq-7b-factoid", "laptop", "lee-no-squad") == ""
-    reason = datasets.why_not("bioasq-7b-factoid", "laptop", "lee")
+        assert registry.split_files("bioasq-7b-factoid", split, "laptop")
+    assert registry.why_missing("bioasq-7b-factoid", "laptop", "lee-no-squad") == ""
+    reason = registry.why_not("bioasq-7b-factoid", "laptop", "lee")
     assert reason.startswith("lee fine-tunes on squad first: SQuAD v1.1: no $STUDY_DATA/")
     assert cells.find_obstacle("bert-general", [["bioasq-7b-factoid"]], "laptop", "lee") == reason
 
@@ -254,19 +254,19 @@ def test_a_set_to_be_trained_on_first_is_missed_too(folder):
 def test_a_split_that_is_missing_is_named(folder):
     write(folder / "ner/bc2gm/dev.tsv", "An\tO\nulcer\tB\n\n")
     write(folder / "ner/bc2gm/test.tsv.gz", "a\tO\n\n")  # whatever its name says, it is no gzip file
-    assert datasets.splits("bc2gm", "laptop") == ["dev", "test"]
-    assert datasets.why_missing("bc2gm", "laptop").startswith("the train split is not at hand: BC2GM: no $STUDY_DATA/")
-    assert datasets.load("bc2gm", "dev", "laptop") == [Sentence(["An", "ulcer"], ["O", "B"])]
-    assert [path.name for path in datasets.split_files("bc2gm", "test", "laptop")] == ["test.tsv.gz"]
+    assert registry.splits("bc2gm", "laptop") == ["dev", "test"]
+    assert registry.why_missing("bc2gm", "laptop").startswith("the train split is not at hand: BC2GM: no $STUDY_DATA/")
+    assert registry.load("bc2gm", "dev", "laptop") == [Sentence(["An", "ulcer"], ["O", "B"])]
+    assert [path.name for path in registry.split_files("bc2gm", "test", "laptop")] == ["test.tsv.gz"]
     (folder / "ner/bc2gm/dev.tsv").unlink()
-    assert datasets.why_missing("bc2gm", "laptop").startswith("the train and dev splits are not at hand: ")
+    assert registry.why_missing("bc2gm", "laptop").startswith("the train and dev splits are not at hand: ")
 
 
 def test_a_fold_that_is_missing_makes_its_split_missing(folder):
     for fold in range(1, 10):
         write(folder / f"re/euadr/{fold}/train.tsv", "@GENE$ @DISEASE$\t1\n")
-    assert re.search(r"no \$STUDY_DATA/re/euadr/10/train\.tsv;", datasets.missing("euadr", "laptop")["train"])
-    assert len(datasets.load("euadr", "train", "laptop", 9)) == 1
+    assert re.search(r"no \$STUDY_DATA/re/euadr/10/train\.tsv;", registry.missing("euadr", "laptop")["train"])
+    assert len(registry.load("euadr", "train", "laptop", 9)) == 1
 
 
 def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
@@ -275,32 +275,32 @@ def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
 
     monkeypatch.setattr(relations, "load_punkt", fail)
     assert (
-        datasets.why_missing("chemprot", "smoke") == "ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab"
+        registry.why_missing("chemprot", "smoke") == "ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab"
     )
-    assert datasets.splits("chemprot", "smoke") == []
-    assert datasets.why_missing("chemprot-lim", "smoke") == ""
+    assert registry.splits("chemprot", "smoke") == []
+    assert registry.why_missing("chemprot-lim", "smoke") == ""
 
 
 def test_a_split_without_instances_is_an_error(folder, monkeypatch):
-    row = datasets.Dataset("none", "None", "tagging", "", "entity-f1", "bc2gm", lambda path: [], {"train": ("a.tsv",)})
-    monkeypatch.setitem(datasets.DATASETS, "none", row)
+    row = registry.Dataset("none", "None", "tagging", "", "entity-f1", "bc2gm", lambda path: [], {"train": ("a.tsv",)})
+    monkeypatch.setitem(registry.DATASETS, "none", row)
     write(folder / "a.tsv", "")
     with pytest.raises(StudyError, match=r"\$STUDY_DATA/a\.tsv: no instances of the train split; fetch the file again"):
-        datasets.load("none", "train", "laptop")
+        registry.load("none", "train", "laptop")
 
 
 def test_made_up_data_need_not_be_there_yet(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     chosen = params.load("scales", "smoke").datasets
-    assert {key for key in KEYS if not datasets.why_not(key, "smoke")} == set(chosen)
-    assert datasets.why_not("squad", "smoke") == "outside the budget of scale 'smoke'"
+    assert {key for key in KEYS if not registry.why_not(key, "smoke")} == set(chosen)
+    assert registry.why_not("squad", "smoke") == "outside the budget of scale 'smoke'"
 
 
 # Files
 
 
 def test_files_are_those_of_the_registry_at_hand(folder):
-    assert datasets.files("laptop") == []
+    assert registry.files("laptop") == []
     wanted = [
         write(folder / name, "x")
         for name in (
@@ -311,20 +311,20 @@ def test_files_are_those_of_the_registry_at_hand(folder):
         )
     ]
     write(folder / "ner/bc2gm/README.md", "x")
-    assert datasets.files("laptop") == sorted(wanted)
+    assert registry.files("laptop") == sorted(wanted)
 
 
 def test_every_raw_file_is_fingerprinted(data):
-    found = set(datasets.files("smoke"))
+    found = set(registry.files("smoke"))
     for key in KEYS:
-        for split in datasets.splits(key, "smoke"):
-            assert set(datasets.list_files(datasets.split_files(key, split, "smoke"))) <= found
+        for split in registry.splits(key, "smoke"):
+            assert set(registry.list_files(registry.split_files(key, split, "smoke"))) <= found
 
 
 # Real data
 
 
 def test_real_sets_are_whole_or_say_what_is_missing(real_data):
-    reasons = {key: datasets.why_missing(key, "laptop") for key in KEYS}
+    reasons = {key: registry.why_missing(key, "laptop") for key in KEYS}
     assert all(not reason or "./run_all.sh data " in reason or "punkt" in reason for reason in reasons.values())
     assert sum(not reason for reason in reasons.values()) >= 20
