@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import registry, relations
+from lib.benchmarks import datasets, registry, relations
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
 from lib.errors import StudyError
 from lib.study import params, results
@@ -137,7 +137,7 @@ def made_up_sets(monkeypatch):
     sizes = {"one": {"train": 5, "test": 2}, "other": {"train": 4}}
     files = {"one": dict.fromkeys(("train", "dev", "test"), ()), "other": {"train": ()}}
     rows = {
-        key: registry.Dataset(key, f"Set {key}", "tagging", "", "entity-f1", "bc2gm", list, files[key]) for key in sizes
+        key: datasets.Dataset(key, f"Set {key}", "tagging", "", "entity-f1", list, files[key], "bc2gm") for key in sizes
     }
     monkeypatch.setattr(registry, "DATASETS", rows)
     monkeypatch.setattr(registry, "load", lambda key, split, scale: [sentence("a", "b")] * sizes[key][split])

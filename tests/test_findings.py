@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import registry
+from lib.benchmarks import datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.corpora import corpora, leakage
 from lib.study import paths
@@ -33,7 +33,7 @@ def fresh():
 def register(monkeypatch, tmp_path):
     """Make the registry consist of made-up sets: key -> family, metric and instances by split, or of each fold."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    rows: dict[str, registry.Dataset] = {}
+    rows: dict[str, datasets.Dataset] = {}
 
     def add(key: str, family: str, metric: str, splits: dict[str, list], folds: int = 1) -> None:
         given = {
@@ -44,8 +44,8 @@ def register(monkeypatch, tmp_path):
         for name in given:
             (tmp_path / name).touch()
         files = {split: (f"{key}-{split}-{{fold}}",) for split in splits}
-        rows[key] = registry.Dataset(
-            key, key, family, "", metric, "bc2gm", lambda path: given[path.name], files, folds=folds
+        rows[key] = datasets.Dataset(
+            key, key, family, "", metric, lambda path: given[path.name], files, folds=folds
         )
         monkeypatch.setattr(registry, "DATASETS", dict(rows))
         forget()
@@ -126,7 +126,7 @@ def test_copies_are_counted_within_each_fold(register):
 @QUICK
 @given(st.lists(st.sampled_from("abcdef"), min_size=1), st.lists(st.sampled_from("defghi"), min_size=1))
 def test_any_copies_are_counted(train, test):
-    row = registry.Dataset("set", "Set", "tagging", "", "entity-f1", "bc2gm", list, {"train": (), "test": ()})
+    row = datasets.Dataset("set", "Set", "tagging", "", "entity-f1", list, {"train": (), "test": ()})
     splits = {"train": [tagged(word) for word in train], "test": [tagged(word) for word in test]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "DATASETS", {"set": row})
@@ -345,7 +345,7 @@ def test_similarity_has_no_frequent_label(register):
     st.lists(st.sampled_from(["yes", "no", "maybe"]), min_size=1),
 )
 def test_the_constant_answer_is_the_most_frequent_of_training(train, test):
-    row = registry.Dataset("set", "Set", "answers", "", "accuracy", "bc2gm", list, {"train": (), "test": ()})
+    row = datasets.Dataset("set", "Set", "answers", "", "accuracy", list, {"train": (), "test": ()})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "DATASETS", {"set": row})
         best, score = findings.constant_score(

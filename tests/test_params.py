@@ -5,7 +5,7 @@ import shutil
 import pytest
 from conftest import each
 
-from lib.benchmarks import registry
+from lib.benchmarks import datasets, registry
 from lib.corpora import readers
 from lib.errors import StudyError
 from lib.study import params, paths, results
@@ -86,7 +86,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
             others = [*row.otherwise.values(), *([row.sum_of] if row.sum_of else [])]
             assert {row.dataset, *(other.dataset or row.dataset for other in others)} <= set(registry.DATASETS)
             assert {row.count, *(other.count or row.count for other in others)} <= set(counts.COUNTS)
-            known = {"all", *registry.SPLITS}
+            known = {"all", *datasets.SPLITS}
             assert {*table.columns.values(), *row.splits.values(), *(o.split or "all" for o in others)} <= known
             assert {*row.splits, *row.otherwise, *row.remarks} <= set(table.columns)
             assert all(other.why for other in others)

@@ -28,7 +28,7 @@ import pytest
 from conftest import TINY, Study, each
 
 from lib import artefacts
-from lib.benchmarks import registry, relations
+from lib.benchmarks import datasets, registry, relations
 from lib.corpora import corpora, readers
 from lib.errors import StudyError
 from lib.finetuning import finetuning
@@ -97,7 +97,7 @@ def plant_chemprot(folder: Path, rng: random.Random, names: dict) -> None:
 
 def plant(data: Path, scratch: Path) -> None:
     """Write every restricted set with canaries for names, one public set, and clinical notes with a test sentence."""
-    for split in registry.SPLITS:
+    for split in datasets.SPLITS:
         sentences = made_tagging.make(random.Random(1), Lexicon(1).names, f"public {split}", 20)
         made_tagging.write_conll(data / f"ner/ncbi-disease/{split}.tsv", sentences, "disease", "Disease")
     for folder, write in PLANTED.items():
@@ -105,7 +105,7 @@ def plant(data: Path, scratch: Path) -> None:
         shutil.copytree(scratch / folder / folder, data / folder)
     # One set has no names, the other none that tell its second text from its first.
     edit(data / "doccls/docclsjp/docclsjp.csv", "第".encode(), "第qzcanarydocclsjptextx".encode(), count=0)
-    for split in registry.SPLITS:
+    for split in datasets.SPLITS:
         edit(data / f"nli/mednli/mli_{split}_v1.jsonl", b"The patient", b"The qzcanarymednlihypothesisx patient", 0)
     held = max((data / "ner/i2b2-2010/test_data/record-20.txt").read_text().split("\n"), key=len)
     (data / NOTES).parent.mkdir(parents=True)

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from conftest import each
 
-from lib.benchmarks import chemprot, metrics, registry, relations, scoring
+from lib.benchmarks import chemprot, datasets, metrics, registry, relations, scoring
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
@@ -157,7 +157,7 @@ def test_a_row_names_what_there_is(key):
     assert set(row.results) <= printed_tables()
     assert row.group in groups()
     assert row.metric in metrics.CARDS and row.family in CLASSES
-    assert set(row.files) <= set(registry.SPLITS) and "train" in row.files
+    assert set(row.files) <= set(datasets.SPLITS) and "train" in row.files
     assert not row.members or set(row.members) == set(row.files)
     assert (row.folds > 1) == ("{fold}" in str(row.files) + str(row.members) or row.divide is not None)
 
@@ -282,7 +282,7 @@ def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
 
 
 def test_a_split_without_instances_is_an_error(folder, monkeypatch):
-    row = registry.Dataset("none", "None", "tagging", "", "entity-f1", "bc2gm", lambda path: [], {"train": ("a.tsv",)})
+    row = datasets.Dataset("none", "None", "tagging", "", "entity-f1", lambda path: [], {"train": ("a.tsv",)})
     monkeypatch.setitem(registry.DATASETS, "none", row)
     write(folder / "a.tsv", "")
     with pytest.raises(StudyError, match=r"\$STUDY_DATA/a\.tsv: no instances of the train split; fetch the file again"):

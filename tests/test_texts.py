@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from lib import artefacts, provenance
-from lib.benchmarks import instances, registry
+from lib.benchmarks import datasets, instances, registry
 from lib.corpora import leakage
 from lib.errors import StudyError
 from lib.study import paths
@@ -203,7 +203,7 @@ def test_real_inputs(real_data, key, counts):
     """BLURB's numbers of instances, and blocks counted when the files were collected."""
     if reason := registry.why_missing(key, "laptop"):
         pytest.skip(reason)
-    assert tuple(len(texts.inputs(key, split, "laptop")) for split in registry.SPLITS) == counts
+    assert tuple(len(texts.inputs(key, split, "laptop")) for split in datasets.SPLITS) == counts
 
 
 def test_real_pico_blocks(real_data):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.benchmarks import registry
+from lib.benchmarks import datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Relation, Sentence
 from lib.study.analysis import facts, findings, versions
 
@@ -13,15 +13,15 @@ ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 def register(monkeypatch, tmp_path):
     """Make the registry consist of made-up sets, all versions of one: key -> family, metric and instances by split."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    rows: dict[str, registry.Dataset] = {}
+    rows: dict[str, datasets.Dataset] = {}
 
     def add(key: str, family: str, metric: str, folds: int = 1, **splits) -> None:
         for split in splits:
             (tmp_path / f"{key}-{split}").touch()
         files = {split: (f"{key}-{split}",) for split in splits}
         given = {f"{key}-{split}": found for split, found in splits.items()}
-        rows[key] = registry.Dataset(
-            key, key.upper(), family, "", metric, "bc2gm", lambda path: given[path.name], files, folds=folds
+        rows[key] = datasets.Dataset(
+            key, key.upper(), family, "", metric, lambda path: given[path.name], files, folds=folds
         )
         monkeypatch.setattr(registry, "DATASETS", dict(rows))
         known = facts.comparisons().model_copy(update={"sets": {"one": list(rows)}})

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
-from lib.benchmarks import questions, registry, scoring
+from lib.benchmarks import datasets, questions, registry, scoring
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import sequences, spans, tagging, tuning
@@ -98,7 +98,7 @@ class Job:
     def __init__(
         self,
         encoder: models.Encoder,
-        row: registry.Dataset,
+        row: datasets.Dataset,
         scale: str,
         setting: str,
         settings: params.Finetuning,

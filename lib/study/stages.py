@@ -136,7 +136,7 @@ def finetuning_settings(scale: str, keys: dict) -> list:
     row, files = registry.lookup(keys["dataset"]), []
     if not made_up(scale):
         found = [
-            f for split, fold in registry.parts(row.key) for f in registry.split_files(row.key, split, scale, fold)
+            f for split, fold in row.parts for f in registry.split_files(row.key, split, scale, fold)
         ]
         files = registry.list_files(found)
     return [registry.load_settings(row.key, keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]

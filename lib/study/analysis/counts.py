@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from lib.benchmarks import chemprot, conll, pico, registry
+from lib.benchmarks import chemprot, conll, datasets, pico, registry
 from lib.benchmarks.instances import Instance, Pair, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import unknown
@@ -232,7 +232,7 @@ def compare_splitters(scale: str) -> pd.DataFrame:
         "sentencex": (chemprot.read_chemprot, cleaning.split_sentences),
         "only title and abstract apart": (chemprot.read_chemprot, lambda text: [text]),
     }.items():
-        found = {split: read(*registry.split_files("chemprot", split, scale), splitter) for split in registry.SPLITS}
+        found = {split: read(*registry.split_files("chemprot", split, scale), splitter) for split in datasets.SPLITS}
         dev = Counter((pair.document, pair.dummify().text, pair.label) for pair in found["dev"])
         lines.append(
             {"splitter": name}

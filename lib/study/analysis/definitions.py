@@ -10,14 +10,14 @@ from statistics import fmean, stdev
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib.benchmarks import metrics, registry
+from lib.benchmarks import datasets, metrics, registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import params, paths, results
 from lib.study.analysis import cells, facts, findings, versions
 
 ENTITIES, WORDS, WORDS_AND_O = "F1 of entities", "F1 of words, without O", "F1 of words, with O"
-Definition = Callable[[registry.Dataset, list, list], float]
+Definition = Callable[[datasets.Dataset, list, list], float]
 DEFINITIONS: dict[str, Definition] = {  # of a dataset's gold and predicted
     ENTITIES: lambda row, *both: metrics.entity_scores(*both)["f1"],
     WORDS: lambda row, *both: metrics.token_scores(*both, outside=False)["f1"],

@@ -8,7 +8,7 @@ from itertools import chain
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib.benchmarks import metrics, registry, scoring
+from lib.benchmarks import datasets, metrics, registry, scoring
 from lib.benchmarks.instances import Instance, Pair, Question, Sentence
 from lib.corpora import cleaning, corpora, leakage
 from lib.study import params
@@ -210,7 +210,7 @@ def find_balance(scale: str) -> Iterator[dict]:
             yield line("most frequent label", key, "test", count, len(test), score, note)
 
 
-def look_up(dataset: registry.Dataset, train: list[Sentence], test: list[Sentence]) -> float:
+def look_up(dataset: datasets.Dataset, train: list[Sentence], test: list[Sentence]) -> float:
     """The score of giving each word the tag that it has most often in training."""
     scores = metrics.pico_scores if dataset.family == "pico" else metrics.entity_scores
     return scores([sentence.tags for sentence in test], tag_words(train, test))["f1"]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer, normalizers
 
-from lib.benchmarks import registry
+from lib.benchmarks import datasets, registry
 from lib.corpora import corpora, mesh
 from lib.errors import StudyError
 from lib.study import params, results
@@ -195,7 +195,7 @@ def try_protocols(key: str, lengths: pd.DataFrame) -> pd.DataFrame:
     """
     table = params.load("tables", key)
     general, medical = table.columns
-    whole = lengths[lengths.groupby("row")["split"].transform("nunique") == len(registry.SPLITS)]
+    whole = lengths[lengths.groupby("row")["split"].transform("nunique") == len(datasets.SPLITS)]
     printed = results.read_published(table.paper, table.table).set_index(["row", "column"])["value"]
 
     def means(frame: pd.DataFrame, names: tuple[str, str] = (general, medical), more: int = 0) -> pd.DataFrame:
@@ -206,7 +206,7 @@ def try_protocols(key: str, lengths: pd.DataFrame) -> pd.DataFrame:
         side = (name, medical) if name.startswith("BERT") else (general, name)
         tried[f"with {name}"] = means(whole, side)
     tried["with [CLS] and [SEP]"] = means(whole, more=2)
-    for split in registry.SPLITS:
+    for split in datasets.SPLITS:
         tried[f"the {split} split alone"] = means(whole[whole["split"] == split])
     tried["each distinct text once"] = means(whole.drop_duplicates(["row", "text"]))
     tried["without empty instances"] = means(whole[whole[general] > 0])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lib import provenance
-from lib.benchmarks import metrics, registry, scoring
+from lib.benchmarks import datasets, metrics, registry, scoring
 from lib.benchmarks.instances import Instance, Labelled, Sentence
 from lib.corpora import leakage
 from lib.study.analysis import counts, facts, findings
@@ -57,7 +57,7 @@ def make_line(what: str, unit: str, first: float, second: float, n: int, note: s
 
 def measure_sizes(loaded: list[dict[str, list[Instance]]]) -> Iterable[dict]:
     """Instances and positives of every split that both have at hand."""
-    for split in registry.SPLITS:
+    for split in datasets.SPLITS:
         if all(split in splits for splits in loaded):
             sizes = [len(splits[split]) for splits in loaded]
             shares = [share_positives(splits[split]) for splits in loaded]

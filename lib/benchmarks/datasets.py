@@ -1,0 +1,118 @@
+"""A benchmark dataset: what it is, how its files are read, and where they lie.
+
+One of a reader's own needs no registration:
+
+    notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read, by_split("notes")).at(folder)
+    notes.load("train")
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lib.benchmarks import relations
+from lib.benchmarks.instances import Instance
+from lib.corpora.records import AGAIN, find_file
+from lib.errors import StudyError
+from lib.places import show_path
+
+SPLITS = ("train", "dev", "test")
+TRAIN_TEST = ("train", "test")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What is known of a dataset besides its text, and the folder of its files.
+
+    `read` is called with the paths of a split's `files`, which lie below `folder`, may have .gz after the name and may
+    hold {fold}; with `members`, then with the name of the split's file in that archive. `divide` takes the part of a
+    split from a file that has no division: (instances, split, fold).
+    """
+
+    key: str
+    title: str
+    family: str  # tagging, pico, relations, similarity, inference, documents, answers, questions or ranking
+    labels: str  # what is to be found
+    metric: str  # a key of metrics.CARDS
+    read: Callable[..., Iterable[Instance]]
+    files: dict[str, tuple[str, ...]]
+    group: str = ""  # of params/downloads.yaml: how to get it, and its licence
+    results: tuple[str, ...] = ()  # the published tables with scores on it
+    access: str = "public"  # else registration or credentialed: no text may leave the data folder
+    members: dict[str, str] = field(default_factory=dict)
+    folds: int = 1
+    divide: Callable[[list, str, int], list] | None = None
+    negative: str | None = "false"  # of relations: the label that says none
+    punkt: bool = False  # needs NLTK's sentence splitter
+    natural: Callable[..., list[str]] | None = None  # whole texts of a split's files, where instances hold only parts
+    overlapping: bool = False  # of tags: a word may have several
+    asked: bool = False  # of documents: the first sentence is a question asked of the second
+    language: str = "en"
+    version: int = 1  # of what reads it: raised when the same files give other examples
+    folder: Path | None = None
+
+    def at(self, folder: Path) -> "Dataset":
+        """The same dataset with its files below a folder."""
+        return replace(self, folder=Path(folder))
+
+    def paths(self, split: str, fold: int = 1) -> list[Path]:
+        """The raw files or folders of a split.
+
+        StudyError when the set has no such split or fold, was given no folder, or one of them is not there.
+        """
+        if split not in self.files:
+            raise StudyError(f"{self.title} has no {split} split: it has {', '.join(self.files)}")
+        if not 1 <= fold <= self.folds:
+            raise StudyError(f"{self.title} has no fold {fold}: it has {self.folds}")
+        if self.folder is None:
+            raise StudyError(f"{self.title}: say where its files lie: .at(folder)")
+        found = []
+        for name in self.files[split]:
+            path = self.folder / name.format(fold=fold)
+            try:
+                found.append(path if path.is_dir() else find_file(path))
+            except StudyError:
+                how = f"; ./run_all.sh data {self.group} fetches it or says how to get it" if self.group else ""
+                raise StudyError(f"{self.title}: no {show_path(path)}{how}") from None
+        return found
+
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        """Every split with every fold."""
+        return [(split, fold) for split in self.files for fold in range(1, self.folds + 1)]
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The splits that cannot be read, and why."""
+        reasons = {}
+        for split in self.files:
+            try:
+                for fold in range(1, self.folds + 1):
+                    self.paths(split, fold)
+                if self.punkt:
+                    relations.load_punkt()
+            except StudyError as error:
+                reasons[split] = str(error)
+        return reasons
+
+    @property
+    def splits(self) -> list[str]:
+        """The splits that can be read."""
+        missing = self.missing
+        return [split for split in self.files if split not in missing]
+
+    def load(self, split: str, fold: int = 1) -> list[Instance]:
+        """The instances of a split; StudyError as in paths, and for files that are empty or damaged."""
+        files = self.paths(split, fold)
+        inside = [self.members[split].format(fold=fold)] if self.members else []
+        found = list(self.read(*files, *inside))
+        if self.divide:
+            found = self.divide(found, split, fold)
+        if not found:
+            raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {AGAIN}")
+        return found
+
+
+def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:
+    """Files that are named for their splits."""
+    return {split: (f"{folder}/{split}{ending}",) for split in splits}
