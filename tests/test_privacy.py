@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import TINY, Study, each
 
-from lib import artefacts
+from lib import artefacts, places
 from lib.benchmarks import datasets, registry, relations
 from lib.corpora import corpora, readers
 from lib.errors import StudyError
@@ -222,6 +222,7 @@ def study(tmp_path_factory):
         patch.setenv("NLTK_DATA", str(scratch / "nltk"))
         patch.setattr(nltk.data, "path", [str(scratch / "nltk")])
         patch.setattr(paths, "ROOT", study.folder)
+        patch.setattr(places, "ROOT", study.folder)
         relations.load_punkt.cache_clear()
         plant(study.folder / "data", scratch)
         make_model(study.folder / "outputs/laptop/models" / MODEL, make_vocabularies(study.folder / "data"))
