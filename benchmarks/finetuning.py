@@ -47,7 +47,7 @@ from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError, unknown
 from lib.finetuning import finetuning, tagging
 from lib.finetuning.examples import BucketedBatches
-from lib.modeling import heads, models
+from lib.modeling import heads, loading, models
 from lib.places import show_path
 from lib.progress import Progress
 from lib.study import params, paths
@@ -94,7 +94,7 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
     """The study's loop, as lib/finetuning/finetuning.py calls it."""
     sentences, tokenizer = load(count), load_tokenizer()
     form = make_form(sentences, tokenizer)
-    encoder = models.load_encoder(models.find(str(folder), SCALE), 0.1)
+    encoder = loading.load_encoder(folder).body(0.1)
     torch.manual_seed(seed)
     model, rows, device = form.build(encoder, sentences), form.encode(sentences), training.accelerator("auto")
     model.to(device.device)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import BertTokenizer, ElectraConfig, ElectraModel, RobertaConfig, RobertaModel
+from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
 from lib.benchmarks import registry, scoring
@@ -272,23 +272,27 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
     assert "- 1 of 3 runs collapsed." in finetuning.describe(result)
 
 
-def make_other(kind: str, folder, tokenizer):
+SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
+        "max_position_embeddings": 98}  # fmt: skip
+OTHERS = {
+    "albert": SIZE | {"embedding_size": 16}, "electra": SIZE | {"embedding_size": 16},
+    "roberta": SIZE | {"type_vocab_size": 1}, "big_bird": SIZE | {"attention_type": "original_full"},
+    "distilbert": {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 98},
+    "xlnet": {"d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 64},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [("ncbi-disease", "albert"), ("ncbi-disease", "xlnet"), ("pubmedqa", "big_bird"), ("pubmedqa", "roberta"),
+     ("bioasq-7b-factoid", "electra"), ("bioasq-7b-factoid", "distilbert")],
+)  # fmt: skip
+def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     torch.manual_seed(0)
-    size = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
-            "intermediate_size": 64, "max_position_embeddings": 98}  # fmt: skip
-    made = {
-        "albert": lambda: models.encoder_of(models.build("albert", BODY, len(tokenizer), 96, 0.0)),
-        "electra": lambda: ElectraModel(ElectraConfig(**size, embedding_size=16)),
-        "roberta": lambda: RobertaModel(RobertaConfig(**size, type_vocab_size=1)),
-    }[kind]()
-    made.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-@pytest.mark.parametrize("kind", ["albert", "electra", "roberta"])
-@pytest.mark.parametrize("key", ["ncbi-disease", "pubmedqa", "bioasq-7b-factoid"])
-def test_any_encoder(encoder, home, monkeypatch, tmp_path, kind, key):
-    make_other(kind, tmp_path / kind, BertTokenizer(vocab=str(home / "vocab.txt")))
+    tokenizer = BertTokenizer(vocab=str(home / "vocab.txt"))
+    config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), **OTHERS[kind])
+    AutoModel.from_config(config).save_pretrained(tmp_path / kind)
+    tokenizer.save_pretrained(tmp_path / kind)
     set_up(monkeypatch, key, epochs=[1], min_steps=None)
     result = finetuning.run(str(tmp_path / kind), key, "smoke", "gu")
     assert result["runs"][0]["parameters"] > 0

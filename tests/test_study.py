@@ -270,6 +270,8 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     shutil.copytree(study.outputs / "models/bert-general", tmp_path / "Some_Body's Model")
     words = ["evaluate", "--model", str(tmp_path / "Some_Body's Model"), "--scale", "smoke", "--protocol", "lee"]
     output = study.run(*words, "--datasets", "ncbi-disease", "biosses")
+    assert "Some_Body's Model: BertModel, 0.0 million parameters; 400 tokens, up to 32 at once" in output
+    assert "lee at scale smoke: 2 of 2 sets at hand, 4 trainings" in output
     assert "Report: outputs/smoke/report/index.html" in output
     (path,) = (study.outputs / "evaluations").glob("*.csv")
     assert re.fullmatch("some-body-s-model-[0-9a-f]{6}--lee", path.stem)
@@ -298,4 +300,13 @@ def test_what_cannot_be_evaluated_says_why(finished_study, monkeypatch, capsys, 
     monkeypatch.setattr(paths, "output", (finished_study.folder / "outputs").joinpath)
     assert cli.main(["evaluate", *words, "--scale", "smoke"]) == 1
     assert f"error: {message}" in capsys.readouterr().err
+    assert not (finished_study.outputs / "evaluations").exists()
+
+
+def test_what_is_no_encoder_is_refused_before_anything_is_planned(finished_study, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(paths, "output", (finished_study.folder / "outputs").joinpath)
+    ours = finished_study.outputs / "models/bert-general"
+    shutil.copytree(ours, tmp_path / "bare", ignore=shutil.ignore_patterns("vocab.txt", "tokenizer*"))
+    assert cli.main(["evaluate", "--model", str(tmp_path / "bare"), "--scale", "smoke"]) == 1
+    assert capsys.readouterr().err.startswith("error: bare: no tokenizer in it (tokenizer.json or vocab.txt)")
     assert not (finished_study.outputs / "evaluations").exists()

@@ -1,5 +1,6 @@
 """Fine-tuning of one encoder on one dataset under one paper's protocol, with every seed."""
 
+import copy
 import json
 import math
 import statistics
@@ -23,7 +24,7 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import sequences, spans, tagging, tuning
 from lib.finetuning.examples import BucketedBatches, Example, cut_evenly
-from lib.modeling import models
+from lib.modeling import loading, models
 from lib.progress import Progress
 from lib.study import params, paths, results
 from lib.training import optimizers, training
@@ -50,12 +51,12 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
     choice; each run's `reads` says which splits had been read, in order, when its predictions were written.
     """
     row = registry.lookup(dataset)
-    encoder = models.find(model, scale)
+    checkpoint = models.find(model, scale)
     settings = registry.load_settings(dataset, setting, scale)
     torch.set_num_threads(params.load("scales", scale).threads)
     seeds = params.load("scales", scale).seeds[: settings.runs]
     folds = range(1, min(row.folds, settings.folds or row.folds) + 1)
-    job = Job(encoder, row, scale, setting, settings)
+    job = Job(checkpoint, row, scale, setting, settings)
     chosen, tried = job.choose(seeds[0])
     runs = []
     for seed in seeds:
@@ -64,8 +65,8 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
             what = f"seed {seed}" + (f", fold {fold} of {row.folds}" if row.folds > 1 else "")
             runs.append(job.train(chosen, seed, fold, name, "test", what))
     result = {
-        "model": encoder.key,
-        "model title": encoder.title,
+        "model": checkpoint.key,
+        "model title": checkpoint.title,
         "dataset": dataset,
         "setting": setting,
         "scale": scale,
@@ -75,7 +76,7 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
         "candidates": tried,
         "runs": runs,
     }
-    artefacts.write_json(paths.results(scale, encoder.key, dataset, setting), result)
+    artefacts.write_json(paths.results(scale, checkpoint.key, dataset, setting), result)
     return result
 
 
@@ -97,14 +98,14 @@ class Job:
 
     def __init__(
         self,
-        encoder: models.Encoder,
+        checkpoint: models.Checkpoint,
         row: datasets.Dataset,
         scale: str,
         setting: str,
         settings: params.Finetuning,
         base: str = "train",
     ):
-        self.encoder, self.row, self.scale, self.setting = encoder, row, scale, setting
+        self.checkpoint, self.row, self.scale, self.setting = checkpoint, row, scale, setting
         self.settings, self.base, self.budget = settings, base, params.load("scales", scale)
         self.reads: list[str] = []
         self.instances: dict[tuple[str, int], list[Instance]] = {}
@@ -120,9 +121,16 @@ class Job:
         return training.accelerator(self.budget.precision)
 
     @cached_property
+    def encoder(self) -> loading.Encoder:
+        """Loaded when a run first needs it, and not for results that are there."""
+        return self.checkpoint.load()
+
+    @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        return registry.fingerprints(self.row.key, self.scale) | {"model": self.encoder.fingerprint}
+        return registry.fingerprints(self.row.key, self.scale) | {
+            "model": self.checkpoint.fingerprint or self.encoder.fingerprint
+        }
 
     def read(self, split: str, fold: int) -> list[Instance]:
         """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
@@ -143,8 +151,8 @@ class Job:
     def form(self, fold: int) -> Form:
         """The dataset's form, which knows the labels of the training set."""
         if fold not in self.forms:
-            tokenizer = models.load_tokenizer(self.encoder)
-            length = models.check_length(self.encoder, self.settings.max_length)
+            tokenizer = copy.deepcopy(self.encoder.tokenizer)  # a form may add markers to it
+            length = self.encoder.length(self.settings.max_length)
             train = self.read(self.base, fold)
             self.forms[fold] = FORMS[self.row.family](self.row, self.settings, tokenizer, train, length)
         return self.forms[fold]
@@ -161,9 +169,7 @@ class Job:
     def build(self, fold: int) -> torch.nn.Module:
         """The encoder with a new head."""
         form = self.form(fold)
-        encoder = models.load_encoder(self.encoder, self.settings.dropout)
-        models.check_vocabulary(encoder, form.tokenizer, self.encoder.title)
-        return form.build(encoder, self.read(self.base, fold))
+        return form.build(self.encoder.body(self.settings.dropout), self.read(self.base, fold))
 
     def choose(self, seed: int) -> tuple[dict, list[dict]]:
         """The candidate with the best score on the development set, of the first fold; and those that were tried.
@@ -206,7 +212,7 @@ class Job:
         state = provenance.fingerprint(
             VERSION, self.settings.model_dump(exclude={"trials", "runs", "folds"}), self.inputs, seed
         )
-        return paths.tuning(self.scale, self.encoder.key, self.row.key, self.setting), state
+        return paths.tuning(self.scale, self.checkpoint.key, self.row.key, self.setting), state
 
     def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
         """Train once and score once on `split`; the run's record, read from its predictions where they exist."""
@@ -215,7 +221,7 @@ class Job:
         record = provenance.record(
             "fine-tuning", VERSION, resolve_settings(self.settings, candidate) | place | machine, self.inputs
         )
-        path = paths.predictions(self.scale, self.encoder.key, self.row.key, self.setting, name)
+        path = paths.predictions(self.scale, self.checkpoint.key, self.row.key, self.setting, name)
         existing = read_run(path)
         if existing and existing["fingerprint"] == record["fingerprint"]:
             return existing
@@ -279,7 +285,7 @@ class Job:
             settings=self.settings.optimization(),
             rate_of=lambda step: peak * optimizers.slanted_triangle(step, len(batches), warmup),
             seed=seed,
-            progress=Progress(f"{self.encoder.key} on {self.row.key}, {what}"),
+            progress=Progress(f"{self.checkpoint.key} on {self.row.key}, {what}"),
         )
         return len(batches), log
 
@@ -290,9 +296,9 @@ class Job:
         """
         base = next(iter(registry.splits(key, self.scale)), "train")
         settings = registry.load_settings(key, self.setting, self.scale)
-        other = Job(self.encoder, registry.lookup(key), self.scale, self.setting, settings, base)
+        other = Job(self.checkpoint, registry.lookup(key), self.scale, self.setting, settings, base)
         candidate, seed = settings.candidates()[0], self.budget.seeds[0]
-        path = paths.intermediate(self.scale, self.encoder.key, key, self.setting)
+        path = paths.intermediate(self.scale, self.checkpoint.key, key, self.setting)
         fingerprint = provenance.fingerprint(VERSION, settings.model_dump(), candidate, seed, base, other.inputs)
         with artefacts.locked(path):
             if read_fingerprint(path) != fingerprint:
@@ -320,7 +326,7 @@ def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
     chosen, trials = job.choose(seed)
     path, name = job.where_searched(seed)
     record = {
-        "model": job.encoder.key, "dataset": dataset, "setting": setting, "scale": scale, "seed": seed,
+        "model": job.checkpoint.key, "dataset": dataset, "setting": setting, "scale": scale, "seed": seed,
         "score": f"dev {scoring.main_score(dataset)}", "chosen on dev": chosen, "trials": trials,
         "shares of variance": tuning.weigh(tuning.load(path, name)), "commit": provenance.commit(),
     }  # fmt: skip

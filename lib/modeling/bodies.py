@@ -162,9 +162,12 @@ def predict_pieces(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
 
 def pool(body: nn.Module, first: torch.Tensor) -> torch.Tensor:
     """What the body's pooler makes of the last hidden state of [CLS], (rows, hidden); the same where it has none."""
-    if getattr(body, "pooler", None) is None:
+    pooler = getattr(body, "pooler", None)
+    if pooler is None:
         return first
-    return body.pooler_activation(body.pooler(first)) if is_albert(body) else body.pooler(first[:, None])
+    if isinstance(pooler, nn.Linear):  # ALBERT's and BigBird's activations stand beside it
+        return (body.pooler_activation if is_albert(body) else body.activation)(pooler(first))
+    return pooler(first[:, None])
 
 
 def judge_pair(model: nn.Module, first: torch.Tensor) -> torch.Tensor:

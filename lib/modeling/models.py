@@ -9,9 +9,6 @@ from transformers import (
     AlbertConfig,
     AlbertForMaskedLM,
     AlbertForPreTraining,
-    AutoConfig,
-    AutoModel,
-    AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
     BertForPreTraining,
@@ -20,31 +17,29 @@ from transformers import (
     ElectraForPreTraining,
     PretrainedConfig,
     PreTrainedModel,
-    PreTrainedTokenizerBase,
 )
-from transformers.utils import logging
 
 from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
+from lib.modeling import loading
 from lib.places import show_path
 from lib.study import params, paths
-from lib.vocabularies import vocabularies
 
-logging.set_verbosity_error()
-logging.disable_progress_bar()
-
-SHORTEST = 8  # pieces in a row
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """A pretrained model: the key used in file names, a name for people, and where to load it from."""
+class Checkpoint:
+    """A pretrained model that is not loaded yet: its key in file names, a name for people, where it lies."""
 
     key: str
     title: str
     source: str
-    fingerprint: str
+    fingerprint: str  # empty for one on the hub, whose commit is known when it is loaded
+
+    def load(self) -> loading.Encoder:
+        """The encoder; errors as in load_encoder."""
+        return loading.load_encoder(self.source, self.title)
 
 
 class Electra(nn.Module):
@@ -158,7 +153,7 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
             kwargs = {"subfolder": folder} if folder else {}
             weights = type(part).from_pretrained(source, **kwargs).state_dict()
         except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
-            raise StudyError(f"{title}: cannot be continued: {first_line(error)}") from None
+            raise StudyError(f"{title}: cannot be continued: {loading.first_line(error)}") from None
         own = part.state_dict()
         of_pieces = {name for name in own if "word_embeddings" in name or is_output(name)}
         if not same_vocabulary:
@@ -178,8 +173,8 @@ def is_output(name: str) -> bool:
     return name.endswith(("decoder.weight", "decoder.bias", "predictions.bias")) or "generator_lm_head" in name
 
 
-def find(name: str, scale: str, released: bool = True) -> Encoder:
-    """The encoder of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
+def find(name: str, scale: str, released: bool = True) -> Checkpoint:
+    """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
 
     At paper scale a registered model that was not pretrained here is the published one, unless `released` is false.
 
@@ -191,21 +186,22 @@ def find(name: str, scale: str, released: bool = True) -> Encoder:
         if not (folder / "config.json").exists():
             as_published = params.load("scales", scale).pretraining.recipe is None
             if released and settings.released and as_published:
-                return Encoder(name, settings.title, settings.released, f"hub {settings.released}")
+                return Checkpoint(name, settings.title, settings.released, "")
             raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
-        return Encoder(name, settings.title, str(folder), weights_fingerprint(folder))
+        return Checkpoint(name, settings.title, str(folder), weights_fingerprint(folder))
     asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
     if name in asked:  # the key of somebody's encoder
         name = artefacts.read_json(asked[name])["source"]
     folder = Path(name).expanduser()
     if folder.is_dir():
-        title, fingerprint = folder.resolve().name, weights_fingerprint(folder)
-        return Encoder(to_key(f"{title}-{fingerprint[:6]}"), title, str(folder), fingerprint)
+        title = folder.resolve().name
+        fingerprint = loading.fingerprint_folder(folder, title)
+        return Checkpoint(to_key(f"{title}-{fingerprint[:6]}"), title, str(folder), fingerprint)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         if "/" in name:
             raise StudyError(f"no folder {name} with a model in it")
         raise unknown("model", name, params.keys("models"))
-    return Encoder(to_key(name.replace("/", ".")), name, name, f"hub {name}")
+    return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
 
 
 def to_key(name: str) -> str:
@@ -214,72 +210,14 @@ def to_key(name: str) -> str:
 
 
 def weights_fingerprint(folder: Path) -> str:
-    """Fingerprint of a model folder; StudyError when its configuration or its weights are missing."""
+    """Fingerprint of a model that was pretrained here; StudyError where configuration or weights are missing.
+
+    Its tokenizer follows from the vocabulary, which its pretraining depends on.
+    """
     found = [folder / file for file in WEIGHTS if (folder / file).exists()]
     if not (folder / "config.json").exists() or not found:
         raise StudyError(f"{show_path(folder)}: no config.json with {' or '.join(WEIGHTS)} beside it")
     return provenance.fingerprint([provenance.file_fingerprint(f) for f in (folder / "config.json", found[0])])
-
-
-def load_tokenizer(encoder: Encoder) -> PreTrainedTokenizerBase:
-    """The encoder's tokenizer, its casing checked. Words are encoded as if a space stood before them."""
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(encoder.source)
-        if "Roberta" in type(tokenizer).__name__ or "GPT2" in type(tokenizer).__name__:
-            tokenizer = AutoTokenizer.from_pretrained(encoder.source, add_prefix_space=True)
-    except Exception as error:  # a damaged tokenizer.json raises a plain Exception
-        raise StudyError(f"{encoder.title}: no tokenizer could be loaded: {first_line(error)}") from None
-    vocabularies.check_casing(tokenizer, encoder.title)
-    return tokenizer
-
-
-def load_encoder(encoder: Encoder, dropout: float) -> PreTrainedModel:
-    """The encoder without the heads that it was pretrained with; its pooler is new where its file has none.
-
-    StudyError when other weights are missing from its file.
-    """
-    try:
-        config = AutoConfig.from_pretrained(encoder.source)
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            if hasattr(config, name):
-                setattr(config, name, dropout)
-        model, loading = AutoModel.from_pretrained(encoder.source, config=config, output_loading_info=True)
-    except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
-        raise StudyError(f"{encoder.title}: the model could not be loaded: {first_line(error)}") from error
-    missing = [name for name in loading["missing_keys"] if not name.startswith("pooler")]
-    if missing:
-        raise StudyError(
-            f"{encoder.title}: {len(missing)} weights of the encoder are not in its file (the first: {missing[0]}), "
-            "and would have been random"
-        )
-    return model
-
-
-def check_length(encoder: Encoder, max_length: int) -> int:
-    """The length of rows to use: the protocol's, or the encoder's own limit where that is lower.
-
-    StudyError for an encoder that takes too few pieces to be fine-tuned.
-    """
-    config = AutoConfig.from_pretrained(encoder.source)
-    limit = getattr(config, "max_position_embeddings", None) or max_length
-    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
-        limit -= 2  # its positions are counted from padding_idx + 1
-    length = min(max_length, limit)
-    if length < SHORTEST:
-        raise StudyError(f"{encoder.title}: rows of {length} pieces are too short to fine-tune on")
-    return length
-
-
-def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> None:
-    """StudyError when the tokenizer can name a piece that the model has no embedding for."""
-    rows = model.get_input_embeddings().num_embeddings
-    own = tokenizer.vocab_size  # without markers that a form has added, for which its head makes room
-    if own > rows:
-        raise StudyError(f"{title}: the vocabulary has {own} pieces, the model only {rows} embeddings")
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def count_parameters(model: PreTrainedModel) -> dict[str, int]:

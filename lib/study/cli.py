@@ -28,7 +28,7 @@ USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
 ./run_all.sh [scale] report         only the report, from what is there and from the record
 ./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
-./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale paper]
+./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale laptop]
                                     put an encoder through a paper's benchmarks
 ./run_all.sh data [name ...]         fetch the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
@@ -114,17 +114,19 @@ def evaluate(words: list[str]) -> int:
     parser.add_argument("--model", required=True, help="a folder in the save_pretrained layout, a hub name, or a key")
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
     parser.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
-    parser.add_argument("--scale", default="paper", help="whose budget (default: paper, the paper's own settings)")
+    parser.add_argument("--scale", default="laptop", help="whose budget: laptop, or paper for the paper's own settings")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     options = parser.parse_args(words)
     from lib.modeling import models  # here, as it takes seconds
+    from lib.study.analysis import plans
 
     scale, protocol = options.scale, options.protocol
     params.load("scales", scale), params.load("protocols", protocol)
     encoder = models.find(options.model, scale)
-    if encoder.fingerprint.startswith("hub "):  # a published model of the study's goes by the name that it has there
+    if not encoder.fingerprint:  # a published model of the study's goes by the name that it has on the hub
         encoder = models.find(encoder.source, scale)
+    print(encoder.load().describe())
     chosen = options.datasets or panels.choose(protocol)
     at_hand = [key for key in chosen if not registry.why_missing(key, scale, protocol)]
     for key in chosen:
@@ -132,6 +134,8 @@ def evaluate(words: list[str]) -> int:
             print(f"left out: {key}: {registry.why_missing(key, scale, protocol)}")
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
+    trainings = sum(plans.count_trainings(key, protocol, scale) for key in at_hand)
+    print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     request = {"source": source, "datasets": chosen}
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)

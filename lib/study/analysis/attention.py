@@ -60,12 +60,12 @@ def measure(model: str, words: Sequence[str], asked: str, scale: str) -> list[fl
 
     from lib.modeling import models
 
-    encoder = models.find(model, scale)
-    body = models.load_encoder(encoder, dropout=0.0).eval()
+    encoder = models.find(model, scale).load()
+    body = encoder.body(dropout=0.0).eval()
     if body.config.num_hidden_layers < 2:
         raise StudyError(f"{encoder.title}: it has one layer, and none is the last but one")
     body.set_attn_implementation("eager")  # the others do not give their weights
-    row, owners = lay_out(words, models.load_tokenizer(encoder))
+    row, owners = lay_out(words, encoder.tokenizer)
     with torch.inference_mode():
         layers = body(input_ids=torch.tensor([row]), output_attentions=True).attentions
     weights = layers[PENULTIMATE][0].mean(0)[owners.index(words.index(asked))]

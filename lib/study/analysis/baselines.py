@@ -247,12 +247,11 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
     A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
     section 2.2). Nothing is trained.
     """
-    encoder = models.find(model, scale)
-    tokenizer = models.load_tokenizer(encoder)
-    body, length = models.load_encoder(encoder, 0.0).eval(), models.check_length(encoder, 128)
+    encoder = models.find(model, scale).load()
+    body = encoder.body(dropout=0.0).eval()
     pairs: list[Pair] = registry.load(dataset, "test", scale)
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    vectors = dict(zip(texts, embed(body, tokenizer, texts, length), strict=True))
+    vectors = dict(zip(texts, embed(body, encoder.tokenizer, texts, encoder.length(128)), strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
     return scoring.score_all(dataset, pairs, likeness)
 

@@ -84,6 +84,13 @@ def count_runs(dataset: str, protocol: str, scale: str) -> tuple[int, int]:
     return len(params.load("scales", scale).seeds[: settings.runs]), min(row.folds, settings.folds or row.folds)
 
 
+def count_trainings(dataset: str, protocol: str, scale: str) -> int:
+    """Trainings of a model on a dataset: of each candidate that settings are chosen from, then every seed and fold."""
+    settings = registry.load_settings(dataset, protocol, scale)
+    candidates, (seeds, folds) = len(settings.candidates()), count_runs(dataset, protocol, scale)
+    return (settings.trials or candidates if candidates > 1 else 0) + seeds * folds
+
+
 def find_spread(found: list[dict]) -> float:
     """The standard deviation of the main score over seeds, the mean over models; nan without two seeds of any."""
     scores = [[one[result["main score"]] for one in results.by_seed(result).values()] for result in found]

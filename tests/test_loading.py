@@ -1,0 +1,227 @@
+"""Any encoder: twelve families load whole, and what is none is refused in one line."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from conftest import each
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import models as tokenizer_models
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+
+from lib.errors import StudyError
+from lib.modeling import loading
+
+SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
+        "max_position_embeddings": 66}  # fmt: skip
+FAMILIES = {
+    "bert": SIZE, "albert": SIZE | {"embedding_size": 16}, "electra": SIZE | {"embedding_size": 16},
+    "roberta": SIZE | {"pad_token_id": 0, "type_vocab_size": 1}, "big_bird": SIZE | {"attention_type": "original_full"},
+    "mpnet": SIZE, "deberta-v2": SIZE, "modernbert": SIZE | {"pad_token_id": 0},
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 66},
+    "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64},
+    "squeezebert": SIZE | {"embedding_size": 32},
+    "convbert": SIZE | {"embedding_size": 16, "head_ratio": 1},
+}  # fmt: skip
+LENGTHS = {"roberta": 64, "mpnet": 64, "xlnet": 512}  # the others take 66 tokens
+TOKENIZER = "tokenizer.json", "tokenizer_config.json"
+
+
+def make_tokenizer(framed: bool = True) -> PreTrainedTokenizerFast:
+    """Lower case, with [CLS] and [SEP] around a text where it is framed."""
+    tokenizer = Tokenizer(tokenizer_models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=marks, show_progress=False)
+    tokenizer.train_from_iterator(["aspirin relieves pain in most patients with fever and cough"] * 9, trainer)
+    if framed:
+        tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), marks, strict=True))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+
+
+def make(folder, kind: str, size: dict, framed: bool = True):
+    """A small model with random weights and a tokenizer, saved."""
+    tokenizer = make_tokenizer(framed)
+    torch.manual_seed(0)
+    model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **size))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    """The folder of a small BERT, not to be changed."""
+    folder = tmp_path_factory.mktemp("bert") / "my-bert"
+    make(folder, "bert", SIZE)
+    return folder
+
+
+@pytest.fixture
+def folder(bert, tmp_path):
+    """A copy of it, to be spoilt."""
+    return shutil.copytree(bert, tmp_path / "my-bert")
+
+
+@each("kind", FAMILIES)
+def test_every_family_is_loaded_whole_with_the_dropout_asked_for(tmp_path, kind):
+    model = make(tmp_path / kind, kind, FAMILIES[kind])
+    encoder = loading.load_encoder(tmp_path / kind)
+    assert (encoder.title, encoder.max_length) == (kind, LENGTHS.get(kind, 66))
+    body = encoder.body(0.37)
+    assert body.training is False and 0.37 in {m.p for m in body.modules() if isinstance(m, torch.nn.Dropout)}
+    loaded = body.state_dict()
+    assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
+
+
+def test_a_folder_is_described_in_one_line(bert):
+    assert loading.load_encoder(bert).describe() == (
+        "my-bert: BertModel, 0.0 million parameters; 75 tokens, up to 66 at once"
+    )
+
+
+def test_half_precision_and_several_files_are_the_same_model(bert, tmp_path):
+    model = AutoModel.from_pretrained(bert)
+    model.half().save_pretrained(tmp_path / "half")
+    model.float().save_pretrained(tmp_path / "shards", max_shard_size="20KB")
+    whole = loading.load_encoder(bert).body(0.0).state_dict()
+    for name in ("half", "shards"):
+        for file in TOKENIZER:
+            shutil.copy(bert / file, tmp_path / name / file)
+        loaded = loading.load_encoder(tmp_path / name).body(0.0).state_dict()
+        assert all(tensor.dtype == torch.float32 for tensor in loaded.values() if tensor.is_floating_point())
+        assert all(torch.allclose(loaded[key], tensor, atol=1e-3) for key, tensor in whole.items())
+    next((tmp_path / "shards").glob("model-00002*")).unlink()
+    with pytest.raises(StudyError, match="shards: no model-00002-of-.*safetensors in it; fetch the model again"):
+        loading.load_encoder(tmp_path / "shards")
+
+
+def test_pickled_weights_are_read_and_what_else_is_pickled_is_not_run(bert, folder, tmp_path):
+    torch.save(load_file(bert / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert loading.load_encoder(folder).max_length == 66
+
+    class Trap:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "run"), "w"))
+
+    torch.save({"embeddings.word_embeddings.weight": Trap()}, folder / "pytorch_model.bin")
+    with pytest.raises(StudyError, match="my-bert: the model could not be loaded"):
+        loading.load_encoder(folder)
+    assert not (tmp_path / "run").exists()
+
+
+def cut_in_half(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def rename_weights(folder):
+    state = load_file(folder / "model.safetensors")
+    save_file({f"model.{name}": tensor for name, tensor in state.items()}, folder / "model.safetensors")
+
+
+def lose_tokenizer(folder):
+    for name in TOKENIZER:
+        (folder / name).unlink()
+
+
+def leave_an_adapter(folder):
+    (folder / "config.json").rename(folder / "adapter_config.json")
+
+
+def ask_for_own_code(folder):
+    config = json.loads((folder / "config.json").read_text())
+    code = {"auto_map": {"AutoConfig": "code.Config", "AutoModel": "code.Model"}, "model_type": "mine"}
+    (folder / "config.json").write_text(json.dumps(config | code))
+
+
+def spoil_weights(folder):
+    state = load_file(folder / "model.safetensors")
+    state["embeddings.LayerNorm.bias"].fill_(float("nan"))
+    save_file(state, folder / "model.safetensors", {"format": "pt"})
+
+
+def shrink_embeddings(folder):
+    model = AutoModel.from_pretrained(folder)
+    model.resize_token_embeddings(40)
+    model.save_pretrained(folder)
+
+
+def empty_vocabulary(folder):
+    lose_tokenizer(folder)
+    (folder / "tokenizer_config.json").write_text("{}")
+
+
+def lower_case_no_more(folder):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.save_pretrained(folder)
+
+
+@each(
+    "spoil, message",
+    [
+        (cut_in_half, "the model could not be loaded: "),
+        (rename_weights, "weights of the encoder are not in its file (the first: "),
+        (lose_tokenizer, "no tokenizer in it (tokenizer.json or vocab.txt); save it beside the model"),
+        (empty_vocabulary, "its tokenizer has no vocabulary"),
+        (lower_case_no_more, "no piece of the vocabulary holds a capital, but its tokenizer keeps them"),
+        (leave_an_adapter, "an adapter alone; merge it into its model, and save that"),
+        (ask_for_own_code, "the model could not be loaded: "),
+        (spoil_weights, "what it computes is not finite"),
+        (shrink_embeddings, "the vocabulary has 75 tokens, the model only 40 embeddings"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors or pytorch_model.bin in it"),
+        (lambda folder: (folder / "config.json").unlink(), "no config.json in it"),
+    ],
+)
+def test_what_is_no_whole_encoder_is_refused_in_one_line(bert, tmp_path, spoil, message):
+    folder = tmp_path / "my-bert"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(bert, folder)
+    spoil(folder)
+    with pytest.raises(StudyError) as refused:
+        loading.load_encoder(folder)
+    assert str(refused.value).startswith("my-bert: ") and message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@each(
+    "kind, size, message",
+    [
+        ("gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 66}, "a decoder, not an encoder"),
+        ("llama", SIZE | {"num_key_value_heads": 2}, "a decoder, not an encoder"),
+        ("t5", {"d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_kv": 16}, "an encoder-decoder"),
+    ],
+)
+def test_what_does_not_read_in_both_directions_is_refused(tmp_path, kind, size, message):
+    make(tmp_path / kind, kind, size, framed=False)
+    with pytest.raises(StudyError, match=f"^{kind}: .*{message}"):
+        loading.load_encoder(tmp_path / kind)
+
+
+def test_sequences_are_no_longer_than_the_encoder_takes(bert):
+    encoder = loading.load_encoder(bert)
+    assert (encoder.length(512), encoder.length(16)) == (66, 16)
+    with pytest.raises(StudyError, match="my-bert: sequences of 5 tokens are too short to fine-tune on"):
+        encoder.length(5)
+
+
+def test_another_tokenizer_is_another_encoder(bert, folder):
+    before = loading.load_encoder(bert).fingerprint
+    assert loading.load_encoder(folder).fingerprint == before
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["aspirine"])
+    tokenizer.save_pretrained(folder)
+    assert loading.fingerprint_folder(folder, "x") != before
+
+
+def test_loading_draws_nothing_from_the_random_numbers_of_a_run(bert):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    loading.load_encoder(bert)
+    assert torch.equal(torch.get_rng_state(), before)
