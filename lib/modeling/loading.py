@@ -19,7 +19,9 @@ SHORTEST = 8  # tokens of a sequence to fine-tune on
 LONGEST = 512  # no paper's protocol asks for more
 TRIED = 6  # tokens of the sequence that a model is tried on
 INDEX = "model.safetensors.index.json"  # which file holds which weight, where there are several
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer_config.json")
+# What a tokenizer is saved in, besides *.model of sentencepiece. All of it decides how texts are cut.
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "added_tokens.json", "special_tokens_map.json",
+              "tokenizer_config.json")  # fmt: skip
 # What configurations call the dropout of states and of attention, in BERT, DistilBERT and XLNet, Funnel, ModernBERT.
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "hidden_dropout", "attention_dropout",
             "embedding_dropout", "mlp_dropout")  # fmt: skip
