@@ -265,11 +265,23 @@ def test_refuses_a_fold_that_cannot_be(split, fold, folds):
         classification.take_fold([], "train", 1)
 
 
+def read_table_of_sentences(path) -> list[Labelled]:
+    """The abstracts of BLURB's form of the hallmarks, a sentence a row with ten flags, each with all its labels."""
+    sentences, labels = defaultdict(list), defaultdict(set)
+    for _, (flags, sentence, index) in records.read_columns(path, 3, "labels sentence index"):
+        pmid = index.split("_")[0]
+        sentences[pmid].append(sentence)
+        labels[pmid] |= {number for number, flag in enumerate(flags.split(",")) if flag.endswith("_1")}
+    names = list(classification.HALLMARKS.values())
+    return [Labelled(id, tuple(sentences[id]), tuple(names[i] for i in sorted(labels[id]))) for id in sentences]
+
+
 def test_made_up_files_have_every_label(tmp_path):
     smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
     folder = tmp_path / "doccls/hoc"
     for split in ("train", "dev", "test"):
         documents = classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv")
+        assert read_table_of_sentences(records.find_file(folder / f"blurb/{split}.tsv")) == documents
         assert {label for d in documents for label in d.labels} == set(classification.HALLMARKS.values())
         assert len(documents) == 30 and any(not d.labels for d in documents)
     documents = classification.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
@@ -286,15 +298,7 @@ def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
     corpus = []
     for split in ("train", "dev", "test"):
         corpus.append(classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv"))
-        sentences, labels = defaultdict(list), defaultdict(set)  # of each abstract in a table of sentences
-        for _, (flags, sentence, index) in records.read_columns(
-            records.find_file(folder / f"blurb/{split}.tsv"), 3, "labels sentence index"
-        ):
-            pmid = index.split("_")[0]
-            sentences[pmid].append(sentence)
-            labels[pmid] |= {i for i, flag in enumerate(flags.split(",")) if flag.endswith("_1")}
-        names = list(classification.HALLMARKS.values())
-        table = [Labelled(id, tuple(sentences[id]), tuple(names[i] for i in sorted(labels[id]))) for id in sentences]
+        table = read_table_of_sentences(records.find_file(folder / f"blurb/{split}.tsv"))
         assert bool(corpus[-1] == table)
     assert [len(split) for split in corpus] == [1295, 186, 371]  # gu, table 3
     documents = [d for split in corpus for d in split]

@@ -201,14 +201,23 @@ def test_real_counts(real_data, key, counts, mentions):
     assert tuple(map(conll.count_mentions, splits)) == mentions
 
 
+def read_original(path) -> list[list[list[str]]]:
+    """The sentences of JNLPBA's own files, a word and its tag each, without the marks of documents."""
+    text = path.read_bytes()
+    text = (gzip.decompress(text) if path.suffix == ".gz" else text).decode()
+    blocks = [[line.split("\t") for line in block.split("\n") if line] for block in text.split("\n\n")]
+    return [block for block in blocks if block and not block[0][0].startswith("###MEDLINE:")]
+
+
 def test_real_jnlpba_is_the_original_divided(real_data):
     folder = real_data / "ner/jnlpba"
-    blocks = (folder / "original/Genia4EReval1.iob2").read_text(encoding="utf-8").split("\n\n")
-    original = [[line.split("\t") for line in block.split("\n") if line] for block in blocks]
-    original = [lines for lines in original if lines and not lines[0][0].startswith("###MEDLINE:")]
     found = list(conll.read(folder / "test.tsv"))
-    assert bool([[list(pair) for pair in zip(s.words, s.tags, strict=True)] for s in found] == original)
+    whole = read_original(folder / "original/Genia4EReval1.iob2")
+    assert bool([[list(pair) for pair in zip(s.words, s.tags, strict=True)] for s in found] == whole)
     assert (len(found), conll.count_mentions(found)) == (3856, 8662)
+    training = read_original(folder / "original/Genia4ERtask1.iob2.gz")
+    mentions = sum(tag.startswith("B") for sentence in training for _, tag in sentence)
+    assert (len(training), mentions) == (16807 + 1739, 46750 + 4551)
 
 
 def test_real_pico_words(real_data):

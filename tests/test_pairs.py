@@ -168,16 +168,33 @@ def test_candidates_are_grouped_by_their_question(tmp_path_factory, rows):
     assert len({(pair.group, pair.first) for pair in found}) == len({pair.group for pair in found})
 
 
+def read_votes(path) -> dict[str, dict]:
+    """The pairs of BIOSSES by id, with the mean of its five annotators' scores."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return {
+        row["sentence_id"]: row | {"mean": fmean(float(row[f"annotator_{one}"]) for one in "abcde")} for row in rows
+    }
+
+
+def read_pubmedqa_original(path) -> set[Pair]:
+    """All questions of PubMedQA in its makers' form, contexts joined by a space."""
+    records = json.loads(gzip.decompress(path.read_bytes()))
+    return {Pair(id, r["QUESTION"], " ".join(r["CONTEXTS"]), r["final_decision"]) for id, r in records.items()}
+
+
 def test_made_up_files_have_every_label_in_every_split(tmp_path):
     smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
+    votes = read_votes(tmp_path / "sts/biosses/annotation_pairs_scores.tsv")
+    whole = read_pubmedqa_original(tmp_path / "qa/pubmedqa/ori_pqal.json.gz")
     for split in ("train", "dev", "test"):
         scored = pairs.read_biosses(tmp_path / f"sts/biosses/blurb/{split}.tsv")
-        assert len(scored) == 30
+        assert len(scored) == 30 and all(votes[pair.id]["mean"] == pytest.approx(pair.label) for pair in scored)
         assert len(pairs.read_medsts(tmp_path / f"sts/medsts/{split}.tsv")) == 30
         inferred = pairs.read_mednli(tmp_path / f"nli/mednli/mli_{split}_v1.jsonl")
         assert {pair.label for pair in inferred} == set(pairs.INFERENCE)
         asked = pairs.read_pubmedqa(tmp_path / f"qa/pubmedqa/blurb/{split}.jsonl")
-        assert {pair.label for pair in asked} == set(pairs.YES_NO_MAYBE)
+        assert {pair.label for pair in asked} == set(pairs.YES_NO_MAYBE) and set(asked) <= whole
         asked = pairs.read_yesno(tmp_path / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
         assert {pair.label for pair in asked} == set(pairs.YES_NO)
     for split in ("train", "test"):
@@ -187,22 +204,17 @@ def test_made_up_files_have_every_label_in_every_split(tmp_path):
 
 
 def test_real_similarity_sets_have_the_printed_counts(real_data):
-    with open(real_data / "sts/biosses/annotation_pairs_scores.tsv", encoding="utf-8", newline="") as file:
-        rows = {row["sentence_id"]: row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
+    rows = read_votes(real_data / "sts/biosses/annotation_pairs_scores.tsv")
     splits = [pairs.read_biosses(real_data / f"sts/biosses/blurb/{split}.tsv") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [64, 16, 20]  # gu, table 3
     found = [pair for split in splits for pair in split]
-    means = {id: fmean(float(row[f"annotator_{name}"]) for name in "abcde") for id, row in rows.items()}
-    assert {pair.id: pair.label for pair in found} == pytest.approx(means) and len(rows) == 100
+    assert {pair.id: pair.label for pair in found} == pytest.approx({id: row["mean"] for id, row in rows.items()})
+    assert len(rows) == 100
     assert all(rows[pair.id]["sentence_2"].split() == pair.second.split() for pair in found)
 
 
 def test_real_questions_have_the_printed_counts(real_data):
-    with gzip.open(real_data / "qa/pubmedqa/ori_pqal.json.gz") as file:
-        whole = {
-            Pair(id, record["QUESTION"], " ".join(record["CONTEXTS"]), record["final_decision"])
-            for id, record in json.load(file).items()
-        }
+    whole = read_pubmedqa_original(real_data / "qa/pubmedqa/ori_pqal.json.gz")
     folder = real_data / "qa/pubmedqa"
     splits = [pairs.read_pubmedqa(folder / f"blurb/{split}.jsonl") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [450, 50, 500]  # gu, table 3
@@ -216,9 +228,18 @@ def test_real_questions_have_the_printed_counts(real_data):
     for name, split in zip(("train", "dev", "test"), splits, strict=True):
         ids = (folder / f"splits/{name}_id.tsv").read_text().strip().split(",")
         assert len(ids) == len({pair.id for pair in split} & set(ids))
-    with gzip.open(real_data / "qa/bioasq-7b-biobert/7B_golden.json.gz") as file:
-        official = {(q["id"], q["exact_answer"]) for q in json.load(file)["questions"] if q["type"] == "yesno"}
-    assert bool(official == {(pair.id, pair.label) for pair in splits[2]})
+    (official,) = read_golden(real_data / "qa/bioasq-7b-biobert", "7B_golden.json.gz")
+    assert bool({(q["id"], q["exact_answer"]) for q in official} == {(pair.id, pair.label) for pair in splits[2]})
+    files = read_golden(real_data / "qa/bioasq-factoid-biobert", "*_golden.json")
+    assert len(files) == 15 and sum(map(len, files)) == len({q["id"] for found in files for q in found}) == 393
+
+
+def read_golden(folder, pattern: str) -> list[list[dict]]:
+    """The yes/no questions of each of BioASQ's golden files."""
+    texts = [path.read_bytes() for path in sorted(folder.glob(pattern))]
+    files = [json.loads(gzip.decompress(text) if text[:2] == b"\x1f\x8b" else text) for text in texts]
+    return [[q for q in file["questions"] if q["type"] == "yesno"] for file in files]
+
 
 
 def test_real_sets_of_bio_electra_have_the_printed_counts(real_data):

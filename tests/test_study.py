@@ -260,6 +260,12 @@ def test_any_encoder_by_papermill(study, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(study.folder)}
     ran = subprocess.run([sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()
+    wrong = subprocess.run(
+        [sys.executable, "-m", *command, "-p", "modle", "x"], cwd=study.folder, env=environment,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert wrong.returncode != 0
+    assert "unknown parameter of this notebook 'modle': did you mean model" in wrong.stderr
     (results,) = (study.outputs / "results").glob("somebody-*--ncbi-disease--lee.json")
     theirs = json.loads(results.read_text())["runs"]
     ours = json.loads((study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
