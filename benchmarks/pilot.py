@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 
 from lib import provenance
-from lib.benchmarks import registry, scoring
+from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.finetuning import finetuning
 from lib.modeling import models
@@ -64,7 +64,7 @@ def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
     split = "dev" if "dev" in row.files else "held out"
     what = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())
     run = job.train(candidate, budget.seeds[0], 1, f"pilot-{provenance.fingerprint(changes)}", split, what)
-    score = scoring.main_score(dataset)
+    score = row.main_score
     return {
         "scale": scale, "model": key, "dataset": dataset, "protocol": protocol, "tried": what, "steps": run["steps"],
         "score": score, "on dev": round(run["scores"][score], 2), "collapsed": run["collapsed"],

@@ -23,7 +23,9 @@ def notes(tmp_path):
 def test_its_files_are_read_where_they_lie(notes):
     assert notes.splits == ["train", "test"] and notes.missing == {}
     assert notes.load("train") == [Sentence(["Aspirin", "helps"], ["B", "O"])]
-    assert [one.gold for one in notes.load("test")] == [("B",)]
+    test = notes.load("test")
+    assert [one.gold for one in test] == [("B",)]
+    assert notes.main_score == "f1" and [notes.score(test, [[tag]])["f1"] for tag in "BO"] == [100, 0]
 
 
 def test_a_set_in_folds(tmp_path):

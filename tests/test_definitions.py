@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lib import artefacts
-from lib.benchmarks import metrics, registry, scoring
+from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.study import params, paths
@@ -74,9 +74,9 @@ def test_the_file_names_definitions_and_each_pair_begins_with_the_datasets_own_s
         for key in keys:
             make = answers.get(pair.of, lambda: rng.sample(["a", "b", "c"], 2))
             gold, predicted = ([make() for _ in range(40)] for _ in range(2))
-            own = scoring.score(key, gold, predicted)
-            own = own[scoring.main_score(key)] if isinstance(own, dict) else own
-            assert DEFINITIONS[pair.first](registry.lookup(key), gold, predicted) == pytest.approx(own)
+            row = registry.lookup(key)
+            own = row.score_labels(gold, predicted)[row.main_score]
+            assert DEFINITIONS[pair.first](row, gold, predicted) == pytest.approx(own)
 
 
 def test_sets_without_negatives_and_other_metrics_are_not_scored_twice():

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
-from lib.benchmarks import registry, scoring
+from lib.benchmarks import registry
 from lib.benchmarks.instances import Pair, Question, Sentence
 from lib.corpora import cleaning
 from lib.finetuning import finetuning
@@ -208,7 +208,7 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     table = pq.read_table(path).to_pydict()
     test = registry.load("ncbi-disease", "test", "smoke")
     assert table["gold"] == [sentence.tags for sentence in test]
-    assert scoring.score_all("ncbi-disease", test, table["predicted"]) == first["runs"][0]["scores"]
+    assert registry.lookup("ncbi-disease").score(test, table["predicted"]) == first["runs"][0]["scores"]
 
 
 def test_predicted_answers_are_places_and_no_text(encoder, monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from lib import artefacts
-from lib.benchmarks import scoring
+from lib.benchmarks import registry
 from lib.study import params, paths
 from lib.study.analysis import panels
 
@@ -18,7 +18,7 @@ def outputs(tmp_path, monkeypatch):
 
 
 def write_result(dataset: str, scores: list[float], collapsed: str = "") -> None:
-    name = scoring.main_score(dataset)
+    name = registry.lookup(dataset).main_score
     runs = [
         {"seed": seed, "fold": 1, "scores": {name: score}, "collapsed": collapsed,
          "tokens": 10, "seconds": 2, "FLOPs": 5}

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from conftest import each
 
-from lib.benchmarks import chemprot, datasets, metrics, registry, relations, scoring
+from lib.benchmarks import chemprot, datasets, metrics, registry, relations
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
@@ -119,8 +119,8 @@ def test_perfect_predictions_have_the_highest_score(data, key):
 
 
 def main_score(key: str, gold: list, predicted: list) -> float:
-    scores = scoring.score(key, gold, predicted)
-    return scores[scoring.main_score(key)] if isinstance(scores, dict) else scores
+    row = registry.lookup(key)
+    return row.score_labels(gold, predicted)[row.main_score]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import torch
 from conftest import each
 from transformers import BertTokenizer
 
-from lib.benchmarks import registry, relations, scoring
+from lib.benchmarks import registry, relations
 from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
 from lib.finetuning import sequences
@@ -150,7 +150,7 @@ def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):
     maybe = [Pair("3", "a", "b", "maybe")]
     rows = form.encode(maybe)
     predicted = form.predict(maybe, rows, [[0.9, 0.1]])
-    assert scoring.score_all("pubmedqa", maybe, predicted) == {"accuracy": 0.0}
+    assert registry.lookup("pubmedqa").score(maybe, predicted) == {"accuracy": 0.0}
 
 
 def test_japanese_is_cut_into_words_and_asked(tokenizer):

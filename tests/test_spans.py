@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from lib.benchmarks import questions, registry, scoring
+from lib.benchmarks import questions, registry
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
 from lib.finetuning.spans import LONGEST, rank
@@ -84,7 +84,7 @@ def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
     found = [[Answer(0, 2, 6, 0.4), Answer(0, 7, 8, 0.1)], [Answer(1, 7, 11, 0.5), Answer(1, 0, 4, 0.3)]]
     (ranked,) = form.predict([question], rows, found)
     assert questions.read_answers(question, ranked) == ["zinc", "iron", "b"]
-    assert scoring.score_all("bioasq-7b-factoid", [question], [ranked]) == {
+    assert registry.lookup("bioasq-7b-factoid").score([question], [ranked]) == {
         "strict accuracy": 0.0, "lenient accuracy": 100.0, "mrr": 50.0,
     }  # fmt: skip
 
@@ -94,7 +94,7 @@ def test_batches_of_bioasq_are_averaged():
         return Question("1", "who", ("iron",), ("iron",), (Span(0, 0, 4),), batch)
 
     right, wrong = [Answer(0, 0, 4, 1.0)], [Answer(0, 0, 3, 1.0)]
-    scores = scoring.score_all("bioasq-4b-factoid", [asked("1"), asked("2"), asked("2"), asked("2")],
+    scores = registry.lookup("bioasq-4b-factoid").score([asked("1"), asked("2"), asked("2"), asked("2")],
                                 [right, wrong, wrong, right])  # fmt: skip
     assert scores["mrr"] == pytest.approx((100 + 100 / 3) / 2)
 

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from lib import errors  # noqa: E402
-from lib.benchmarks import registry, scoring  # noqa: E402
+from lib.benchmarks import registry  # noqa: E402
 from lib.benchmarks.instances import Instance  # noqa: E402
 from lib.benchmarks.questions import Answer  # noqa: E402
 from lib.corpora import corpora, documents, leakage  # noqa: E402
@@ -195,7 +195,7 @@ def of_scores() -> Digests:
             if row.punkt or not split:
                 continue
             examples = registry.load(key, split, "smoke")
-            scores = scoring.score_all(key, examples, freeze_predictions(row.family, examples))
+            scores = row.score(examples, freeze_predictions(row.family, examples))
             rounded = {name: round(float(value), 6) for name, value in scores.items()}  # sums differ in the last bits
             found[f"scores of {key}"] = f"{digest(rounded)}, version {finetuning.VERSION}"
     return found

@@ -3,14 +3,17 @@
 One of a reader's own needs no registration:
 
     notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read, by_split("notes")).at(folder)
-    notes.load("train")
+    test = notes.load("test")
+    notes.score(test, [["O"] * len(sentence.words) for sentence in test])[notes.main_score]
 """
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 
-from lib.benchmarks import relations
+from lib.benchmarks import metrics, questions, relations
 from lib.benchmarks.instances import Instance
 from lib.corpora.records import AGAIN, find_file
 from lib.errors import StudyError
@@ -111,6 +114,42 @@ class Dataset:
         if not found:
             raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {AGAIN}")
         return found
+
+    @property
+    def main_score(self) -> str:
+        """The name of the number that ranks models."""
+        return metrics.CARDS[self.metric].main or self.metric
+
+    def score(self, instances: Sequence[Instance], predicted: Sequence) -> dict[str, float]:
+        """Every number of the metric, by name; errors as in lib/benchmarks/metrics.py.
+
+        `predicted`: for each instance its tags, label, labels or number; of ranking the score of each candidate; of
+        questions the ranked answers, spans of their passages. BioASQ's batches are scored one by one and averaged (Lee
+        et al. 2020, Table 6).
+        """
+        gold = [instance.gold for instance in instances]
+        match self.metric:
+            case "ranking-mrr":
+                return metrics.ranking_scores(list(map(int, gold)), predicted, [pair.group for pair in instances])
+            case "strict-span-f1":
+                return metrics.strict_spans(metrics.entity_sets(gold), metrics.entity_sets(predicted))
+            case "squad":
+                texts = [questions.read_answers(*one) for one in zip(instances, predicted, strict=True)]
+                return metrics.squad_scores(gold, [next(iter(ranked), "") for ranked in texts])
+            case "bioasq-factoid":
+                batches = defaultdict(list)
+                for one, right, ranked in zip(instances, gold, predicted, strict=True):
+                    batches[one.batch].append((right, questions.read_answers(one, ranked)))
+                scores = [metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
+                return {name: fmean(one[name] for one in scores) for name in scores[0]}
+        return self.score_labels(gold, predicted)
+
+    def score_labels(self, gold: Sequence, predicted: Sequence) -> dict[str, float]:
+        """As `score`, of gold and predictions that are in the form that the metric takes."""
+        function = metrics.CARDS[self.metric].function
+        options = {"negative": self.negative} if function is metrics.relation_scores else {}
+        scores = function(gold, predicted, **options)
+        return scores if isinstance(scores, dict) else {self.metric: scores}
 
 
 def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:

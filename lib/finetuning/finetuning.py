@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
-from lib.benchmarks import datasets, questions, registry, scoring
+from lib.benchmarks import datasets, questions, registry
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import sequences, spans, tagging, tuning
@@ -71,7 +71,7 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
         "setting": setting,
         "scale": scale,
         "metric": row.metric,
-        "main score": scoring.main_score(dataset),
+        "main score": row.main_score,
         "chosen on dev": chosen,
         "candidates": tried,
         "runs": runs,
@@ -184,7 +184,7 @@ class Job:
         else:
             tried = [candidate | {"score": self.try_out(candidate, seed)} for candidate in candidates]
         best = max(tried, key=lambda one: one["score"])  # the first of equal ones
-        main = f"dev {scoring.main_score(self.row.key)}"
+        main = f"dev {self.row.main_score}"
         return {name: best[name] for name in candidates[0]}, [
             {name: value for name, value in one.items() if name != "score"} | {main: one["score"]} for one in tried
         ]
@@ -195,7 +195,7 @@ class Job:
         words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
         self.last = None
         run = self.train(candidate, seed, 1, ".".join(["try", *words]), split, say_settings(candidate))
-        score = run["scores"][scoring.main_score(self.row.key)]
+        score = run["scores"][self.row.main_score]
         score = LOWEST if math.isnan(score) else score
         if self.last and score > self.highest:
             self.highest, self.best = score, self.last
@@ -248,7 +248,7 @@ class Job:
             "fold": fold,
             "first on": before,
             "reads": list(self.reads),
-            "scores": scoring.score_all(self.row.key, tested, predicted),
+            "scores": self.row.score(tested, predicted),
             "collapsed": find_collapse(self.row.family, predicted, log),
             "instances": {name: len(self.read(name, fold)) for name in (part[0], split)},
             "rows": {name: len(self.encode(name, fold)) for name in (part[0], split)},
@@ -327,7 +327,7 @@ def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
     path, name = job.where_searched(seed)
     record = {
         "model": job.checkpoint.key, "dataset": dataset, "setting": setting, "scale": scale, "seed": seed,
-        "score": f"dev {scoring.main_score(dataset)}", "chosen on dev": chosen, "trials": trials,
+        "score": f"dev {job.row.main_score}", "chosen on dev": chosen, "trials": trials,
         "shares of variance": tuning.weigh(tuning.load(path, name)), "commit": provenance.commit(),
     }  # fmt: skip
     artefacts.write_json(path.with_suffix(".json"), record)

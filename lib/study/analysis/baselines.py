@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from lib import artefacts, provenance
-from lib.benchmarks import registry, scoring
+from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Pair
 from lib.corpora import cleaning, corpora
 from lib.errors import unknown
@@ -126,14 +126,14 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
         predicted = [(name,) for name in predict(key, chosen, train, test, scale, seed)]
         sizes = {"train": len(train), "test": len(test)}
         runs.append({
-            "seed": seed, "fold": fold, "settings": chosen, "scores": scoring.score_all(dataset, test, predicted),
+            "seed": seed, "fold": fold, "settings": chosen, "scores": row.score(test, predicted),
             "collapsed": "one answer only" if len(set(predicted)) == 1 else "", "instances": sizes, "rows": sizes,
             "cut": {"test": sum(len(split_words(one)) > WORDS for one in test)},
             "seconds": round(time.monotonic() - begun), "commit": provenance.commit(),
         })  # fmt: skip
     result = {
         "model": key, "model title": TITLES[key], "dataset": dataset, "setting": setting, "scale": scale,
-        "metric": row.metric, "main score": scoring.main_score(dataset), "chosen on dev": chosen,
+        "metric": row.metric, "main score": row.main_score, "chosen on dev": chosen,
         "candidates": [{("dev accuracy" if name == "score" else name): v for name, v in t.items()} for t in tried],
         "runs": runs,
     }  # fmt: skip
@@ -253,7 +253,7 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     vectors = dict(zip(texts, embed(body, encoder.tokenizer, texts, encoder.length(128)), strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
-    return scoring.score_all(dataset, pairs, likeness)
+    return registry.lookup(dataset).score(pairs, likeness)
 
 
 def embed(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:

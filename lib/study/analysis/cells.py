@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lib.benchmarks import metrics, registry, scoring
+from lib.benchmarks import metrics, registry
 from lib.study import params, paths, results
 from lib.study.analysis import compare
 
@@ -128,7 +128,7 @@ def read_scores(cell: Cell, metric_name: str, scale: str) -> dict[int, float] | 
         result = results.read(scale, model, dataset, protocol)
         if result is None:
             return None
-        name = metric_name or scoring.main_score(dataset)
+        name = metric_name or registry.lookup(dataset).main_score
         found[dataset] = {seed: scores[name] for seed, scores in results.by_seed(result).items()}
     if not found:
         return None

@@ -8,7 +8,7 @@ from itertools import chain
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib.benchmarks import datasets, metrics, registry, scoring
+from lib.benchmarks import datasets, metrics, registry
 from lib.benchmarks.instances import Instance, Pair, Question, Sentence
 from lib.corpora import cleaning, corpora, leakage
 from lib.study import params
@@ -228,9 +228,10 @@ def tag_words(train: list[Sentence], test: list[Sentence]) -> list[list[str]]:
 
 def constant_score(key: str, train: list, test: list) -> tuple[object, float]:
     """The one answer that scores best everywhere in training, and its score in the test."""
+    dataset = registry.lookup(key)
 
     def score(instances: list, label: object) -> float:
-        return scoring.score_all(key, instances, [label] * len(instances))[scoring.main_score(key)]
+        return dataset.score(instances, [label] * len(instances))[dataset.main_score]
 
     best = max(dict.fromkeys(one.gold for one in train), key=lambda label: score(train, label))
     return best, score(test, best)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from lib.benchmarks import registry, scoring
+from lib.benchmarks import registry
 from lib.study import params, results
 from lib.study.analysis import cells, compare, curves, figures, scoreboard
 
@@ -61,7 +61,7 @@ def compare_pairs(part: params.Part, paper: str, scale: str) -> tuple[float, flo
             return own[side, place]
         else:  # a column of ours alone, such as one that the paper prints in another table
             run = cells.find_run(table, *((side, place) if side in table.rows else (place, side)))
-        return elsewhere.get((run.model, run.dataset, run.protocol, scoring.main_score(run.dataset)), np.nan)
+        return elsewhere.get((run.model, run.dataset, run.protocol, registry.lookup(run.dataset).main_score), np.nan)
 
     gaps = {}
     for number, place in every:
@@ -81,7 +81,7 @@ def read_printed(paper: str) -> dict[tuple[str, str, str, str], float]:
             for cell in results.read_published(paper, table.table).to_dict("records"):
                 run = cells.find_run(table, cell["row"], cell["column"])
                 if run.model and run.dataset:
-                    score = table.metrics.get(cell["metric"]) or scoring.main_score(run.dataset)
+                    score = table.metrics.get(cell["metric"]) or registry.lookup(run.dataset).main_score
                     found.setdefault((run.model, run.dataset, run.protocol, score), cell["value"])
     return found
 

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 import pandas as pd
 
 from lib import artefacts
-from lib.benchmarks import metrics, registry, scoring
+from lib.benchmarks import metrics, registry
 from lib.errors import StudyError
 from lib.study import params, paths, results
 from lib.study.analysis import cells
@@ -48,7 +48,7 @@ def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
     for model, dataset, protocol in runs:
         row = registry.lookup(dataset)
         line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
-        line |= {"score": scoring.main_score(dataset), "n_seeds": 0}
+        line |= {"score": row.main_score, "n_seeds": 0}
         result = results.read(scale, model, dataset, protocol)
         why = registry.why_missing(dataset, scale, protocol) if result is None else ""
         if result is None:
@@ -98,7 +98,7 @@ def read_published(dataset: str, protocol: str) -> dict[str, float]:
         if table is None or table.paper != params.load("protocols", protocol).paper:
             continue
         for cell in results.read_published(table.paper, table.table).dropna(subset="value").to_dict("records"):
-            run, main = cells.find_run(table, cell["row"], cell["column"]), scoring.main_score(dataset)
+            run, main = cells.find_run(table, cell["row"], cell["column"]), registry.lookup(dataset).main_score
             if run.dataset == dataset and table.metrics.get(cell["metric"], main) == main:
                 found[f"{cells.name_model(table, cell)} ({key})"] = cell["value"]
     return found

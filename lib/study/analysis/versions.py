@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lib import provenance
-from lib.benchmarks import datasets, metrics, registry, scoring
+from lib.benchmarks import datasets, metrics, registry
 from lib.benchmarks.instances import Instance, Labelled, Sentence
 from lib.corpora import leakage
 from lib.study.analysis import counts, facts, findings
@@ -144,8 +144,8 @@ def match(first: Iterable[tuple], second: Iterable[tuple]) -> list[tuple]:
 
 def score_labels(key: str, gold: Iterable, predicted: Iterable) -> float:
     """What labels are worth as predictions, by the number that ranks models on a dataset."""
-    found = scoring.score(key, list(gold), list(predicted))
-    return found[scoring.main_score(key)] if isinstance(found, dict) else found
+    dataset = registry.lookup(key)
+    return dataset.score_labels(list(gold), list(predicted))[dataset.main_score]
 
 
 def metric_of(key: str) -> str:
