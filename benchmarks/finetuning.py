@@ -48,17 +48,18 @@ from lib.errors import StudyError, unknown
 from lib.finetuning import finetuning, tagging
 from lib.finetuning.examples import BucketedBatches
 from lib.modeling import heads, loading, models
+from lib.modeling.settings import Body
 from lib.places import show_path
 from lib.progress import Progress
-from lib.study import params, paths
+from lib.study import paths
 from lib.study.analysis import compare
 from lib.training import optimizers, training
 
 DATASET, SCALE, VOCABULARY, PRETRAINED = "bc5cdr-chem", "laptop", "pubmed-uncased", "pubmedbert"
 BATCH, LENGTH, RATE = 16, 128, 5.0e-4
 BODIES = {
-    "BERT-mini": params.Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=128),
-    "BERT-base": params.Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=128),
+    "BERT-mini": Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=128),
+    "BERT-base": Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=128),
 }
 CASES = {  # what is timed: body, whether it trains, and the sides to compare with; the bar of each ratio
     "BERT-mini": ("BERT-mini", True, {"dynamic": 3.5, "to 128": 6.0, "dynamic, bf16": None}),

@@ -53,6 +53,7 @@ from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
 from lib.made_up import smoke_language
 from lib.modeling import costs, models
+from lib.modeling.settings import Body
 from lib.pretraining import blocks, masking, objectives, tokens
 from lib.progress import Progress
 from lib.study import params, paths
@@ -77,16 +78,16 @@ class Case:
 
     title: str
     architecture: str
-    body: params.Body
+    body: Body
     vocabulary: int
     steps: int
     bar: float | None = None
     compiled_bar: float | None = None
 
 
-TINY = params.Body(layers=2, hidden=128, heads=2, intermediate=512, embedding=128)
-MINI = params.Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)
-DEEP = params.Body(layers=12, hidden=256, heads=4, intermediate=1024, embedding=128)
+TINY = Body(layers=2, hidden=128, heads=2, intermediate=512, embedding=128)
+MINI = Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)
+DEEP = Body(layers=12, hidden=256, heads=4, intermediate=1024, embedding=128)
 CASES = {
     "mini-30522": Case("BERT-mini", "bert", MINI, 30_522, 2, 4.0, 5.0),
     "mini-8192": Case("BERT-mini", "bert", MINI, 8_192, 4, 2.8, 2.8),

@@ -5,9 +5,9 @@ import torch
 from transformers import AlbertForPreTraining, BertForPreTraining, ElectraForMaskedLM, ElectraForPreTraining
 
 from lib.modeling import bodies, models
-from lib.study import params
+from lib.modeling.settings import Body
 
-BODY = params.Body(layers=3, hidden=32, heads=4, intermediate=64, embedding=16)
+BODY = Body(layers=3, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, ROWS = 50, 12, 5
 
 

@@ -15,8 +15,8 @@ import torch
 from safetensors import SafetensorError
 
 from lib.errors import StudyError
-from lib.study import params
 from lib.training import checkpoints, optimizers
+from lib.training.settings import Optimization
 
 STEPS = 12
 WIDTH = 300  # makes the table larger than a file's buffer, so that a full disk is met in the middle of a file
@@ -43,7 +43,7 @@ class Run:
     """Training whose batches and dropout come from the process's random generators, saved every few steps."""
 
     def __init__(self, folder, optimizer: str = "adamw", *, seed: int = 0, fingerprint: str = "a"):
-        settings = params.Optimization(optimizer=optimizer, weight_decay=0.01, betas=[0.9, 0.98], dropout=0.0)
+        settings = Optimization(optimizer=optimizer, weight_decay=0.01, betas=[0.9, 0.98], dropout=0.0)
         self.folder, self.fingerprint = folder, fingerprint
         self.model = Tied(seed)
         self.optimizer = optimizers.make(self.model, settings, 0.01)

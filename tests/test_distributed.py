@@ -16,14 +16,16 @@ import transformers
 from lib import artefacts
 from lib.errors import StudyError
 from lib.modeling import models
+from lib.modeling.settings import Body
 from lib.pretraining import blocks, masking, objectives, tokens
 from lib.progress import Progress
 from lib.study import cli, params, paths, stages
 from lib.training import training
+from lib.training.settings import Optimization
 
 LENGTH, ROWS, STEPS = 24, 8, 8
 HALF = ROWS // 2 * LENGTH  # pieces in memory at once that make one process deal a step's rows as two do
-BODY = params.Body(layers=2, hidden=16, heads=2, intermediate=32, embedding=8)
+BODY = Body(layers=2, hidden=16, heads=2, intermediate=32, embedding=8)
 ADAMW = {"optimizer": "adamw", "weight_decay": 0.01, "betas": [0.9, 0.98], "clip": 1.0}
 # Dropout, ELECTRA's draws and adversarial noise are random: the same where the rows are dealt alike.
 KINDS = {
@@ -85,7 +87,7 @@ def train(text: Path, kind: str, rows: int = ROWS, dies_at: int | None = None, *
     batches = make_batches(text, pairs, rows)
     batches.dies_at = dies_at
     log = training.train(
-        model, batches, loss_of, device=device, settings=params.Optimization(**ADAMW, dropout=dropout),
+        model, batches, loss_of, device=device, settings=Optimization(**ADAMW, dropout=dropout),
         rate_of=lambda step: 3e-3, seed=1, progress=Progress("test"), **options,
     )  # fmt: skip
     return [row["loss"] for row in log], model.state_dict()

@@ -14,12 +14,14 @@ from lib.benchmarks import registry
 from lib.benchmarks.instances import Pair, Question, Sentence
 from lib.corpora import cleaning
 from lib.finetuning import finetuning
+from lib.finetuning.settings import Finetuning
 from lib.made_up import smoke_data
 from lib.modeling import models
+from lib.modeling.settings import Body
 from lib.study import params, paths, results
 from lib.vocabularies import vocabularies
 
-BODY = params.Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
+BODY = Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
 FAMILIES = {  # of each a set in its real format; what ten examples of it are learnt to
     "ncbi-disease": 100, "ebm-pico": 100, "ddi": 100, "gad-biobert": 100, "biosses": 100, "mednli": 100, "hoc": 100,
     "jmed-smdis": 100, "pubmedqa": 100, "bioasq-8b-yesno": 100, "bioasq-7b-factoid": 100, "bioasq-reranker": 1,
@@ -235,7 +237,7 @@ def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatc
     assert alone.first_on is None
 
 
-def replace_settings(monkeypatch, **changes) -> params.Finetuning:
+def replace_settings(monkeypatch, **changes) -> Finetuning:
     settings = registry.load_settings("", "", "").model_copy(update=changes)
     monkeypatch.setattr(registry, "load_settings", lambda *_: settings)
     return settings

@@ -8,9 +8,9 @@ from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from lib.modeling import bodies, heads, models
 from lib.modeling.crf import Crf
-from lib.study import params
+from lib.modeling.settings import Body
 
-BODY = params.Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
+BODY = Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
 LAYERS, LABELS = 2, 3
 
 

@@ -15,10 +15,8 @@ EXCEPTIONS = {
     "lib.study.analysis.figures": "progress",
     "lib.study.analysis.pretrained": "pretraining.pretraining",
     "lib.study.params": """
-        benchmarks.registry corpora.cleaning corpora.corpora corpora.documents corpora.mesh
-        finetuning.finetuning finetuning.sequences finetuning.spans finetuning.tagging modeling.models
-        pretraining.mixing pretraining.objectives pretraining.pretraining training.optimizers
-        training.training vocabularies.vocabularies
+        benchmarks.registry corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
+        pretraining.mixing pretraining.objectives pretraining.pretraining vocabularies.vocabularies
     """,
     "lib.study.paths": """
         benchmarks.registry corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models

@@ -9,10 +9,11 @@ from transformers import BertTokenizer
 
 from lib.errors import StudyError
 from lib.modeling import models
+from lib.modeling.settings import Body
 from lib.study import params
 from lib.vocabularies import vocabularies
 
-BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
+BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 
 
 @pytest.fixture

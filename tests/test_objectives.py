@@ -5,11 +5,12 @@ import torch
 from torch.nn import functional
 
 from lib.modeling import models
+from lib.modeling.settings import Body
 from lib.pretraining import masking, objectives
-from lib.study import params
 from lib.training import optimizers
+from lib.training.settings import Optimization
 
-BODY = params.Body(layers=2, hidden=32, heads=4, intermediate=64, embedding=16)
+BODY = Body(layers=2, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, MASK = 60, 16, 4
 
 
@@ -153,7 +154,7 @@ def test_every_kind_overfits_twenty_sentences(kind):
     loss_of = {"electra": objectives.replaced_pieces, "adversarial": objectives.adversarial_pieces}.get(
         kind, objectives.masked_pieces
     )
-    settings = params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
+    settings = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     optimizer = optimizers.make(model, settings, 5e-3)
     torch.manual_seed(0)
     losses = []

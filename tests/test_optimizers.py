@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AlbertConfig, AlbertForPreTraining, BertConfig, BertForMaskedLM
 
-from lib.study import params
 from lib.training import optimizers
+from lib.training.settings import Optimization, Phase
 
 QUICK = settings(max_examples=50, deadline=None)
 TINY = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
@@ -18,9 +18,9 @@ STEPS = st.integers(20, 300)
 WARMUP = st.floats(0.0, 0.9)
 
 
-def make_settings(optimizer: str, **changes) -> params.Optimization:
+def make_settings(optimizer: str, **changes) -> Optimization:
     given = {"optimizer": optimizer, "weight_decay": 0.01, "betas": [0.9, 0.98], "dropout": 0.1}
-    return params.Optimization(**given | changes)
+    return Optimization(**given | changes)
 
 
 def parameter(*values: float) -> torch.nn.Parameter:
@@ -201,9 +201,9 @@ def test_square_root_decay_has_the_rates_of_nvidias_first_phase():
     assert rates[-1] == 0.0
 
 
-def make_phase(**changes) -> params.Phase:
+def make_phase(**changes) -> Phase:
     given = {"length": 128, "batch_size": 8, "learning_rate": 2e-3, "warmup": 0.1, "steps": 100}
-    return params.Phase(**given | changes)
+    return Phase(**given | changes)
 
 
 @pytest.mark.parametrize(

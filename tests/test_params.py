@@ -8,6 +8,7 @@ from conftest import each
 from lib.benchmarks import datasets, registry
 from lib.corpora import readers
 from lib.errors import StudyError
+from lib.settings import Settings
 from lib.study import params, paths, results
 from lib.study.analysis import counts, facts
 from lib.study.analysis.cells import find_run
@@ -22,7 +23,7 @@ def test_budget_and_science_are_disjoint():
     def names(schema) -> set[str]:
         found = set(schema.model_fields)
         for field in schema.model_fields.values():
-            if isinstance(field.annotation, type) and issubclass(field.annotation, params.Settings):
+            if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
                 found |= names(field.annotation)
         return found - {"title"}
 

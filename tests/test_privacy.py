@@ -37,6 +37,7 @@ from lib.made_up import smoke_tagging as made_tagging
 from lib.made_up import smoke_texts as made_texts
 from lib.made_up.smoke_files import write_gzip, write_lines, write_zip
 from lib.made_up.smoke_language import Lexicon
+from lib.modeling.settings import Body
 from lib.study import params, paths
 from lib.study.analysis import pages
 
@@ -197,7 +198,7 @@ def make_model(folder: Path, vocabulary: list[str]) -> None:
 
     from lib.modeling import models
 
-    body = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
+    body = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
     models.build("bert", body, len(vocabulary), 32, 0.1).save_pretrained(folder)
     write_lines(folder / "vocab.txt", vocabulary)
     BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)

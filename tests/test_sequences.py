@@ -10,10 +10,10 @@ from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
 from lib.finetuning import sequences
 from lib.modeling import models
-from lib.study import params
+from lib.modeling.settings import Body
 from lib.vocabularies import vocabularies
 
-BODY = params.Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
+BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 TEXT = "we gave iron and then zinc to all"
 RELATION = Relation("1", TEXT, Mention("a", "DRUG", 8, 12), Mention("b", "DRUG", 22, 26), "DDI-int")
 

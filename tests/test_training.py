@@ -8,8 +8,8 @@ import torch
 
 from lib.errors import StudyError
 from lib.progress import Progress
-from lib.study import params
 from lib.training import checkpoints, optimizers, training
+from lib.training.settings import Optimization
 
 
 class Batches:
@@ -47,7 +47,7 @@ def square_loss(model, batch):
 
 
 def train(model, batches, **changes):
-    recipe = params.Optimization(optimizer="adamw", weight_decay=0.01, betas=[0.9, 0.999], dropout=0.0)
+    recipe = Optimization(optimizer="adamw", weight_decay=0.01, betas=[0.9, 0.999], dropout=0.0)
     settings = {
         "device": training.accelerator("float32"), "settings": recipe, "seed": 1, "progress": Progress("test"),
         "rate_of": lambda step: 1e-2 * optimizers.slanted_triangle(step, len(batches), 0.1),
@@ -69,7 +69,7 @@ def without_times(log: list[dict]) -> list[dict]:
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
 @pytest.mark.parametrize("dies_at", [1, 37, 99])
 def test_a_killed_run_goes_on_to_the_same_weights_and_log(tmp_path, dies_at, optimizer):
-    recipe = params.Optimization(optimizer=optimizer, weight_decay=0.01, betas=[0.9, 0.999], dropout=0.0)
+    recipe = Optimization(optimizer=optimizer, weight_decay=0.01, betas=[0.9, 0.999], dropout=0.0)
     undisturbed = make_model()
     log = train(undisturbed, Batches(100), settings=recipe)
     kept = {"folder": tmp_path, "fingerprint": "a", "checkpoint_seconds": 0.0, "settings": recipe}

@@ -20,6 +20,7 @@ from lib.benchmarks import (
 from lib.benchmarks.datasets import SPLITS, TRAIN_TEST, Dataset, by_split
 from lib.benchmarks.instances import Instance
 from lib.errors import unknown
+from lib.finetuning.settings import Finetuning
 from lib.study import params, paths
 
 
@@ -252,7 +253,7 @@ def load(key: str, split: str, scale: str, fold: int = 1) -> list[Instance]:
     return at_scale(key, scale).load(split, fold)
 
 
-def load_settings(key: str, setting: str, scale: str) -> params.Finetuning:
+def load_settings(key: str, setting: str, scale: str) -> Finetuning:
     """How a dataset is fine-tuned on under a protocol at a scale."""
     return params.load_finetuning(setting, key, lookup(key).family, scale)
 

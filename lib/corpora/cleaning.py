@@ -5,10 +5,10 @@ from functools import cache
 import sentencex
 
 from lib.corpora.records import Document
-from lib.study import params
+from lib.corpora.settings import Cleaning
 
 
-def clean(document: Document, rules: params.Cleaning) -> tuple[str, str, int]:
+def clean(document: Document, rules: Cleaning) -> tuple[str, str, int]:
     """The text that is kept of a document, or none and why, and how many of its lines were left out.
 
     A line is a paragraph, or a sentence where the rules ask for one a line.

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from lib.corpora.records import Heading, read_lines
+from lib.corpora.settings import Selection
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.study import params, paths
@@ -69,7 +70,7 @@ def is_below(trees, branches) -> bool:
     )
 
 
-def selects(rule: params.Selection, trees: set[str], major: set[str]) -> bool:
+def selects(rule: Selection, trees: set[str], major: set[str]) -> bool:
     """Whether a citation with these tree numbers (`major`: those of its major headings) is chosen by a rule."""
     if rule.complement_of:
         return not selects(params.load("selections", rule.complement_of), trees, major)

@@ -24,6 +24,7 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import sequences, spans, tagging, tuning
 from lib.finetuning.examples import BucketedBatches, Example, cut_evenly
+from lib.finetuning.settings import Finetuning
 from lib.modeling import loading, models
 from lib.progress import Progress
 from lib.study import params, paths, results
@@ -102,7 +103,7 @@ class Job:
         row: datasets.Dataset,
         scale: str,
         setting: str,
-        settings: params.Finetuning,
+        settings: Finetuning,
         base: str = "train",
     ):
         self.checkpoint, self.row, self.scale, self.setting = checkpoint, row, scale, setting
@@ -334,7 +335,7 @@ def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
     return record
 
 
-def resolve_settings(settings: params.Finetuning, candidate: dict) -> dict:
+def resolve_settings(settings: Finetuning, candidate: dict) -> dict:
     """The settings of one run: of a protocol, what was chosen of it, and what AdamW computes with."""
     optimizer = settings.optimization().model_dump(include={"optimizer", "betas", "clip"})
     return (

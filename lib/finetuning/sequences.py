@@ -13,8 +13,8 @@ from lib.benchmarks.registry import Dataset
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Frame, pad
+from lib.finetuning.settings import Finetuning
 from lib.modeling import heads
-from lib.study import params
 
 MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets whose texts have any number of labels
 WRITTEN = {"dummies": Relation.dummify, "markers": relations.frame, "original": relations.leave}
@@ -30,7 +30,7 @@ class Sequences:
     def __init__(
         self,
         dataset: Dataset,
-        settings: params.Finetuning,
+        settings: Finetuning,
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Instance],
         max_length: int,

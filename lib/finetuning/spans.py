@@ -13,8 +13,8 @@ from lib.benchmarks import questions
 from lib.benchmarks.instances import Answer, Question
 from lib.benchmarks.registry import Dataset
 from lib.finetuning.examples import Batch, Example, Frame, pad
+from lib.finetuning.settings import Finetuning
 from lib.modeling import heads
-from lib.study import params
 
 QUESTION = 64  # pieces of a question at most
 STRIDE = 128  # pieces between the beginnings of two rows of a passage
@@ -29,7 +29,7 @@ class Spans:
     def __init__(
         self,
         dataset: Dataset,
-        settings: params.Finetuning,
+        settings: Finetuning,
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Question],
         max_length: int,

@@ -9,8 +9,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from lib.benchmarks.instances import Sentence
 from lib.benchmarks.registry import Dataset
 from lib.finetuning.examples import Batch, Example, Frame, pad
+from lib.finetuning.settings import Finetuning
 from lib.modeling import heads
-from lib.study import params
 from lib.vocabularies import vocabularies
 
 LETTERS = {"BIO": "BI", "BIOUL": "BILU", "IO": "I"}  # of a scheme, besides O
@@ -58,7 +58,7 @@ class Tagging:
     def __init__(
         self,
         dataset: Dataset,
-        settings: params.Finetuning,
+        settings: Finetuning,
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Sentence],
         max_length: int,

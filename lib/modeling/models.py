@@ -22,6 +22,7 @@ from transformers import (
 from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
 from lib.modeling import loading
+from lib.modeling.settings import Body
 from lib.places import show_path
 from lib.study import params, paths
 
@@ -75,7 +76,7 @@ CLASSES = {  # architecture, with a pair objective or without -> the class with 
 
 
 def configure(
-    architecture: str, body: params.Body, vocabulary_size: int, positions: int, dropout: float
+    architecture: str, body: Body, vocabulary_size: int, positions: int, dropout: float
 ) -> tuple[PretrainedConfig, PretrainedConfig | None]:
     """The configuration of a model to pretrain, BERT, ALBERT or ELECTRA, and that of ELECTRA's generator or None.
 
@@ -122,7 +123,7 @@ def configure(
 
 
 def build(
-    architecture: str, body: params.Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
+    architecture: str, body: Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
 ) -> nn.Module:
     """A model with random weights and its heads for pretraining, as `configure` says.
 

@@ -25,10 +25,12 @@ from lib.corpora import corpora
 from lib.errors import StudyError
 from lib.modeling import costs, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
+from lib.pretraining.settings import Pretraining
 from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.analysis import pretrained
 from lib.training import checkpoints, optimizers, training
+from lib.training.settings import Phase
 from lib.vocabularies import vocabularies
 
 VERSION = 1  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
@@ -169,7 +171,7 @@ def train(key: str, scale: str) -> None:
 class Phases:
     """The batches of one phase after those of another, as one run."""
 
-    def __init__(self, parts: Sequence[blocks.Blocks], settings: Sequence[params.Phase]):
+    def __init__(self, parts: Sequence[blocks.Blocks], settings: Sequence[Phase]):
         self.parts, self.settings = parts, settings
         self.ends = list(accumulate(len(part) for part in parts))
 
@@ -245,7 +247,7 @@ def make_masking(model: params.Model, share: float | list[float], limit: int | N
     return masking.Masking(model.masking, tuple(share) if isinstance(share, list) else share, limit, **hidden)
 
 
-def start(model: torch.nn.Module, key: str, scale: str, plan: params.Pretraining) -> None:
+def start(model: torch.nn.Module, key: str, scale: str, plan: Pretraining) -> None:
     """Give a model its first weights: random ones stay; another model's; what the scale's recipe has for a start."""
     settings = params.load("models", key)
     if settings.initial:
@@ -293,7 +295,7 @@ def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
     return np.load(folder / "vectors.npy")
 
 
-def time_start(settings: params.Model, scale: str, plan: params.Pretraining, model: torch.nn.Module) -> int:
+def time_start(settings: params.Model, scale: str, plan: Pretraining, model: torch.nn.Module) -> int:
     """Seconds that a model's word vectors took, when they were made; 0 without them."""
     if "word vectors" not in plan.start or not settings.corpora:
         return 0

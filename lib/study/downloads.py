@@ -19,6 +19,7 @@ from pydantic import Field
 from lib import artefacts
 from lib.errors import StudyError, unknown
 from lib.places import show_path
+from lib.settings import Settings
 from lib.study import params, paths
 
 ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
@@ -34,7 +35,7 @@ Url = Annotated[str, Field(pattern="^https://")]
 Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of a content
 
 
-class File(params.Settings):
+class File(Settings):
     """A file that is fetched as it is; checksum and bytes are those of the content, also where we store it as .gz."""
 
     path: Below
@@ -45,7 +46,7 @@ class File(params.Settings):
     urls: list[Url] = []  # official sites that hold the same bytes
 
 
-class Source(params.Settings):
+class Source(Settings):
     """Files of one commit of a public repository."""
 
     repository: str = Field(pattern="^[^/]+/[^/]+$")
@@ -54,7 +55,7 @@ class Source(params.Settings):
     files: list[File]
 
 
-class Made(params.Settings):
+class Made(Settings):
     """A file that was made from others and has to be copied; checksum and bytes are those of the file as stored."""
 
     path: Below
@@ -65,7 +66,7 @@ class Made(params.Settings):
     how: str
 
 
-class Steps(params.Settings):
+class Steps(Settings):
     """A set that only a person can get."""
 
     path: Below | None  # what the steps end with; None: there is nothing to get
@@ -73,7 +74,7 @@ class Steps(params.Settings):
     steps: list[str]
 
 
-class Plan(params.Settings):
+class Plan(Settings):
     """A source of the papers' full size, too big to be fetched unasked."""
 
     path: Below
@@ -84,7 +85,7 @@ class Plan(params.Settings):
     note: str
 
 
-class Group(params.Settings):
+class Group(Settings):
     """What can be asked for by one name."""
 
     title: str
@@ -105,7 +106,7 @@ class Group(params.Settings):
         return [e.path for e in [*self.entries(), self.by_hand, self.plan] if e and e.path]
 
 
-class Manifest(params.Settings):
+class Manifest(Settings):
     groups: dict[str, Group]
 
 

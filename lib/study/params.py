@@ -4,45 +4,21 @@ Budget (how much compute) lives in params/scales/, science (what is computed) ev
 """
 
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from lib.corpora.settings import Cleaning, Selection
 from lib.errors import StudyError, unknown
+from lib.finetuning.settings import Finetuning, Numbers
+from lib.modeling.settings import Body
 from lib.places import show_path
+from lib.pretraining.settings import Pretraining, Start
+from lib.settings import Settings
 from lib.study import paths
-
-
-class Settings(BaseModel):
-    """Strict: unknown keys, missing keys and wrong types are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Body(Settings):
-    """Size of a Transformer encoder."""
-
-    layers: int = Field(gt=0)
-    hidden: int = Field(gt=0)
-    heads: int = Field(gt=0)
-    intermediate: int = Field(gt=0)
-    embedding: int = Field(gt=0)  # of architectures that factorise their embeddings; the others' are `hidden` wide
-
-
-class Phase(Settings):
-    """A stretch of pretraining with one input length and a learning rate that rises, then falls."""
-
-    length: int = Field(gt=8)  # pieces in a row
-    batch_size: int = Field(gt=0)  # rows in a step
-    learning_rate: float = Field(gt=0)
-    warmup: float = Field(ge=0, lt=1)  # share of its steps
-    end: float = Field(default=0.0, ge=0, lt=1)  # share of the learning rate that is left at its end
-    decay: Literal["linear", "square root"] = "linear"
-    steps: int = Field(gt=0)
-    max_predictions: int | None = None  # in a row, at most
+from lib.training.settings import Optimization, Phase
 
 
 class PhaseBudget(Settings):
@@ -54,17 +30,6 @@ class PhaseBudget(Settings):
     warmup: float = Field(ge=0, lt=1)
     end: float = Field(default=0.0, ge=0, lt=1)
     share: float = Field(gt=0, le=1)  # of a model's pieces
-
-
-class Optimization(Settings):
-    optimizer: Literal["adamw", "lamb"]
-    weight_decay: float = Field(ge=0)
-    betas: list[float] = Field(min_length=2, max_length=2)
-    clip: float | None = Field(default=1.0, gt=0)  # the largest norm of the gradient
-    dropout: float = Field(ge=0, lt=1)
-
-
-Start = list[Literal["word vectors", "piece counts", "position waves"]]  # of embeddings, output bias, positions
 
 
 class Recipe(Optimization):
@@ -91,9 +56,6 @@ class PretrainingBudget(Settings):
     workers: int = Field(ge=0)  # processes that prepare batches; 0: the training process itself
     held_out_blocks: int = Field(gt=0)
     evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a phase
-
-
-Numbers = Annotated[list[int], Field(min_length=1)]
 
 
 Family = Literal[
@@ -186,33 +148,6 @@ class Source(Settings):
     missing: str = "run ./run_all.sh data"  # how to get it
 
 
-class Selection(Settings):
-    """A choice of citations by the MeSH tree numbers of their headings; those without any are never chosen."""
-
-    title: str
-    where: str
-    each_of: list[list[str]] = []  # for each list, a heading below one of its branches
-    major_of: list[str] = []  # a major heading below one of these
-    none_of: list[str] = []  # no heading below any of these
-    complement_of: str = ""  # another selection: all that it does not choose, citations without headings too
-    differs: str
-
-
-class Cleaning(Settings):
-    """A paper's rules for the text of one document."""
-
-    title: str
-    where: str
-    minimum_pmid: int = 0  # citations up to this PMID are dropped
-    minimum_words: int = 0  # documents with fewer in their abstract or body are dropped
-    minimum_characters: int = 0  # shorter lines are dropped
-    one_paragraph: bool = False
-    title_joined: bool = True  # the title begins the first paragraph; else it is a line of its own
-    sentences: bool = False  # one a line
-    segmented: bool = False  # Japanese, cut into words by MeCab
-    differs: str
-
-
 class Corpus(Settings):
     title: str
     papers: list[str]
@@ -284,62 +219,6 @@ class Model(Settings):
         if (self.architecture == "electra") != (self.objective == "replaced pieces"):
             raise ValueError("ELECTRA, and nothing else, predicts replaced pieces")
         return self
-
-
-class Pretraining(Optimization):
-    """How a model is pretrained at a scale."""
-
-    body: Body
-    vocabulary: str
-    positions: int  # the longest input that the body can take
-    start: Start  # empty: random weights
-    masked_share: float | list[float]
-    phases: list[Phase]  # none: the weights stay as they start
-    duplicates: int | None
-
-
-class Finetuning(Settings):
-    """How an encoder is fine-tuned on a dataset. Lists are candidates, chosen between on the development set."""
-
-    epochs: Numbers
-    batch_size: Numbers
-    learning_rate: list[float] = Field(min_length=1)
-    warmup: float = Field(ge=0, lt=1)  # share of the steps
-    weight_decay: float = Field(ge=0)
-    dropout: float = Field(ge=0, lt=1)
-    max_length: int = Field(gt=8)  # pieces
-    runs: int | None = Field(default=None, gt=0)  # with different seeds; None: as many as the scale has seeds
-    steps: int | None = Field(default=None, gt=0)  # in all, in place of epochs
-    min_steps: int | None = None
-    train_instances: int | None = None
-    folds: int | None = None
-    head: Literal["linear", "biLSTM", "CRF"] = "linear"
-    scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags
-    mentions: Literal["dummies", "markers", "original"] = "dummies"  # of relations: how the text is written
-    encoding: Literal["first piece", "mentions", "starts"] = "first piece"  # what stands for a text: [CLS] or mentions
-    weighted: bool = False  # classes by the inverse of their frequency
-    first_on: str | None = None  # the dataset that the model is fine-tuned on before
-    trials: int | None = Field(default=None, gt=1)  # of Optuna among the candidates; None: all of them are tried
-
-    @model_validator(mode="after")
-    def check(self):
-        if self.encoding == "starts" and self.mentions != "markers":
-            raise ValueError("encoding 'starts' is that of start markers: it goes with mentions 'markers'")
-        return self
-
-    def optimization(self) -> Optimization:
-        """AdamW as BERT's authors fine-tune."""
-        return Optimization(optimizer="adamw", weight_decay=self.weight_decay, betas=[0.9, 0.999], dropout=self.dropout)
-
-    def candidates(self) -> list[dict]:
-        """Every combination of the settings to choose between."""
-        names = ["epochs", "batch_size", "learning_rate"]
-        return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
-
-    def count_epochs(self, candidate: dict, rows: int) -> int:
-        """A candidate's epochs, or as many as `min_steps` take where that is more."""
-        in_epoch = -(-rows // candidate["batch_size"])
-        return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))
 
 
 class Protocol(Settings):

@@ -2,12 +2,12 @@
 
 import torch
 
-from lib.study import params
+from lib.training.settings import Optimization, Phase
 
 EPSILON = 1e-6  # of BERT's, ALBERT's, ELECTRA's and NVIDIA's code
 
 
-def rate(phase: params.Phase, step: int) -> float:
+def rate(phase: Phase, step: int) -> float:
     """The learning rate at a step of a phase of pretraining, counted from 0."""
     shape = {"linear": slanted_triangle, "square root": square_root_decay}[phase.decay]
     return phase.learning_rate * shape(step, phase.steps, phase.warmup, phase.end)
@@ -37,7 +37,7 @@ def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) ->
     return done / warmup if done < warmup else end + (1 - end) * (1 - done) ** 0.5
 
 
-def make(model: torch.nn.Module, settings: params.Optimization, learning_rate: float) -> torch.optim.Optimizer:
+def make(model: torch.nn.Module, settings: Optimization, learning_rate: float) -> torch.optim.Optimizer:
     """AdamW or LAMB over a model's parameters, a shared one once.
 
     Biases and layer norms do not decay, as in BERT, and LAMB does not adapt their steps (see there).

@@ -22,8 +22,8 @@ from lib.errors import StudyError
 from lib.modeling import costs
 from lib.places import show_path
 from lib.progress import Progress
-from lib.study import params
 from lib.training import checkpoints, optimizers
+from lib.training.settings import Optimization
 
 CHECKPOINT_SECONDS = 30.0
 CHECKPOINT_SHARE = 0.02  # of the time, at most, goes into writing checkpoints
@@ -142,7 +142,7 @@ def train(
     loss_of: Callable[[nn.Module, Batch], torch.Tensor],
     *,
     device: Accelerator,
-    settings: params.Optimization,
+    settings: Optimization,
     rate_of: Callable[[int], float],
     seed: int,
     progress: Progress,

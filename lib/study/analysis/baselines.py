@@ -26,6 +26,7 @@ from lib.modeling import heads, models
 from lib.progress import Progress
 from lib.study import params, paths
 from lib.training import optimizers, training
+from lib.training.settings import Optimization
 
 VERSION = 1  # raised when the same settings and examples give other scores
 WORDS = 128  # of a document (section 4.3)
@@ -214,7 +215,7 @@ def predict_network(
     batches = BucketedBatches(rows, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
     training.train(
         model, batches, lambda module, batch: module.loss(batch), device=device, seed=seed,
-        settings=params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
+        settings=Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
         rate_of=lambda step: point["learning_rate"] * optimizers.slanted_triangle(step, len(batches), 0.1),
         progress=Progress(network.__name__),
     )  # fmt: skip

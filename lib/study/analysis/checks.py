@@ -12,6 +12,7 @@ from lib.pretraining import blocks, masking, objectives, pretraining
 from lib.progress import Progress
 from lib.study import params
 from lib.training import optimizers
+from lib.training.settings import Optimization
 from lib.vocabularies import vocabularies
 
 SENTENCES, OVERFITTING_STEPS, OVERFITTING_RATE = 20, 100, 1e-3
@@ -138,7 +139,7 @@ def overfit(scale: str) -> pd.DataFrame:
     Each by its own loss: ELECTRA's is its generator's plus 50 times its discriminator's.
     """
     found = []
-    recipe = params.Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
+    recipe = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     for key in params.load("scales", scale).models:
         model, batch = prepare(key, scale, rows=SENTENCES)
         loss_of = objectives.loss_of(params.load("models", key))

@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 from lib.corpora import corpora
 from lib.modeling import bodies, costs, models
 from lib.pretraining import objectives, pretraining
+from lib.pretraining.settings import Pretraining
 from lib.study import params, results
 from lib.study.analysis import facts, hardware
 from lib.training import optimizers, training
@@ -131,7 +132,7 @@ def make_step(
     built: torch.nn.Module,
     loss_of: Callable[[torch.nn.Module, objectives.Batch], torch.Tensor],
     batch: objectives.Batch,
-    plan: params.Pretraining,
+    plan: Pretraining,
     rate: float,
     device: Accelerator,
 ) -> Callable[[], None]:

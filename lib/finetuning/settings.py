@@ -1,0 +1,55 @@
+"""Settings of fine-tuning."""
+
+from itertools import product
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from lib.settings import Settings
+from lib.training.settings import Optimization
+
+Numbers = Annotated[list[int], Field(min_length=1)]
+
+
+class Finetuning(Settings):
+    """How an encoder is fine-tuned on a dataset. Lists are candidates, chosen between on the development set."""
+
+    epochs: Numbers
+    batch_size: Numbers
+    learning_rate: list[float] = Field(min_length=1)
+    warmup: float = Field(ge=0, lt=1)  # share of the steps
+    weight_decay: float = Field(ge=0)
+    dropout: float = Field(ge=0, lt=1)
+    max_length: int = Field(gt=8)  # pieces
+    runs: int | None = Field(default=None, gt=0)  # with different seeds; None: as many as the scale has seeds
+    steps: int | None = Field(default=None, gt=0)  # in all, in place of epochs
+    min_steps: int | None = None
+    train_instances: int | None = None
+    folds: int | None = None
+    head: Literal["linear", "biLSTM", "CRF"] = "linear"
+    scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags
+    mentions: Literal["dummies", "markers", "original"] = "dummies"  # of relations: how the text is written
+    encoding: Literal["first piece", "mentions", "starts"] = "first piece"  # what stands for a text: [CLS] or mentions
+    weighted: bool = False  # classes by the inverse of their frequency
+    first_on: str | None = None  # the dataset that the model is fine-tuned on before
+    trials: int | None = Field(default=None, gt=1)  # of Optuna among the candidates; None: all of them are tried
+
+    @model_validator(mode="after")
+    def check(self):
+        if self.encoding == "starts" and self.mentions != "markers":
+            raise ValueError("encoding 'starts' is that of start markers: it goes with mentions 'markers'")
+        return self
+
+    def optimization(self) -> Optimization:
+        """AdamW as BERT's authors fine-tune."""
+        return Optimization(optimizer="adamw", weight_decay=self.weight_decay, betas=[0.9, 0.999], dropout=self.dropout)
+
+    def candidates(self) -> list[dict]:
+        """Every combination of the settings to choose between."""
+        names = ["epochs", "batch_size", "learning_rate"]
+        return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
+
+    def count_epochs(self, candidate: dict, rows: int) -> int:
+        """A candidate's epochs, or as many as `min_steps` take where that is more."""
+        in_epoch = -(-rows // candidate["batch_size"])
+        return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))

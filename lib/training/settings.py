@@ -1,0 +1,28 @@
+"""Settings of the loop."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from lib.settings import Settings
+
+
+class Phase(Settings):
+    """A stretch of pretraining with one input length and a learning rate that rises, then falls."""
+
+    length: int = Field(gt=8)  # pieces in a row
+    batch_size: int = Field(gt=0)  # rows in a step
+    learning_rate: float = Field(gt=0)
+    warmup: float = Field(ge=0, lt=1)  # share of its steps
+    end: float = Field(default=0.0, ge=0, lt=1)  # share of the learning rate that is left at its end
+    decay: Literal["linear", "square root"] = "linear"
+    steps: int = Field(gt=0)
+    max_predictions: int | None = None  # in a row, at most
+
+
+class Optimization(Settings):
+    optimizer: Literal["adamw", "lamb"]
+    weight_decay: float = Field(ge=0)
+    betas: list[float] = Field(min_length=2, max_length=2)
+    clip: float | None = Field(default=1.0, gt=0)  # the largest norm of the gradient
+    dropout: float = Field(ge=0, lt=1)
