@@ -51,7 +51,7 @@ from lib.modeling import heads, loading, models
 from lib.modeling.settings import Body
 from lib.places import show_path
 from lib.progress import Progress
-from lib.study import paths
+from lib.study import open_study, paths
 from lib.study.analysis import compare
 from lib.training import optimizers, training
 
@@ -70,7 +70,7 @@ SHARE = {"BERT-mini": 1.0, "BERT-base": 0.1}  # of the sentences, as a step of a
 
 
 def load(count: int, split: str = "train") -> list[Sentence]:
-    return registry.load(DATASET, split, SCALE)[:count]
+    return open_study(SCALE).dataset(DATASET).load(split)[:count]
 
 
 def load_tokenizer():
@@ -81,7 +81,7 @@ def load_tokenizer():
 
 
 def make_form(sentences: list[Sentence], tokenizer) -> tagging.Tagging:
-    settings = registry.load_settings(DATASET, "gu", SCALE)
+    settings = open_study(SCALE).protocol("gu", DATASET)
     return tagging.Tagging(registry.lookup(DATASET), settings, tokenizer, sentences, LENGTH)
 
 
@@ -102,7 +102,7 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
     if not train:
         return time_it(lambda: finetuning.look(model.eval(), form, rows, device), len(rows))
     batches = BucketedBatches(rows, form.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
-    settings = registry.load_settings(DATASET, "gu", SCALE).optimization()
+    settings = open_study(SCALE).protocol("gu", DATASET).optimization()
 
     def fit() -> None:
         training.train(

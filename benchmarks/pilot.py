@@ -19,11 +19,10 @@ import pandas as pd
 import torch
 
 from lib import provenance
-from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.finetuning import finetuning
 from lib.modeling import models
-from lib.study import params, paths
+from lib.study import open_study, paths
 from lib.study.analysis import compare
 
 FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
@@ -55,10 +54,11 @@ PATH = paths.output("record", "benchmarks", "pilot.csv")
 def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
     """The line of one candidate."""
     key, protocol, _ = TRIED[scale]
-    row, budget = registry.lookup(dataset), params.load("scales", scale)
+    study = open_study(scale)
+    row, budget = study.dataset(dataset), study.budget
     torch.set_num_threads(budget.threads)
     lists = {name: [changes[name]] for name in ("epochs", "batch_size", "learning_rate") if name in changes}
-    settings = registry.load_settings(dataset, protocol, scale).model_copy(update=changes | lists)
+    settings = study.protocol(protocol, dataset).model_copy(update=changes | lists)
     job = finetuning.Job(models.find(key, scale), row, scale, protocol, settings)
     (candidate,) = settings.candidates()
     split = "dev" if "dev" in row.files else "held out"

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.made_up import smoke_data
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import baselines
 
 
@@ -43,7 +42,7 @@ def test_the_registered_baselines_are_those_that_there_are():
 
 @pytest.mark.parametrize("key", POINTS)
 def test_documents_are_learnt_by_heart(study, key):
-    found = registry.load("jmed-smdis", "train", "smoke")[:12]
+    found = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
     labels = [one.labels[0] for one in found]
     assert len(set(labels)) > 1
     assert baselines.predict(key, POINTS[key], found, found, "smoke", 1) == labels

@@ -6,6 +6,7 @@ import pytest
 
 from lib.study import params, results
 from lib.study.analysis import cells, compare, scoreboard
+from lib.study.study import Study
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_mean_over_groups_needs_every_set(scores):
 
 
 def test_what_cannot_be_run_says_why(monkeypatch):
-    monkeypatch.setattr(cells.registry, "why_not", lambda key, *_: "not at hand" if key == "mednli" else "")
+    monkeypatch.setattr(Study, "why_not", lambda _, key, protocol: "not at hand" if key == "mednli" else "")
     assert cells.find_obstacle("pubmedbert", [["mednli"]], "paper") == "not at hand"
     assert cells.find_obstacle("pubmedbert", [["mednli", "biosses"]], "paper") == "a mean of 2 sets; missing: mednli"
     assert "Semantic Scholar" in cells.find_obstacle("scibert-cased", [["biosses"]], "paper")
@@ -68,7 +69,7 @@ def change_scale(monkeypatch, **changes):
 
 
 def test_panels_fill_cells_of_models_that_are_not_compared(monkeypatch):
-    monkeypatch.setattr(cells.registry, "why_not", lambda *_: "")
+    monkeypatch.setattr(Study, "why_not", lambda *_: "")
     panel = params.Panel(protocol="gu", models=["pubmedbert-half"], datasets=["gad", "ddi"])
     change_scale(monkeypatch, compared=["bert-general"], panels=[panel])
     outside = "outside the budget of scale 'laptop'"

@@ -9,7 +9,7 @@ import pytest
 
 from lib.benchmarks import registry
 from lib.corpora import cleaning, documents, leakage, readers
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
 from lib.study.analysis import cells, compare, panels, pieces, scoreboard
 from lib.vocabularies import vocabularies
 
@@ -79,8 +79,8 @@ def test_no_text_of_the_real_data(real_data):
         if key in SAME_TEXT:
             continue
         one_each = dataset.family in ("tagging", "pico")
-        for split in registry.splits(key, SCALE):
-            for instance in itertools.islice(registry.load(key, split, SCALE), None if one_each else 300):
+        for split in open_study(SCALE).dataset(key).splits:
+            for instance in itertools.islice(open_study(SCALE).dataset(key).load(split), None if one_each else 300):
                 found = instance.natural
                 sentences += found if one_each else [s for text in found for s in cleaning.split_sentences(text)]
     for source in params.keys("sources"):

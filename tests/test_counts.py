@@ -2,7 +2,6 @@
 
 import csv
 from collections import Counter
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -140,9 +139,9 @@ def made_up_sets(monkeypatch):
         key: datasets.Dataset(key, f"Set {key}", "tagging", "", "entity-f1", list, files[key], "bc2gm") for key in sizes
     }
     monkeypatch.setattr(registry, "DATASETS", rows)
-    monkeypatch.setattr(registry, "load", lambda key, split, scale: [sentence("a", "b")] * sizes[key][split])
+    monkeypatch.setattr(datasets.Dataset, "load", lambda row, split: [sentence("a", "b")] * sizes[row.key][split])
     monkeypatch.setattr(
-        registry, "missing", lambda key, scale: {s: "no file" for s in files[key] if s not in sizes[key]}
+        datasets.Dataset, "missing", property(lambda row: {s: "no file" for s in row.files if s not in sizes[row.key]})
     )
     return rows
 
@@ -305,14 +304,21 @@ CHEMPROT = {"gu-3": "agrees agrees agrees", "naseem-6": "differs agrees differs"
 
 @pytest.fixture(scope="module")
 def load_once():
-    """datasets.load with a memory, as four tables count the same sets."""
-    return cache(registry.load)
+    """Dataset.load with a memory, as four tables count the same sets."""
+    load, known = datasets.Dataset.load, {}
+
+    def load_once(row: datasets.Dataset, split: str) -> list:
+        if (row.key, split) not in known:
+            known[row.key, split] = load(row, split)
+        return known[row.key, split]
+
+    return load_once
 
 
 @pytest.fixture
 def judge(real_data, monkeypatch, load_once):
     """The verdicts on the cells of a printed table whose rows are chosen."""
-    monkeypatch.setattr(registry, "load", load_once)
+    monkeypatch.setattr(datasets.Dataset, "load", load_once)
 
     def build(key: str, chosen) -> list[str]:
         table = params.load("tables", key)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lib.benchmarks import datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.corpora import corpora, leakage
-from lib.study import paths
+from lib.study import open_study, paths
 from lib.study.analysis import findings, texts
 
 QUICK = settings(max_examples=25, deadline=None)
@@ -407,7 +407,7 @@ def test_every_finding_runs_on_made_up_data(smoke_data, monkeypatch):
     assert equal["dataset"].tolist() == ["gad-bioelectra"]
     assert paths.data("smoke") == smoke_data
     # No column but the names of labels comes from the data.
-    held = {" ".join(i.words) for i in registry.load("bc2gm", "test", "smoke")}
+    held = {" ".join(i.words) for i in open_study("smoke").dataset("bc2gm").load("test")}
     assert not any(text in note for note in leaks["note"] for text in held)
 
 
@@ -416,13 +416,13 @@ def test_every_finding_runs_on_made_up_data(smoke_data, monkeypatch):
 
 def look_at(monkeypatch, *keys: str) -> None:
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in keys})
-    if any(registry.why_missing(key, "laptop") for key in keys):
+    if any(open_study("laptop").why_missing(key) for key in keys):
         pytest.skip("not every set is in the data folder")
 
 
 def test_real_gad_of_bioelectra_is_developed_on_its_test_set(real_data, monkeypatch):
     look_at(monkeypatch, "gad", "gad-bioelectra")
-    size = len(registry.load("gad-bioelectra", "test", "laptop"))
+    size = len(open_study("laptop").dataset("gad-bioelectra").load("test"))
     assert rows_of(findings.find_equal_splits) == {("dev is test", "gad-bioelectra", "dev and test"): (size, size)}
 
 
@@ -430,6 +430,6 @@ def test_real_yesno_texts(real_data, monkeypatch):
     """BLURB's BioASQ has snippets, and more of its questions are yes than no; Bio-ELECTRA's has the ideal answers."""
     look_at(monkeypatch, "bioasq-7b-yesno", "bioasq-8b-yesno")
     rows = pd.DataFrame(findings.find_given_away("laptop")).set_index("dataset")
-    assert rows["of"].to_dict() == {key: len(registry.load(key, "test", "laptop")) for key in rows.index}
+    assert rows["of"].to_dict() == {key: len(open_study("laptop").dataset(key).load("test")) for key in rows.index}
     assert (rows["score"] > 50).all()
     assert rows.loc["bioasq-8b-yesno", "share"] > rows.loc["bioasq-7b-yesno", "share"]

@@ -11,6 +11,7 @@ from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
 from lib.benchmarks import registry
+from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Pair, Question, Sentence
 from lib.corpora import cleaning
 from lib.finetuning import finetuning
@@ -18,7 +19,8 @@ from lib.finetuning.settings import Finetuning
 from lib.made_up import smoke_data
 from lib.modeling import models
 from lib.modeling.settings import Body
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
+from lib.study.study import Study
 from lib.vocabularies import vocabularies
 
 BODY = Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
@@ -39,10 +41,10 @@ def home(tmp_path_factory):
         params.load.cache_clear()
         smoke_data.write()
         words = [
-            cleaning.segment_japanese(text) if registry.lookup(key).language == "ja" else text
-            for key in FAMILIES
-            for split in registry.splits(key, "smoke")
-            for one in registry.load(key, split, "smoke")
+            cleaning.segment_japanese(text) if row.language == "ja" else text
+            for row in map(open_study("smoke").dataset, FAMILIES)
+            for split in row.splits
+            for one in row.load(split)
             for text in one.inputs
         ]
         vocabularies.train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
@@ -67,18 +69,18 @@ def encoder(home, monkeypatch, tmp_path):
 
 def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **changes) -> None:
     """Let a dataset be fine-tuned on with the settings of these tests, and hold other instances if there are any."""
-    settings = registry.load_settings(key, "gu", "smoke").model_copy(update=SETTINGS | changes)
-    monkeypatch.setattr(registry, "load_settings", lambda *_: settings)
+    settings = open_study("smoke").protocol("gu", key).model_copy(update=SETTINGS | changes)
+    monkeypatch.setattr(Study, "protocol", lambda *_: settings)
     scale = params.load("scales", "smoke").model_copy(update={"seeds": list(seeds)})
     monkeypatch.setattr(params, "load", lambda kind, name, real=params.load: (
         scale if (kind, name) == ("scales", "smoke") else real(kind, name)))  # fmt: skip
     if instances:
-        monkeypatch.setattr(registry, "load", lambda key, split, scale, fold=1: instances[split])
+        monkeypatch.setattr(Dataset, "load", lambda _, split, fold=1: instances[split])
 
 
 def take(key: str, n: int) -> list:
     """Training instances of a set: each label in turn, and questions that can be answered."""
-    found = registry.load(key, "train", "smoke")
+    found = open_study("smoke").dataset(key).load("train")
     if isinstance(found[0], Question):
         return [question for question in found if question.spans][:n]
     return found[:n]
@@ -139,7 +141,7 @@ def deal(instances: list, rng: random.Random) -> list:
     ("key", "chance"), [("ncbi-disease", 20), ("ddi", 60), ("biosses", 60), ("pubmedqa", 55), ("hoc", 35)]
 )
 def test_with_labels_dealt_anew_a_run_falls_to_chance(encoder, monkeypatch, key, chance):
-    train, test = (registry.load(key, split, "smoke") for split in ("train", "test"))
+    train, test = (open_study("smoke").dataset(key).load(split) for split in ("train", "test"))
     set_up(monkeypatch, key, {"train": deal(train, random.Random(1)), "test": test}, epochs=[5])
     result = finetuning.run(encoder.source, key, "smoke", "gu")
     score = result["runs"][0]["scores"][result["main score"]]
@@ -159,8 +161,8 @@ def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, m
 def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
     set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[1, 2], min_steps=None)
     order = []
-    real = registry.load
-    monkeypatch.setattr(registry, "load", lambda key, split, *rest: order.append(split) or real(key, split, *rest))
+    load = Dataset.load
+    monkeypatch.setattr(Dataset, "load", lambda row, split, fold=1: order.append(split) or load(row, split, fold))
     fit = finetuning.Job.fit
     monkeypatch.setattr(finetuning.Job, "fit", lambda *words: order.append("fit") or fit(*words))
     result = finetuning.run(encoder.source, "biosses", "smoke", "gu")
@@ -178,8 +180,8 @@ def test_the_best_candidates_weights_are_those_that_its_run_would_have(encoder, 
     for path in (tmp_path / "smoke/predictions").iterdir():
         path.unlink()
     chosen = {name: [value] for name, value in kept["chosen on dev"].items()}
-    alone = registry.load_settings("biosses", "gu", "smoke").model_copy(update=chosen)
-    monkeypatch.setattr(registry, "load_settings", lambda *_: alone)
+    alone = open_study("smoke").protocol("gu", "biosses").model_copy(update=chosen)
+    monkeypatch.setattr(Study, "protocol", lambda *_: alone)
     again = finetuning.run(encoder.source, "biosses", "smoke", "gu")
     assert again["candidates"] == [] and len(kept["candidates"]) == 2
     assert again["runs"][0]["scores"] == kept["runs"][0]["scores"]
@@ -190,7 +192,7 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
     result = finetuning.run(encoder.source, "gad-biobert", "smoke", "gu")
     assert [run["reads"] for run in result["runs"]] == [reads := ["train 1", "test 1"], [*reads, "train 2", "test 2"]]
     assert [run["fold"] for run in result["runs"]] == [1, 2]
-    train = registry.load("gad-biobert", "train", "smoke")
+    train = open_study("smoke").dataset("gad-biobert").load("train")
     rest, held = finetuning.hold_out(train)
     assert len(held) == round(len(train) / 10) and len(rest) + len(held) == len(train)
     assert not {one.id for one in rest} & {one.id for one in held}
@@ -208,7 +210,7 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     again = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
     assert again["runs"] == first["runs"] and path.stat().st_mtime_ns == stamp
     table = pq.read_table(path).to_pydict()
-    test = registry.load("ncbi-disease", "test", "smoke")
+    test = open_study("smoke").dataset("ncbi-disease").load("test")
     assert table["gold"] == [sentence.tags for sentence in test]
     assert registry.lookup("ncbi-disease").score(test, table["predicted"]) == first["runs"][0]["scores"]
 
@@ -238,8 +240,8 @@ def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatc
 
 
 def replace_settings(monkeypatch, **changes) -> Finetuning:
-    settings = registry.load_settings("", "", "").model_copy(update=changes)
-    monkeypatch.setattr(registry, "load_settings", lambda *_: settings)
+    settings = open_study("smoke").protocol("", "").model_copy(update=changes)
+    monkeypatch.setattr(Study, "protocol", lambda *_: settings)
     return settings
 
 

@@ -9,7 +9,7 @@ from lib import provenance
 from lib.benchmarks import registry
 from lib.finetuning import finetuning
 from lib.pretraining import pretraining
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import baselines
 from lib.training import training
 from tools import stamp
@@ -25,7 +25,7 @@ def test_every_committed_run_has_the_identity_that_its_settings_give():
         result = json.loads(path.read_text())
         if result["model"] in baselines.SPACES:
             continue
-        settings = registry.load_settings(result["dataset"], result["setting"], result["scale"])
+        settings = open_study(result["scale"]).protocol(result["setting"], result["dataset"])
         threads = params.load("scales", result["scale"]).threads
         for run in result["runs"]:
             made = run["settings"]
@@ -54,7 +54,7 @@ def test_precision_is_said_as_it_was_resolved(monkeypatch, native, auto):
 
 
 def test_what_an_optimizer_computes_with_is_part_of_a_runs_settings():
-    settings = registry.load_settings("ncbi-disease", "gu", "laptop")
+    settings = open_study("laptop").protocol("gu", "ncbi-disease")
     found = finetuning.resolve_settings(settings, settings.candidates()[0])
     assert (found["optimizer"], found["betas"], found["clip"], found["epsilon"]) == ("adamw", [0.9, 0.999], 1.0, 1e-6)
 
@@ -71,7 +71,7 @@ def make_old_run(code: str = stamp.RIGHT["fine-tuning"]) -> dict:
 def test_a_record_that_was_right_is_stamped_once_and_others_are_left():
     old = make_old_run()
     run, reason = stamp.stamp_run(old, "bc2gm")
-    reader = registry.fingerprint_reader(registry.lookup("bc2gm"))
+    reader = registry.lookup("bc2gm").fingerprint_reader()
     wanted = old["settings"] | stamp.ADAMW | {"precision": "bfloat16"}
     identity = provenance.identify("fine-tuning", 1, wanted, {"train 1": "a", "reader": reader, "model": "b"})
     assert reason == "" and run == identity | {"scores": old["scores"], "device": old["device"]}

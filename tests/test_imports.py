@@ -14,12 +14,13 @@ EXCEPTIONS = {
     "lib.made_up.smoke_corpora": "corpora.documents",
     "lib.study.analysis.figures": "progress",
     "lib.study.analysis.pretrained": "pretraining.pretraining",
+    "lib.study": "finetuning.finetuning",
     "lib.study.params": """
-        benchmarks.registry corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
+        corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
         pretraining.mixing pretraining.objectives pretraining.pretraining vocabularies.vocabularies
     """,
     "lib.study.paths": """
-        benchmarks.registry corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
+        corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
         pretraining.pretraining pretraining.tokens vocabularies.vocabularies
     """,
     "lib.study.results": "finetuning.finetuning",
@@ -28,7 +29,8 @@ EXCEPTIONS = {
 
 def find_package(module: str) -> str:
     """The package of a module, '' for one that lies in lib itself."""
-    return module.split(".")[1] if module.count(".") > 1 else ""
+    name = module.removeprefix("lib").strip(".").split(".")[0]
+    return name if name and (paths.ROOT / "lib" / name).is_dir() else ""
 
 
 def list_imports(module: str) -> set[str]:
@@ -58,10 +60,20 @@ def test_imports_go_one_way():
     }
 
 
+def list_loaded(program: str, names: tuple[str, ...]) -> str:
+    """Which of these libraries a program has loaded at its end."""
+    program = f"import sys; {program}; print([name for name in {names} if sys.modules.get(name)])"
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_the_command_line_waits_for_no_large_library():
     """Every process of the study begins so. lark builds the grammar that lib/__init__.py leaves out."""
     large = ("torch", "transformers", "scipy", "sphinx", "matplotlib", "lark")
-    program = f"import sys, lib.study.cli; print([name for name in {large} if sys.modules.get(name)])"
-    command = [sys.executable, "-c", program]
-    ran = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"
+    assert list_loaded("import lib.study.cli", large) == "[]"
+
+
+def test_a_study_opens_without_any_large_library():
+    large = ("torch", "transformers", "tokenizers", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib")
+    program = "from lib.study import open_study; study = open_study('laptop'); study.dataset('bc2gm').splits"
+    assert list_loaded(program, large) == "[]"

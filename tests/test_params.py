@@ -9,7 +9,7 @@ from lib.benchmarks import datasets, registry
 from lib.corpora import readers
 from lib.errors import StudyError
 from lib.settings import Settings
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
 from lib.study.analysis import counts, facts
 from lib.study.analysis.cells import find_run
 
@@ -294,9 +294,9 @@ def test_the_smaller_of_two_caps_on_training_instances_holds():
     cap = {scale: params.load("scales", scale).finetuning.train_instances for scale in ("laptop", "paper")}
     assert cap == {"laptop": 2000, "paper": None}
     for protocol, laptop, paper in (("lee-300", 300, 300), ("lee-1000", 1000, 1000), ("lee", 2000, None)):
-        found = [registry.load_settings("ncbi-disease", protocol, s).train_instances for s in ("laptop", "paper")]
+        found = [open_study(s).protocol(protocol, "ncbi-disease").train_instances for s in ("laptop", "paper")]
         assert found == [laptop, paper]
-    assert registry.load_settings("squad", "lee-300", "paper").train_instances is None
+    assert open_study("paper").protocol("lee-300", "squad").train_instances is None
     larger = {"title": "x", "paper": "x", "where": "x", "like": "lee", "all": {"train_instances": 5000}, "differs": ""}
     real = params.load
     with pytest.MonkeyPatch.context() as patch:
@@ -352,18 +352,18 @@ def test_paper_scale_keeps_the_papers_protocol():
     ],
 )
 def test_protocols_say_what_the_papers_print(protocol, dataset, setting, value):
-    assert getattr(registry.load_settings(dataset, protocol, "paper"), setting) == value
+    assert getattr(open_study("paper").protocol(protocol, dataset), setting) == value
 
 
 @each("scale", params.keys("scales"))
 @each("protocol", params.keys("protocols"))
 def test_every_protocol_has_settings_for_every_dataset(protocol, scale):
     for key in registry.DATASETS:
-        assert registry.load_settings(key, protocol, scale).candidates()
+        assert open_study(scale).protocol(protocol, key).candidates()
 
 
 def test_a_budgets_epochs_take_the_place_of_steps_and_small_sets_are_repeated():
-    settings = registry.load_settings("biosses", "naseem", "laptop")
+    settings = open_study("laptop").protocol("naseem", "biosses")
     assert settings.steps is None and settings.epochs == [3]
     assert settings.count_epochs({"epochs": 3, "batch_size": 4}, 64) == 25  # 400 steps, 16 in an epoch
     assert settings.count_epochs({"epochs": 3, "batch_size": 4}, 16_000) == 3
@@ -375,7 +375,7 @@ def test_start_markers_need_markers(monkeypatch):
     monkeypatch.setattr(params, "load", lambda kind, key, real=params.load: (
         wrong if key == "gu-markers-starts" else real(kind, key)))  # fmt: skip
     with pytest.raises(StudyError, match="encoding 'starts' is that of start markers"):
-        registry.load_settings("ddi", "gu-markers-starts", "paper")
+        open_study("paper").protocol("gu-markers-starts", "ddi")
 
 
 def test_the_page_says_which_file_a_setting_came_from():

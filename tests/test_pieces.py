@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lib.benchmarks import registry
+from lib.benchmarks.datasets import Dataset
 from lib.corpora import mesh
 from lib.study import params, results
 from lib.study.analysis import pieces, texts
@@ -73,7 +73,7 @@ def two_vocabularies(monkeypatch, tokenizer):
     settings = params.load("tables", "gu-8").model_copy(update={"rows": {"BIOSSES": "biosses"}})
     load = params.load
     monkeypatch.setattr(params, "load", lambda kind, key: settings if kind == "tables" else load(kind, key))
-    monkeypatch.setattr(registry, "missing", lambda key, scale: {})
+    monkeypatch.setattr(Dataset, "missing", {})
     monkeypatch.setattr(texts, "inputs", lambda key, split, scale: found[split])
     cells = pd.DataFrame(
         {"paper": "gu-pubmedbert", "table": "8", "row": "BIOSSES", "metric": "m", "std": None,
@@ -95,7 +95,7 @@ def test_lengths_are_means_over_all_instances_and_empty_ones_count(two_vocabular
 
 
 def test_a_row_without_all_its_splits_is_shown_and_not_judged(two_vocabularies, monkeypatch):
-    monkeypatch.setattr(registry, "missing", lambda key, scale: {"train": "no file"})
+    monkeypatch.setattr(Dataset, "missing", {"train": "no file"})
     lengths = pieces.input_lengths("gu-8", "laptop")
     assert set(lengths["split"]) == {"dev", "test"}
     cells = pieces.build_lengths("gu-8", "laptop", lengths)

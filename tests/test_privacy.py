@@ -38,7 +38,7 @@ from lib.made_up import smoke_texts as made_texts
 from lib.made_up.smoke_files import write_gzip, write_lines, write_zip
 from lib.made_up.smoke_language import Lexicon
 from lib.modeling.settings import Body
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import pages
 
 REPOSITORY = Path(__file__).parent.parent
@@ -310,10 +310,10 @@ def test_every_restricted_set_is_planted_and_read(study, key):
     row = registry.lookup(key)
     names = {name for found in row.files.values() for name in found}
     assert all(any(Path(name).is_relative_to(folder) for folder in PLANTED) for name in names)
-    at_hand = registry.splits(key, "laptop")
+    at_hand = open_study("laptop").dataset(key).splits
     assert at_hand
     for split in at_hand:
-        loaded = [repr(instance).encode() for instance in registry.load(key, split, "laptop")]
+        loaded = [repr(instance).encode() for instance in open_study("laptop").dataset(key).load(split)]
         assert sum(bool(CANARY.search(text)) for text in loaded) > len(loaded) / 2
 
 
@@ -354,9 +354,9 @@ FORMS = {registry.lookup(key).read: key for key in RESTRICTED if {"train", "test
 @pytest.mark.parametrize("key", FORMS.values())
 def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_run, monkeypatch, key):
     short = {"epochs": [1], "batch_size": [8], "learning_rate": [1e-3], "min_steps": None, "folds": 1, "runs": 1}
-    settings = registry.load_settings(key, "gu", "laptop").model_copy(update=short)
-    monkeypatch.setattr(registry, "load_settings", lambda *_: settings)
-    if (split := "test") not in registry.splits(key, "laptop"):
+    settings = open_study("laptop").protocol("gu", key).model_copy(update=short)
+    monkeypatch.setattr("lib.study.study.Study.protocol", lambda *_: settings)
+    if (split := "test") not in open_study("laptop").dataset(key).splits:
         pytest.skip(f"no made-up {split} split of {key}")
     result = finetuning.run(MODEL, key, "laptop", "gu")
     assert result["runs"][0]["instances"][split] > 0
@@ -543,10 +543,10 @@ def cut(path: Path) -> None:
 def fail_to_read(name: str, data: Path) -> list[StudyError]:
     """The errors of all readers that read a file."""
     reads = [lambda: list(readers.read_notes(data / name))] if name == NOTES else []
-    for key in RESTRICTED:
-        for split, files in registry.lookup(key).files.items():
+    for row in map(open_study("laptop").dataset, RESTRICTED):
+        for split, files in row.files.items():
             if any(Path(name.removesuffix(".gz")).is_relative_to(file) for file in files):
-                reads.append(partial(registry.load, key, split, "laptop"))
+                reads.append(partial(row.load, split))
     errors = []
     for read in reads:
         try:

@@ -14,7 +14,7 @@ from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentenc
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.made_up import smoke_data
-from lib.study import downloads, params, paths, results, stages
+from lib.study import downloads, open_study, params, paths, results, stages
 from lib.study.analysis import cells
 
 KEYS = list(registry.DATASETS)
@@ -61,7 +61,7 @@ def write(path, text: str):
 
 
 def load_folds(key: str, split: str) -> list[list]:
-    return [registry.load(key, split, "smoke", fold) for fold in range(1, registry.lookup(key).folds + 1)]
+    return [open_study("smoke").dataset(key).load(split, fold) for fold in range(1, registry.lookup(key).folds + 1)]
 
 
 # Made-up data
@@ -69,10 +69,10 @@ def load_folds(key: str, split: str) -> list[list]:
 
 @each("key", KEYS)
 def test_every_set_loads(data, key):
-    row = registry.lookup(key)
-    splits = registry.splits(key, "smoke")
+    row = open_study("smoke").dataset(key)
+    splits = row.splits
     assert set(PUBLIC.get(key, row.files)) <= set(splits)
-    assert (registry.why_missing(key, "smoke") == "") == (splits == list(row.files))
+    assert (open_study("smoke").why_missing(key) == "") == (splits == list(row.files))
     for split in splits:
         for instances in load_folds(key, split):
             assert instances and {type(instance) for instance in instances} == {CLASSES[row.family]}
@@ -80,7 +80,7 @@ def test_every_set_loads(data, key):
 
 @each("key", KEYS)
 def test_a_model_has_something_to_learn(data, key):
-    for split in registry.splits(key, "smoke"):
+    for split in open_study("smoke").dataset(key).splits:
         assert len({instance.gold for found in load_folds(key, split) for instance in found}) > 1
 
 
@@ -113,8 +113,8 @@ def perfect(key: str, instances: list) -> tuple[list, list]:
 
 @each("key", [key for key in KEYS if registry.DATASETS[key].family != "ranking"])
 def test_perfect_predictions_have_the_highest_score(data, key):
-    split = registry.splits(key, "smoke")[-1]
-    instances = registry.load(key, split, "smoke")
+    split = open_study("smoke").dataset(key).splits[-1]
+    instances = open_study("smoke").dataset(key).load(split)
     assert main_score(key, *perfect(key, instances)) == pytest.approx(100)
 
 
@@ -210,43 +210,43 @@ def test_unknown_names():
     with pytest.raises(StudyError, match="unknown dataset 'ncbi-diseases': did you mean ncbi-disease"):
         registry.lookup("ncbi-diseases")
     with pytest.raises(StudyError, match="SQuAD v1.1 has no test split: it has train, dev"):
-        registry.load("squad", "test", "laptop")
+        open_study("laptop").dataset("squad").load("test")
     with pytest.raises(StudyError, match="NCBI-disease has no devel split: it has train, dev, test"):
-        registry.load("ncbi-disease", "devel", "laptop")
+        open_study("laptop").dataset("ncbi-disease").load("devel")
 
 
 @pytest.mark.parametrize(("key", "fold", "folds"), [("bc2gm", 2, 1), ("euadr", 0, 10), ("euadr", 11, 10)])
 def test_unknown_folds(key, fold, folds):
     with pytest.raises(StudyError, match=f"has no fold {fold}: it has {folds}"):
-        registry.load(key, "test", "laptop", fold)
+        open_study("laptop").dataset(key).load("test", fold)
 
 
 @each("key", KEYS)
 def test_what_is_missing_says_the_command(folder, key):
-    row = registry.lookup(key)
-    missing = registry.missing(key, "laptop")
-    assert list(missing) == list(row.files) and registry.splits(key, "laptop") == []
+    row = open_study("laptop").dataset(key)
+    missing = row.missing
+    assert list(missing) == list(row.files) and row.splits == []
     command = f"; ./run_all.sh data {row.group} fetches it or says how to get it"
     for split, reason in missing.items():
         assert reason.startswith(f"{row.title}: no $STUDY_DATA/") and reason.endswith(command)
         with pytest.raises(StudyError) as error:
-            registry.load(key, split, "laptop")
+            row.load(split)
         assert str(error.value) == reason and str(folder) not in reason
-    assert registry.why_missing(key, "laptop") == registry.why_not(key, "laptop") == next(iter(missing.values()))
+    assert open_study("laptop").why_missing(key) == open_study("laptop").why_not(key) == next(iter(missing.values()))
 
 
 def test_what_is_missing_in_a_relative_folder_is_named_alike(monkeypatch):
     monkeypatch.setenv("STUDY_DATA", "../no-such-data")  # counted from the repository's root
-    assert registry.why_missing("bc2gm", "laptop").startswith("BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv")
+    assert open_study("laptop").why_missing("bc2gm").startswith("BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv")
 
 
 def test_a_set_to_be_trained_on_first_is_missed_too(folder):
     for split, files in registry.lookup("bioasq-7b-factoid").files.items():
         for name in files:
             write(folder / name, "{}")
-        assert registry.split_files("bioasq-7b-factoid", split, "laptop")
-    assert registry.why_missing("bioasq-7b-factoid", "laptop", "lee-no-squad") == ""
-    reason = registry.why_not("bioasq-7b-factoid", "laptop", "lee")
+        assert open_study("laptop").dataset("bioasq-7b-factoid").paths(split)
+    assert open_study("laptop").why_missing("bioasq-7b-factoid", "lee-no-squad") == ""
+    reason = open_study("laptop").why_not("bioasq-7b-factoid", "lee")
     assert reason.startswith("lee fine-tunes on squad first: SQuAD v1.1: no $STUDY_DATA/")
     assert cells.find_obstacle("bert-general", [["bioasq-7b-factoid"]], "laptop", "lee") == reason
 
@@ -254,19 +254,20 @@ def test_a_set_to_be_trained_on_first_is_missed_too(folder):
 def test_a_split_that_is_missing_is_named(folder):
     write(folder / "ner/bc2gm/dev.tsv", "An\tO\nulcer\tB\n\n")
     write(folder / "ner/bc2gm/test.tsv.gz", "a\tO\n\n")  # whatever its name says, it is no gzip file
-    assert registry.splits("bc2gm", "laptop") == ["dev", "test"]
-    assert registry.why_missing("bc2gm", "laptop").startswith("the train split is not at hand: BC2GM: no $STUDY_DATA/")
-    assert registry.load("bc2gm", "dev", "laptop") == [Sentence(["An", "ulcer"], ["O", "B"])]
-    assert [path.name for path in registry.split_files("bc2gm", "test", "laptop")] == ["test.tsv.gz"]
+    study = open_study("laptop")
+    assert study.dataset("bc2gm").splits == ["dev", "test"]
+    assert study.why_missing("bc2gm").startswith("the train split is not at hand: BC2GM: no $STUDY_DATA/")
+    assert study.dataset("bc2gm").load("dev") == [Sentence(["An", "ulcer"], ["O", "B"])]
+    assert [path.name for path in study.dataset("bc2gm").paths("test")] == ["test.tsv.gz"]
     (folder / "ner/bc2gm/dev.tsv").unlink()
-    assert registry.why_missing("bc2gm", "laptop").startswith("the train and dev splits are not at hand: ")
+    assert study.why_missing("bc2gm").startswith("the train and dev splits are not at hand: ")
 
 
 def test_a_fold_that_is_missing_makes_its_split_missing(folder):
     for fold in range(1, 10):
         write(folder / f"re/euadr/{fold}/train.tsv", "@GENE$ @DISEASE$\t1\n")
-    assert re.search(r"no \$STUDY_DATA/re/euadr/10/train\.tsv;", registry.missing("euadr", "laptop")["train"])
-    assert len(registry.load("euadr", "train", "laptop", 9)) == 1
+    assert re.search(r"no \$STUDY_DATA/re/euadr/10/train\.tsv;", open_study("laptop").dataset("euadr").missing["train"])
+    assert len(open_study("laptop").dataset("euadr").load("train", 9)) == 1
 
 
 def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
@@ -274,11 +275,10 @@ def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
         raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab")
 
     monkeypatch.setattr(relations, "load_punkt", fail)
-    assert (
-        registry.why_missing("chemprot", "smoke") == "ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab"
-    )
-    assert registry.splits("chemprot", "smoke") == []
-    assert registry.why_missing("chemprot-lim", "smoke") == ""
+    study = open_study("smoke")
+    assert study.why_missing("chemprot") == "ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab"
+    assert study.dataset("chemprot").splits == []
+    assert study.why_missing("chemprot-lim") == ""
 
 
 def test_a_split_without_instances_is_an_error(folder, monkeypatch):
@@ -286,21 +286,21 @@ def test_a_split_without_instances_is_an_error(folder, monkeypatch):
     monkeypatch.setitem(registry.DATASETS, "none", row)
     write(folder / "a.tsv", "")
     with pytest.raises(StudyError, match=r"\$STUDY_DATA/a\.tsv: no instances of the train split; fetch the file again"):
-        registry.load("none", "train", "laptop")
+        open_study("laptop").dataset("none").load("train")
 
 
 def test_made_up_data_need_not_be_there_yet(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     chosen = params.load("scales", "smoke").datasets
-    assert {key for key in KEYS if not registry.why_not(key, "smoke")} == set(chosen)
-    assert registry.why_not("squad", "smoke") == "outside the budget of scale 'smoke'"
+    assert {key for key in KEYS if not open_study("smoke").why_not(key)} == set(chosen)
+    assert open_study("smoke").why_not("squad") == "outside the budget of scale 'smoke'"
 
 
 # Files
 
 
 def test_files_are_those_of_the_registry_at_hand(folder):
-    assert registry.files("laptop") == []
+    assert registry.files(paths.data("laptop")) == []
     wanted = [
         write(folder / name, "x")
         for name in (
@@ -311,20 +311,20 @@ def test_files_are_those_of_the_registry_at_hand(folder):
         )
     ]
     write(folder / "ner/bc2gm/README.md", "x")
-    assert registry.files("laptop") == sorted(wanted)
+    assert registry.files(paths.data("laptop")) == sorted(wanted)
 
 
 def test_every_raw_file_is_fingerprinted(data):
-    found = set(registry.files("smoke"))
-    for key in KEYS:
-        for split in registry.splits(key, "smoke"):
-            assert set(registry.list_files(registry.split_files(key, split, "smoke"))) <= found
+    found = set(registry.files(paths.data("smoke")))
+    for row in map(open_study("smoke").dataset, KEYS):
+        for split in row.splits:
+            assert set(datasets.list_files(row.paths(split))) <= found
 
 
 # Real data
 
 
 def test_real_sets_are_whole_or_say_what_is_missing(real_data):
-    reasons = {key: registry.why_missing(key, "laptop") for key in KEYS}
+    reasons = {key: open_study("laptop").why_missing(key) for key in KEYS}
     assert all(not reason or "./run_all.sh data " in reason or "punkt" in reason for reason in reasons.values())
     assert sum(not reason for reason in reasons.values()) >= 20

@@ -10,6 +10,7 @@ import pytest
 
 from lib import artefacts
 from lib.benchmarks import registry
+from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Sentence
 from lib.errors import StudyError
 from lib.study import paths
@@ -114,7 +115,7 @@ SENTENCES = [Sentence(["the", "qzword", f"fever{number}"], tags) for number, tag
 def differing(outputs, monkeypatch):
     for model in "gb":
         write_run(model, "ncbi-disease", TAGS, SAID[model])
-    monkeypatch.setattr(registry, "load", lambda key, split, scale, fold=1: SENTENCES)
+    monkeypatch.setattr(Dataset, "load", lambda _, split, fold: SENTENCES)
 
 
 def test_instances_that_one_alone_has_right_are_shown_to_a_person(differing):
@@ -142,8 +143,8 @@ def test_a_printed_sample_is_looked_up(monkeypatch):
         "dev": [Sentence(["high", "fever"], ["O", "B"])],
         "test": [Labelled("1", ("None.", "A high fever2 - the end."), ("a",))],
     }
-    monkeypatch.setattr(registry, "missing", lambda key, scale: {})
-    monkeypatch.setattr(registry, "load", lambda key, split, scale: found[split])
+    monkeypatch.setattr(Dataset, "missing", {})
+    monkeypatch.setattr(Dataset, "load", lambda _, split: found[split])
     line = samples.find_sample(printed, "bc2gm", "laptop")
     assert line["stands in"] == "train, test"
     assert line["of these in an entity"] == "fever2; n/a: labels are of whole documents"

@@ -11,6 +11,7 @@ from lib.errors import StudyError
 from lib.finetuning import sequences
 from lib.modeling import models
 from lib.modeling.settings import Body
+from lib.study import open_study
 from lib.vocabularies import vocabularies
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
@@ -26,7 +27,7 @@ def tokenizer(tmp_path):
 
 
 def make_form(tokenizer, dataset, train, length=64, protocol="gu"):
-    settings = registry.load_settings(dataset, protocol, "paper")
+    settings = open_study("paper").protocol(protocol, dataset)
     return sequences.Sequences(registry.lookup(dataset), settings, tokenizer, train, length)
 
 

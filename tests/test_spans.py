@@ -9,6 +9,7 @@ from lib.benchmarks import questions, registry
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
 from lib.finetuning.spans import LONGEST, rank
+from lib.study import open_study
 from lib.vocabularies import vocabularies
 
 
@@ -22,7 +23,7 @@ def tokenizer(tmp_path_factory):
 
 def make_form(tokenizer, length=64):
     key = "bioasq-7b-factoid"
-    return spans.Spans(registry.lookup(key), registry.load_settings(key, "lee", "paper"), tokenizer, [], length)
+    return spans.Spans(registry.lookup(key), open_study("paper").protocol("lee", key), tokenizer, [], length)
 
 
 def ask(*passages: str, answers=("Iron",)) -> Question:

@@ -8,7 +8,7 @@ from lib import provenance
 from lib.benchmarks import registry
 from lib.corpora import corpora
 from lib.errors import StudyError
-from lib.study import params, stages
+from lib.study import open_study, params, stages
 
 
 def test_a_table_needs_its_runs_and_no_more():
@@ -88,7 +88,7 @@ def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch,
     planned = {job.keys["dataset"] for job in jobs if "dataset" in job.keys}
     assert planned == set(params.load("scales", "smoke").datasets)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    assert all(registry.why_not(key, "laptop") for key in registry.DATASETS)
+    assert all(open_study("laptop").why_not(key) for key in registry.DATASETS)
 
 
 def test_keys_come_back_from_a_path():

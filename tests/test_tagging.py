@@ -7,6 +7,7 @@ from transformers import BertTokenizer
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.finetuning import tagging
+from lib.study import open_study
 from lib.vocabularies import vocabularies
 
 BIO = [
@@ -37,7 +38,7 @@ def sentences():
 
 
 def make_form(tokenizer, sentences, scheme="BIO", dataset="ncbi-disease", length=16):
-    settings = registry.load_settings(dataset, "gu", "paper").model_copy(update={"scheme": scheme})
+    settings = open_study("paper").protocol("gu", dataset).model_copy(update={"scheme": scheme})
     return tagging.Tagging(registry.lookup(dataset), settings, tokenizer, sentences, length)
 
 

@@ -11,7 +11,7 @@ from lib import artefacts, provenance
 from lib.benchmarks import datasets, instances, registry
 from lib.corpora import leakage
 from lib.errors import StudyError
-from lib.study import paths
+from lib.study import open_study, paths
 from lib.study.analysis import texts
 
 QUICK = settings(max_examples=25, deadline=None)
@@ -201,7 +201,7 @@ def test_a_damaged_test_set_leaves_no_index(folder):
 )
 def test_real_inputs(real_data, key, counts):
     """BLURB's numbers of instances, and blocks counted when the files were collected."""
-    if reason := registry.why_missing(key, "laptop"):
+    if reason := open_study("laptop").why_missing(key):
         pytest.skip(reason)
     assert tuple(len(texts.inputs(key, split, "laptop")) for split in datasets.SPLITS) == counts
 
@@ -217,7 +217,7 @@ def test_real_pico_blocks(real_data):
 def test_real_test_texts(real_data, monkeypatch):
     """Distinct texts of a set of each kind, whose counts were taken when the sets were collected."""
     expected = {"jnlpba": 3830, "chemprot": 1600, "biosses": 39, "hoc": 3543, "bioasq-7b-yesno": 280, "gad": 1198}
-    if any(registry.split_files(key, "test", "laptop") == [] for key in expected):
+    if any(open_study("laptop").dataset(key).paths("test") == [] for key in expected):
         pytest.skip("not every set is in the data folder")
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in expected})
     found = texts.test_texts("laptop")

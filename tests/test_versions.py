@@ -4,6 +4,7 @@ import pytest
 
 from lib.benchmarks import datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Relation, Sentence
+from lib.study import open_study
 from lib.study.analysis import facts, findings, versions
 
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
@@ -165,14 +166,14 @@ def test_pairs_name_sets_and_splits_that_exist():
 
 
 def look_at(*keys: str) -> None:
-    if any(registry.why_missing(key, "laptop") for key in keys):
+    if any(open_study("laptop").why_missing(key) for key in keys):
         pytest.skip("not every set is in the data folder")
 
 
 def test_real_labels_of_jnlpba_are_another_task(real_data):
     look_at("jnlpba", "jnlpba-biobert")
     pair = facts.VersionPair(first="jnlpba", second="jnlpba-biobert")
-    tests = [{"test": registry.load(key, "test", "laptop")} for key in (pair.first, pair.second)]
+    tests = [{"test": open_study("laptop").dataset(key).load("test")} for key in (pair.first, pair.second)]
     found = {line["what"]: line for line in versions.measure_shared(pair, tests)}
     assert found[versions.SHARED]["n"] == 2 * 3856 and found[versions.SHARED]["first_value"] > 99
     assert found[versions.AGREE]["second_value"] < 60 and 80 < found[versions.ANSWERS]["second_value"] < 90

@@ -53,7 +53,7 @@ def stamp_run(run: dict, dataset: str) -> tuple[dict, str]:
     if reason := why_not(run, RIGHT["fine-tuning"], RIGHT["readers"][dataset]):
         return run, reason
     inputs = {name: value for name, value in run["inputs"].items() if name != "code"}
-    inputs["reader"] = registry.fingerprint_reader(registry.lookup(dataset))
+    inputs["reader"] = registry.lookup(dataset).fingerprint_reader()
     return stamp("fine-tuning", run, run["settings"] | ADAMW | {"precision": precision_of(run)}, inputs), ""
 
 

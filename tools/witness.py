@@ -39,8 +39,9 @@ from lib.corpora import corpora, documents, leakage  # noqa: E402
 from lib.finetuning import finetuning  # noqa: E402
 from lib.places import show_path  # noqa: E402
 from lib.pretraining import pretraining, tokens  # noqa: E402
-from lib.study import params, paths  # noqa: E402
+from lib.study import open_study, params, paths  # noqa: E402
 from lib.study.analysis import texts  # noqa: E402
+from lib.study.study import Study  # noqa: E402
 from lib.vocabularies import vocabularies  # noqa: E402
 
 WITNESS = ROOT / "tests" / "witness"
@@ -94,12 +95,13 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
     Names of classes and fields may change without a difference; values and their order may not.
     """
     found = {}
-    for key, row in registry.DATASETS.items():
+    for key in registry.DATASETS:
+        row = open_study(scale).dataset(key)
+        splits = [] if row.punkt else row.splits  # its parameters are fetched and have no version
         for split, fold in row.parts:
-            # NLTK's punkt cuts by parameters that are fetched and have no version.
-            if row.punkt or split not in registry.splits(key, scale):
+            if split not in splits:
                 continue
-            examples = registry.load(key, split, scale, fold)
+            examples = row.load(split, fold)
             some = examples[:first]
             found[f"{key} {split} {fold}"] = ", ".join(
                 [f"{len(examples)} examples"]
@@ -190,11 +192,11 @@ def of_scores() -> Digests:
     """Every number of every dataset's metric on the made-up test sets, of predictions that are partly wrong."""
     found = {}
     with made_up_study():
-        for key, row in registry.DATASETS.items():
-            split = (registry.splits(key, "smoke") or [""])[-1]
-            if row.punkt or not split:
+        for key in registry.DATASETS:
+            row = open_study("smoke").dataset(key)
+            if row.punkt or not (splits := row.splits):
                 continue
-            examples = registry.load(key, split, "smoke")
+            examples = row.load(splits[-1])
             scores = row.score(examples, freeze_predictions(row.family, examples))
             rounded = {name: round(float(value), 6) for name, value in scores.items()}  # sums differ in the last bits
             found[f"scores of {key}"] = f"{digest(rounded)}, version {finetuning.VERSION}"
@@ -227,14 +229,14 @@ def freeze_predictions(family: str, examples: list[Instance]) -> list:
 def of_losses() -> Digests:
     """The losses of the first steps of pretraining, and of fine-tuning every kind of head, in float32 on one thread."""
     scale, model = "smoke", "pubmedbert"
-    plan, load_settings = params.load_pretraining(model, scale), registry.load_settings
+    plan, protocol = params.load_pretraining(model, scale), Study.protocol
     short = plan.model_copy(update={"phases": [plan.phases[0].model_copy(update={"steps": STEPS})]})
     few = {"epochs": [1], "batch_size": [8], "steps": STEPS, "min_steps": None, "learning_rate": [1e-3], "folds": 1,
            "runs": 1, "first_on": None}  # fmt: skip
     with (
         made_up_study(),
         mock.patch.object(params, "load_pretraining", lambda *_: short),
-        mock.patch.object(registry, "load_settings", lambda *words: load_settings(*words).model_copy(update=few)),
+        mock.patch.object(Study, "protocol", lambda *words: protocol(*words).model_copy(update=few)),
     ):
         texts.write_index(scale)
         for source, file in corpora.source_files("pubmed-gu", scale):

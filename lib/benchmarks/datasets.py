@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
+from lib import provenance
 from lib.benchmarks import metrics, questions, relations
 from lib.benchmarks.instances import Instance
 from lib.corpora.records import AGAIN, find_file
@@ -53,10 +54,11 @@ class Dataset:
     language: str = "en"
     version: int = 1  # of what reads it: raised when the same files give other examples
     folder: Path | None = None
+    how: str = ""  # to get files that are not there, for messages
 
-    def at(self, folder: Path) -> "Dataset":
+    def at(self, folder: Path, how: str = "") -> "Dataset":
         """The same dataset with its files below a folder."""
-        return replace(self, folder=Path(folder))
+        return replace(self, folder=Path(folder), how=how)
 
     def paths(self, split: str, fold: int = 1) -> list[Path]:
         """The raw files or folders of a split.
@@ -75,8 +77,7 @@ class Dataset:
             try:
                 found.append(path if path.is_dir() else find_file(path))
             except StudyError:
-                how = f"; ./run_all.sh data {self.group} fetches it or says how to get it" if self.group else ""
-                raise StudyError(f"{self.title}: no {show_path(path)}{how}") from None
+                raise StudyError(f"{self.title}: no {show_path(path)}{self.how and f'; {self.how}'}") from None
         return found
 
     @property
@@ -114,6 +115,23 @@ class Dataset:
         if not found:
             raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {AGAIN}")
         return found
+
+    def fingerprints(self) -> dict[str, str]:
+        """Of what a score depends: the files of each part, unread; how they are read. Errors as in paths."""
+        found = {
+            f"{split} {fold}": provenance.fingerprint(
+                [provenance.file_fingerprint(file) for file in list_files(self.paths(split, fold))]
+            )
+            for split, fold in self.parts
+        }
+        return found | {"reader": self.fingerprint_reader()}
+
+    def fingerprint_reader(self) -> str:
+        """Of how the files are read, and with what version of the reader."""
+        options = getattr(self.read, "keywords", {})
+        facts = [self.files, self.members, self.metric, self.negative, self.overlapping, self.asked, self.language,
+                 options]  # fmt: skip
+        return provenance.fingerprint(facts, self.version)
 
     @property
     def main_score(self) -> str:
@@ -155,3 +173,8 @@ class Dataset:
 def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:
     """Files that are named for their splits."""
     return {split: (f"{folder}/{split}{ending}",) for split in splits}
+
+
+def list_files(found: Iterable[Path]) -> list[Path]:
+    """The files among paths and in the folders among them, each once, in order."""
+    return sorted({f for path in found for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})

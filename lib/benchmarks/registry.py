@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from lib import provenance
 from lib.benchmarks import (
     chemprot,
     classification,
@@ -17,11 +16,8 @@ from lib.benchmarks import (
     relations,
     shareclef,
 )
-from lib.benchmarks.datasets import SPLITS, TRAIN_TEST, Dataset, by_split
-from lib.benchmarks.instances import Instance
+from lib.benchmarks.datasets import SPLITS, TRAIN_TEST, Dataset, by_split, list_files
 from lib.errors import unknown
-from lib.finetuning.settings import Finetuning
-from lib.study import params, paths
 
 
 def named(form: str, *names: str, splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:
@@ -200,85 +196,8 @@ def lookup(key: str) -> Dataset:
     return DATASETS[key]
 
 
-# What follows turns a key and a scale into a dataset; each goes with its last caller that takes a dataset instead.
-
-
-def at_scale(key: str, scale: str) -> Dataset:
-    """A dataset where its files lie at a scale."""
-    return lookup(key).at(paths.data(scale))
-
-
-def split_files(key: str, split: str, scale: str, fold: int = 1) -> list[Path]:
-    """The raw files or folders of a split; errors as in Dataset.paths."""
-    return at_scale(key, scale).paths(split, fold)
-
-
-def missing(key: str, scale: str) -> dict[str, str]:
-    """The splits of a dataset that cannot be read, and why."""
-    return at_scale(key, scale).missing
-
-
-def splits(key: str, scale: str) -> list[str]:
-    """The splits of a dataset that can be read."""
-    reasons = missing(key, scale)
-    return [split for split in lookup(key).files if split not in reasons]
-
-
-def why_missing(key: str, scale: str, protocol: str = "") -> str:
-    """Why some split of a dataset cannot be read, or an empty string when all can.
-
-    With a protocol, also of the set on which it fine-tunes before this one.
-    """
-    reasons = missing(key, scale)
-    if not reasons:
-        first = protocol and params.load_finetuning(protocol, key, lookup(key).family, scale).first_on
-        reason = why_missing(first, scale) if first else ""
-        return f"{protocol} fine-tunes on {first} first: {reason}" if reason else ""
-    some = f"the {' and '.join(reasons)} split{'s are' if len(reasons) > 1 else ' is'} not at hand: "
-    return (some if len(reasons) < len(lookup(key).files) else "") + next(iter(reasons.values()))
-
-
-def why_not(key: str, scale: str, protocol: str = "") -> str:
-    """Why a dataset cannot be run at a scale, or an empty string when it can; with a protocol, under that."""
-    budget = params.load("scales", scale)
-    # Made-up data are written by the study itself, so they need not be there yet.
-    reason = "" if budget.made_up else why_missing(key, scale, protocol)
-    if not reason and budget.datasets is not None and key not in budget.datasets:
-        return f"outside the budget of scale '{scale}'"
-    return reason
-
-
-def load(key: str, split: str, scale: str, fold: int = 1) -> list[Instance]:
-    """The instances of one split; StudyError for an unknown set, else as in Dataset.load."""
-    return at_scale(key, scale).load(split, fold)
-
-
-def load_settings(key: str, setting: str, scale: str) -> Finetuning:
-    """How a dataset is fine-tuned on under a protocol at a scale."""
-    return params.load_finetuning(setting, key, lookup(key).family, scale)
-
-
-def fingerprints(key: str, scale: str) -> dict[str, str]:
-    """Of what a score on a dataset depends: its files, unread; its row, and the version of its reader."""
-    row = lookup(key)
-    found = {
-        f"{split} {fold}": provenance.fingerprint(
-            [provenance.file_fingerprint(file) for file in list_files(split_files(key, split, scale, fold))]
-        )
-        for split, fold in row.parts
-    }
-    return found | {"reader": fingerprint_reader(row)}
-
-
-def fingerprint_reader(row: Dataset) -> str:
-    """Of how a dataset is read: its row, and the version of its reader."""
-    options = getattr(row.read, "keywords", {})
-    facts = [row.files, row.members, row.metric, row.negative, row.overlapping, row.asked, row.language, options]
-    return provenance.fingerprint(facts, row.version)
-
-
-def files(scale: str) -> list[Path]:
-    """Every raw file of the registry that is at hand, for fingerprints."""
+def files(folder: Path) -> list[Path]:
+    """Every raw file of the registry that lies below a folder, for fingerprints."""
     named = {
         name.format(fold=fold)
         for row in ROWS
@@ -286,10 +205,4 @@ def files(scale: str) -> list[Path]:
         for name in names
         for fold in range(1, row.folds + 1)
     }
-    folder = paths.data(scale)
     return list_files(folder / f"{name}{ending}" for name in sorted(named) for ending in ("", ".gz"))
-
-
-def list_files(found: Iterable[Path]) -> list[Path]:
-    """The files among paths and in the folders among them, each once, in order."""
-    return sorted({f for path in found for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})

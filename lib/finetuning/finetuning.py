@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
-from lib.benchmarks import datasets, questions, registry
+from lib.benchmarks import datasets, questions
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import sequences, spans, tagging, tuning
@@ -27,7 +27,7 @@ from lib.finetuning.examples import BucketedBatches, Example, cut_evenly
 from lib.finetuning.settings import Finetuning
 from lib.modeling import loading, models
 from lib.progress import Progress
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
 from lib.training import optimizers, training
 
 FORMS = {
@@ -51,11 +51,12 @@ def run(model: str, dataset: str, scale: str, setting: str) -> dict:
     are there, made from the same settings, data, weights and code, is not repeated. The test set is read after the
     choice; each run's `reads` says which splits had been read, in order, when its predictions were written.
     """
-    row = registry.lookup(dataset)
+    study = open_study(scale)
+    row = study.dataset(dataset)
     checkpoint = models.find(model, scale)
-    settings = registry.load_settings(dataset, setting, scale)
-    torch.set_num_threads(params.load("scales", scale).threads)
-    seeds = params.load("scales", scale).seeds[: settings.runs]
+    settings = study.protocol(setting, dataset)
+    torch.set_num_threads(study.budget.threads)
+    seeds = study.budget.seeds[: settings.runs]
     folds = range(1, min(row.folds, settings.folds or row.folds) + 1)
     job = Job(checkpoint, row, scale, setting, settings)
     chosen, tried = job.choose(seeds[0])
@@ -129,9 +130,7 @@ class Job:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        return registry.fingerprints(self.row.key, self.scale) | {
-            "model": self.checkpoint.fingerprint or self.encoder.fingerprint
-        }
+        return self.row.fingerprints() | {"model": self.checkpoint.fingerprint or self.encoder.fingerprint}
 
     def read(self, split: str, fold: int) -> list[Instance]:
         """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
@@ -140,7 +139,7 @@ class Job:
             if split in ("rest", "held out"):
                 self.instances["rest", fold], self.instances["held out", fold] = hold_out(self.read(self.base, fold))
             else:
-                found = registry.load(self.row.key, split, self.scale, fold)
+                found = self.row.load(split, fold)
                 self.reads.append(split if self.row.folds == 1 else f"{split} {fold}")
                 if split == self.base:
                     if self.row.family == "questions":  # the others cannot be learnt (Lee et al. 2020, section 3.3)
@@ -295,9 +294,10 @@ class Job:
 
         On the other set's training split, or on its development split where only that is at hand.
         """
-        base = next(iter(registry.splits(key, self.scale)), "train")
-        settings = registry.load_settings(key, self.setting, self.scale)
-        other = Job(self.checkpoint, registry.lookup(key), self.scale, self.setting, settings, base)
+        study = open_study(self.scale)
+        row, settings = study.dataset(key), study.protocol(self.setting, key)
+        base = next(iter(row.splits), "train")
+        other = Job(self.checkpoint, row, self.scale, self.setting, settings, base)
         candidate, seed = settings.candidates()[0], self.budget.seeds[0]
         path = paths.intermediate(self.scale, self.checkpoint.key, key, self.setting)
         fingerprint = provenance.fingerprint(VERSION, settings.model_dump(), candidate, seed, base, other.inputs)
@@ -318,12 +318,13 @@ def tune(model: str, dataset: str, scale: str, setting: str) -> dict:
     Several workers may call this at once for one model and dataset, and share the trials. StudyError for a protocol
     that searches nothing.
     """
-    settings = registry.load_settings(dataset, setting, scale)
+    study = open_study(scale)
+    settings = study.protocol(setting, dataset)
     if not settings.trials:
         raise StudyError(f"params/protocols/{setting}.yaml has no trials: it tries all of its candidates")
-    seed = params.load("scales", scale).seeds[0]
-    torch.set_num_threads(params.load("scales", scale).threads)
-    job = Job(models.find(model, scale), registry.lookup(dataset), scale, setting, settings)
+    seed = study.budget.seeds[0]
+    torch.set_num_threads(study.budget.threads)
+    job = Job(models.find(model, scale), study.dataset(dataset), scale, setting, settings)
     chosen, trials = job.choose(seed)
     path, name = job.where_searched(seed)
     record = {

@@ -21,7 +21,7 @@ from lib import artefacts, provenance
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.study import downloads, params, paths, record, report, stages, warm
+from lib.study import downloads, open_study, params, paths, record, report, stages, warm
 from lib.study.analysis import panels
 
 USAGE = """\
@@ -122,16 +122,16 @@ def evaluate(words: list[str]) -> int:
     from lib.study.analysis import plans
 
     scale, protocol = options.scale, options.protocol
-    params.load("scales", scale), params.load("protocols", protocol)
+    study, _ = open_study(scale), params.load("protocols", protocol)
     encoder = models.find(options.model, scale)
     if not encoder.fingerprint:  # a published model of the study's goes by the name that it has on the hub
         encoder = models.find(encoder.source, scale)
     print(encoder.load().describe())
     chosen = options.datasets or panels.choose(protocol)
-    at_hand = [key for key in chosen if not registry.why_missing(key, scale, protocol)]
+    at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
     for key in chosen:
         if key not in at_hand:
-            print(f"left out: {key}: {registry.why_missing(key, scale, protocol)}")
+            print(f"left out: {key}: {study.why_missing(key, protocol)}")
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
     trainings = sum(plans.count_trainings(key, protocol, scale) for key in at_hand)

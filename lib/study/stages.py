@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from lib import provenance
-from lib.benchmarks import registry
+from lib.benchmarks import datasets, registry
 from lib.corpora import corpora, documents, mesh
 from lib.errors import StudyError, unknown
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import attention, cells, curves, facts, panels, protocols, samples, texts
 from lib.vocabularies import vocabularies
 
@@ -133,13 +133,10 @@ def pretraining_settings(scale: str, keys: dict) -> list:
 
 def finetuning_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
-    row, files = registry.lookup(keys["dataset"]), []
+    row, files = open_study(scale).dataset(keys["dataset"]), []
     if not made_up(scale):
-        found = [
-            f for split, fold in row.parts for f in registry.split_files(row.key, split, scale, fold)
-        ]
-        files = registry.list_files(found)
-    return [registry.load_settings(row.key, keys["setting"], scale).model_dump(), budget, raw_state(scale, files)]
+        files = datasets.list_files(file for part in row.parts for file in row.paths(*part))
+    return [open_study(scale).protocol(keys["setting"], row.key).model_dump(), budget, raw_state(scale, files)]
 
 
 def model_inputs(scale: str, keys: dict) -> list[str]:
@@ -172,7 +169,7 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
 
 def finetuned(runs: list[params.RunKey], scale: str) -> list[str]:
     """The results of those runs, by model, dataset and protocol, that can be made here."""
-    can = [run for run in runs if not registry.why_not(run[1], scale, run[2])]
+    can = [run for run in runs if not open_study(scale).why_not(run[1], run[2])]
     return [STAGES["finetune"].path(model=m, dataset=d, setting=p) for m, d, p in can]
 
 
@@ -186,7 +183,7 @@ def pretrained(model: str) -> list[str]:
 
 def tuned(scale: str, keys: dict) -> list[str]:
     """The search that comes before the runs of a protocol that has one."""
-    settings = registry.load_settings(keys["dataset"], keys["setting"], scale)
+    settings = open_study(scale).protocol(keys["setting"], keys["dataset"])
     if keys["model"] in params.BASELINES:
         return []
     return [STAGES["tuning"].path(**keys)] if settings.trials else []
@@ -197,7 +194,7 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
     return [
         STAGES["finetune"].path(dataset=dataset, **keys)
         for dataset in panels.read_request(scale, **keys)["datasets"]
-        if not registry.why_missing(dataset, scale, keys["setting"])
+        if not open_study(scale).why_missing(dataset, keys["setting"])
     ]
 
 
@@ -261,7 +258,7 @@ def dataset_settings(scale: str, keys: dict) -> list:
 
 
 def dataset_files(scale: str) -> list:
-    return [] if made_up(scale) else raw_state(scale, registry.files(scale))
+    return [] if made_up(scale) else raw_state(scale, registry.files(paths.data(scale)))
 
 
 def tables_of(kind: str) -> list[str]:
@@ -292,7 +289,7 @@ def table_settings(scale: str, keys: dict) -> list:
     if table.kind in ("terms", "lengths"):
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
     if table.kind in ("counts", "lengths") and not made_up(scale):
-        files += registry.files(scale)
+        files += registry.files(paths.data(scale))
     return [table.model_dump(), models, raw_state(scale, files), params.load("scales", scale).title, published()]
 
 

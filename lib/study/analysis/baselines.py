@@ -15,7 +15,6 @@ from torch import nn
 from torch.nn import functional
 
 from lib import artefacts, provenance
-from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Pair
 from lib.corpora import cleaning, corpora
 from lib.errors import unknown
@@ -24,7 +23,7 @@ from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly,
 from lib.finetuning.sequences import class_of
 from lib.modeling import heads, models
 from lib.progress import Progress
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.training import optimizers, training
 from lib.training.settings import Optimization
 
@@ -104,11 +103,11 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     """
     if key not in SPACES:
         raise unknown("baseline", key, SPACES)
-    row, settings = registry.lookup(dataset), registry.load_settings(dataset, setting, scale)
-    budget = params.load("scales", scale)
+    study = open_study(scale)
+    row, settings, budget = study.dataset(dataset), study.protocol(setting, dataset), study.budget
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
-    rest, held = finetuning.hold_out(registry.load(dataset, "train", scale, 1))
+    rest, held = finetuning.hold_out(row.load("train"))
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
@@ -117,12 +116,12 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
 
     path = paths.tuning(scale, key, dataset, setting)
     text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("fingerprint", "")
-    name = provenance.fingerprint(VERSION, registry.fingerprints(dataset, scale), text, seed)
+    name = provenance.fingerprint(VERSION, row.fingerprints(), text, seed)
     tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
     chosen = {name: tried[0][name] for name in SPACES[key]}
     runs = []
     for fold in range(1, min(row.folds, settings.folds or row.folds) + 1):
-        train, test = (registry.load(dataset, split, scale, fold) for split in ("train", "test"))
+        train, test = (row.load(split, fold) for split in ("train", "test"))
         begun = time.monotonic()
         predicted = [(name,) for name in predict(key, chosen, train, test, scale, seed)]
         sizes = {"train": len(train), "test": len(test)}
@@ -250,11 +249,12 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
     """
     encoder = models.find(model, scale).load()
     body = encoder.body(dropout=0.0).eval()
-    pairs: list[Pair] = registry.load(dataset, "test", scale)
+    row = open_study(scale).dataset(dataset)
+    pairs: list[Pair] = row.load("test")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     vectors = dict(zip(texts, embed(body, encoder.tokenizer, texts, encoder.length(128)), strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
-    return registry.lookup(dataset).score(pairs, likeness)
+    return row.score(pairs, likeness)
 
 
 def embed(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:

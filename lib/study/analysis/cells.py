@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lib.benchmarks import metrics, registry
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
 from lib.study.analysis import compare
 
 NOT_MADE = "the run failed or has not been made"
@@ -107,7 +107,7 @@ def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str
 def why_not_run(model: str, dataset: str, scale: str, protocol: str) -> str:
     """Why a run cannot be made at a scale, or an empty string; what has been run needs its data no more."""
     made = paths.find(paths.results(scale, model, dataset, protocol)).exists()
-    return "" if made else registry.why_not(dataset, scale, protocol)
+    return "" if made else open_study(scale).why_not(dataset, protocol)
 
 
 def is_planned(model: str, named: list[str], scale: str, protocol: str) -> bool:

@@ -15,7 +15,7 @@ from lib.benchmarks import chemprot, conll, datasets, pico, registry
 from lib.benchmarks.instances import Instance, Pair, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import unknown
-from lib.study import downloads, params, results
+from lib.study import downloads, open_study, params, results
 
 NEGATIVE = ("false", "0", "DDI-false")
 
@@ -71,8 +71,8 @@ def count(dataset: str, split: str, rule: str, scale: str) -> int:
     """The count of one split by one rule, of the first fold where a set has several; of `all` splits together."""
     if rule not in COUNTS:
         raise unknown("rule of counting", rule, COUNTS)
-    splits = registry.lookup(dataset).files if split == "all" else [split]
-    return COUNTS[rule](list(chain.from_iterable(registry.load(dataset, s, scale) for s in splits)))
+    row = open_study(scale).dataset(dataset)
+    return COUNTS[rule](list(chain.from_iterable(map(row.load, row.files if split == "all" else [split]))))
 
 
 def build_counts(key: str, scale: str) -> pd.DataFrame:
@@ -121,10 +121,9 @@ def judge_count(row: params.CountRow, column: str, split: str, published: float,
 def why_not(dataset: str, split: str, scale: str) -> str:
     """Why a split, or `all`, cannot be counted, or an empty string when it can."""
     if split == "all":
-        return registry.why_missing(dataset, scale)
-    if split not in registry.lookup(dataset).files:
-        return f"{registry.lookup(dataset).title} has no {split} split here"
-    return registry.missing(dataset, scale).get(split, "")
+        return open_study(scale).why_missing(dataset)
+    row = open_study(scale).dataset(dataset)
+    return row.missing.get(split, "") if split in row.files else f"{row.title} has no {split} split here"
 
 
 def list_rules(key: str) -> pd.DataFrame:
@@ -168,7 +167,7 @@ def list_datasets(scale: str) -> pd.DataFrame:
             "licence": groups[row.group].licence(),
             "in the papers": "; ".join(names.get(key, ())),
             "scores in": ", ".join(row.results),
-            "state": registry.why_missing(key, scale) or "at hand",
+            "state": open_study(scale).why_missing(key) or "at hand",
         }
         for key, row in registry.DATASETS.items()
     )
@@ -188,11 +187,11 @@ def named_in_papers() -> dict[str, list[str]]:
 def count_datasets(scale: str) -> pd.DataFrame:
     """Every split that is at hand, with the counts that make sense for its task."""
     lines = []
-    for key, row in registry.DATASETS.items():
-        for split in registry.splits(key, scale):
-            found = registry.load(key, split, scale)
-            lines.append({"dataset": key, "split": split, "fold": 1 if row.folds > 1 else "", "instances": len(found),
-                          "counted besides": describe_content(row.family, found)})  # fmt: skip
+    for row in map(open_study(scale).dataset, registry.DATASETS):
+        for split in row.splits:
+            found = row.load(split)
+            line = {"dataset": row.key, "split": split, "fold": 1 if row.folds > 1 else "", "instances": len(found)}
+            lines.append(line | {"counted besides": describe_content(row.family, found)})
     return pd.DataFrame(lines)
 
 
@@ -222,8 +221,9 @@ def compare_splitters(scale: str) -> pd.DataFrame:
     """
     if why := why_not("chemprot", "all", scale):
         return pd.DataFrame([{"splitter": "n/a", "why": why}])
+    study = open_study(scale)
     missing = why_not("chemprot-blurb", "dev", scale)
-    blurb = [] if missing else registry.load("chemprot-blurb", "dev", scale)
+    blurb = [] if missing else study.dataset("chemprot-blurb").load("dev")
     blurb = Counter((pair.document, pair.text, pair.label) for pair in blurb)
     lines = []
     for name, (read, splitter) in {
@@ -232,7 +232,7 @@ def compare_splitters(scale: str) -> pd.DataFrame:
         "sentencex": (chemprot.read_chemprot, cleaning.split_sentences),
         "only title and abstract apart": (chemprot.read_chemprot, lambda text: [text]),
     }.items():
-        found = {split: read(*registry.split_files("chemprot", split, scale), splitter) for split in datasets.SPLITS}
+        found = {split: read(*study.dataset("chemprot").paths(split), splitter) for split in datasets.SPLITS}
         dev = Counter((pair.document, pair.dummify().text, pair.label) for pair in found["dev"])
         lines.append(
             {"splitter": name}

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lib.benchmarks import datasets, metrics, registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
 from lib.study.analysis import cells, facts, findings, versions
 
 ENTITIES, WORDS, WORDS_AND_O = "F1 of entities", "F1 of words, without O", "F1 of words, with O"
@@ -81,7 +81,7 @@ def compare(runs: list[params.RunKey], scale: str) -> list[dict]:
             raise unknown("definition of a score", name, DEFINITIONS | RECORDED)
     printed = [key for key, row in registry.DATASETS.items() if row.results and list_metrics(key)]
     lines = [line for run in runs if list_metrics(run[1]) for line in compare_run(run, scale)]
-    return lines + [line for key in printed if not registry.why_missing(key, scale)
+    return lines + [line for key in printed if not open_study(scale).why_missing(key)
                     for line in compare_no_model(key, scale)]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from lib.benchmarks import datasets, metrics, registry
 from lib.benchmarks.instances import Instance, Pair, Question, Sentence
 from lib.corpora import cleaning, corpora, leakage
-from lib.study import params
+from lib.study import open_study, params
 from lib.study.analysis import texts
 
 COLUMNS = ["finding", "dataset", "where", "count", "of", "share", "score", "touches", "note"]
@@ -28,7 +28,7 @@ def line(finding: str, key: str, where: str, count: int, of: int, score: float =
 
 @cache
 def load(key: str, split: str, scale: str, fold: int = 1) -> list[Instance]:
-    return registry.load(key, split, scale, fold)
+    return open_study(scale).dataset(key).load(split, fold)
 
 
 def words_of(instance: Instance) -> list[str]:
@@ -39,7 +39,7 @@ def words_of(instance: Instance) -> list[str]:
 def at_hand(scale: str) -> Iterator[tuple[str, list[str]]]:
     """Every dataset with the splits of it that can be read."""
     for key in registry.DATASETS:
-        if found := registry.splits(key, scale):
+        if found := open_study(scale).dataset(key).splits:
             yield key, found
 
 
@@ -86,9 +86,9 @@ def find_contradictions(scale: str) -> Iterator[dict]:
 @cache
 def sentences_of(key: str, split: str, scale: str) -> frozenset[str]:
     """The plain sentences of a split, of all folds, that are long enough to tell where they come from."""
-    dataset = registry.lookup(key)
+    dataset = open_study(scale).dataset(key)
     if dataset.natural:
-        found = dataset.natural(*registry.split_files(key, split, scale))
+        found = dataset.natural(*dataset.paths(split))
     else:
         loaded = chain.from_iterable(load(key, split, scale, fold) for fold in range(1, dataset.folds + 1))
         found = [text for instance in loaded for text in instance.natural]

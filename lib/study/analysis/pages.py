@@ -16,7 +16,7 @@ from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import corpora
 from lib.made_up import smoke_language
 from lib.places import show_path
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import compare
 
 
@@ -160,10 +160,10 @@ def show_corpus_rows(table: str) -> HTML:
 
 def look_at_instances(dataset: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> HTML:
     """A few training instances, or made-up ones in their place where text is not to be shown."""
-    row = registry.lookup(dataset)
+    row = open_study(scale).dataset(dataset)
     if not show_text or row.access != "public":
         return show_made_up("instance")
-    found = registry.load(dataset, next(iter(row.files)), scale)[:n]
+    found = row.load(next(iter(row.files)))[:n]
     return show([dict(zip(("instance", "label"), show_instance(one, letters), strict=True)) for one in found])
 
 
@@ -225,10 +225,10 @@ def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:
     if not show_text:
         return show_made_up("instance")
     rows = []
-    for key, dataset in registry.DATASETS.items():
-        if dataset.access == "public" and (splits := registry.splits(key, scale)):
-            text, label = show_instance(registry.load(key, splits[0], scale)[0], letters)
-            rows.append({"dataset": key, "instance": text[:letters], "label": label})
+    for dataset in map(open_study(scale).dataset, registry.DATASETS):
+        if dataset.access == "public" and (splits := dataset.splits):
+            text, label = show_instance(dataset.load(splits[0])[0], letters)
+            rows.append({"dataset": dataset.key, "instance": text[:letters], "label": label})
     return show(rows)
 
 

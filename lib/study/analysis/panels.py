@@ -8,7 +8,7 @@ import pandas as pd
 from lib import artefacts
 from lib.benchmarks import metrics, registry
 from lib.errors import StudyError
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
 from lib.study.analysis import cells
 from lib.study.analysis.compare import show_ours, show_value
 
@@ -50,7 +50,7 @@ def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
         line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
         line |= {"score": row.main_score, "n_seeds": 0}
         result = results.read(scale, model, dataset, protocol)
-        why = registry.why_missing(dataset, scale, protocol) if result is None else ""
+        why = open_study(scale).why_missing(dataset, protocol) if result is None else ""
         if result is None:
             lines.append(line | {"note": why or cells.NOT_MADE})
         else:

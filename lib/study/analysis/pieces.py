@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer, normalizers
 
-from lib.benchmarks import datasets, registry
+from lib.benchmarks import datasets
 from lib.corpora import corpora, mesh
 from lib.errors import StudyError
-from lib.study import params, results
+from lib.study import open_study, params, results
 from lib.study.analysis import texts
 from lib.vocabularies import vocabularies
 
@@ -73,7 +73,7 @@ def pieces_in_entities(keys: list[str], dataset_keys: list[str], scale: str) -> 
     tokenizers = {key: vocabularies.load(key, scale) for key in keys}
     rows = []
     for dataset in dataset_keys:
-        sentences = registry.load(dataset, "train", scale)
+        sentences = open_study(scale).dataset(dataset).load("train")
         words = [w for s in sentences for w, tag in zip(s.words, s.tags, strict=True) if tag != "O"]
         rows.append({"dataset": dataset} | {key: mean_pieces(words, tok) for key, tok in tokenizers.items()})
     return pd.DataFrame(rows)
@@ -145,7 +145,7 @@ def input_lengths(key: str, scale: str) -> pd.DataFrame:
         return pd.DataFrame()
     frames = []
     for row, dataset in table.rows.items():
-        for split in registry.splits(dataset, scale):
+        for split in open_study(scale).dataset(dataset).splits:
             inputs = texts.inputs(dataset, split, scale)
             frame = pd.DataFrame({"row": row, "split": split, "text": [hash(text) for text in inputs]})
             for name, column in columns.items():
@@ -174,7 +174,7 @@ def build_lengths(key: str, scale: str, lengths: pd.DataFrame) -> pd.DataFrame:
     for cell in results.read_published(table.paper, table.table).to_dict("records"):
         line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
         line |= {"published": cell["value"], "published_std": np.nan, "ours_std": np.nan, "n_seeds": 0}
-        missing = registry.why_missing(table.rows[cell["row"]], scale)
+        missing = open_study(scale).why_missing(table.rows[cell["row"]])
         vocabulary_missing = vocabularies.why_not(table.columns[cell["column"]].vocabulary, scale)
         found = lengths[lengths["row"] == cell["row"]] if len(lengths) else lengths
         if vocabulary_missing or not len(found):

@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib import artefacts
 from lib.benchmarks import registry
-from lib.study import params, paths, results, stages
+from lib.study import open_study, params, paths, results, stages
 
 COLUMNS = ["kind", "what", "on", "runs planned", "runs made", "minutes each", "minutes planned", "minutes taken", "sd",
            "error"]  # fmt: skip
@@ -80,13 +80,14 @@ def plan_finetuning(runs: list[params.RunKey], scale: str) -> list[dict]:
 
 def count_runs(dataset: str, protocol: str, scale: str) -> tuple[int, int]:
     """Seeds and folds of a model on a dataset; what settings are chosen by comes on top."""
-    settings, row = registry.load_settings(dataset, protocol, scale), registry.lookup(dataset)
-    return len(params.load("scales", scale).seeds[: settings.runs]), min(row.folds, settings.folds or row.folds)
+    study, row = open_study(scale), registry.lookup(dataset)
+    settings = study.protocol(protocol, dataset)
+    return len(study.budget.seeds[: settings.runs]), min(row.folds, settings.folds or row.folds)
 
 
 def count_trainings(dataset: str, protocol: str, scale: str) -> int:
     """Trainings of a model on a dataset: of each candidate that settings are chosen from, then every seed and fold."""
-    settings = registry.load_settings(dataset, protocol, scale)
+    settings = open_study(scale).protocol(protocol, dataset)
     candidates, (seeds, folds) = len(settings.candidates()), count_runs(dataset, protocol, scale)
     return (settings.trials or candidates if candidates > 1 else 0) + seeds * folds
 

@@ -14,7 +14,7 @@ from statistics import median
 import pandas as pd
 
 from lib.benchmarks import registry
-from lib.study import params, results
+from lib.study import open_study, params, results
 from lib.study.analysis import audit, cells, definitions, facts, printed, versions
 from lib.study.analysis.definitions import subtract
 
@@ -27,7 +27,7 @@ def list_runs(scale: str) -> list[params.RunKey]:
     """The runs of tables and panels that enter a comparison: all are under a paper's own protocol."""
     tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
     planned = [run for key in tables for run in cells.list_runs(key, scale)]
-    planned += [run for run in params.load("scales", scale).panel_runs() if not registry.why_not(run[1], scale)]
+    planned += [run for run in params.load("scales", scale).panel_runs() if not open_study(scale).why_not(run[1])]
     own = list(dict.fromkeys(run for run in planned if run[2] in facts.comparisons().protocols))
     pairs = {run for pair in pair_runs(own) for run in pair}
     return [run for run in own if run in pairs or definitions.list_metrics(run[1])]
@@ -81,7 +81,7 @@ def tell_apart(first: tuple[str, str], second: tuple[str, str], scale: str) -> s
         "metric": [versions.metric_of(key) for key in keys],
     }
     said = [f"{name} ({' | '.join(pair)})" for name, pair in parts.items() if pair[0] != pair[1]]
-    settings = [registry.load_settings(*one, scale).model_dump() for one in (first, second)]
+    settings = [open_study(scale).protocol(*reversed(one)).model_dump() for one in (first, second)]
     names = [name.replace("_", " ") for name, value in settings[0].items() if value != settings[1][name]]
     return "; ".join([*said, f"fine-tuning ({', '.join(names)})"] if names else said)
 

@@ -11,7 +11,7 @@ from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import leakage
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
 from lib.study.analysis import cells, compare, facts
 
 COUNTS = ["both", "only general", "only biomedical", "neither"]
@@ -23,7 +23,7 @@ SIGNIFICANT = 0.05
 def why_not(model: str, dataset: str, protocol: str, scale: str) -> str:
     """Why a run is made neither for tables nor for panels of a scale, or an empty string."""
     if (model, dataset, protocol) in params.load("scales", scale).panel_runs():
-        return registry.why_not(dataset, scale, protocol)
+        return open_study(scale).why_not(dataset, protocol)
     return cells.find_obstacle(model, [[dataset]], scale, protocol)
 
 
@@ -142,7 +142,7 @@ def find_differences(scale: str, n: int = 3) -> list[dict]:
         for seed, (fold, *_) in list(list_folds(scale, one, dataset).items())[:1]:
             _, said, right = read_both(scale, one, dataset, seed, fold)
             chosen = [number for number, kind in enumerate(right) if kind[0] != kind[1]][:n]
-            instances = registry.load(dataset, "test", scale, fold) if chosen else []
+            instances = open_study(scale).dataset(dataset).load("test", fold) if chosen else []
             for number in chosen:
                 predicted = dict(zip((one.general, one.biomedical), (of[number] for of in said), strict=True))
                 rows.append({"dataset": dataset, "instance": instances[number], "said": predicted})
@@ -165,12 +165,12 @@ def find_sample(printed: facts.PrintedSample, dataset: str, scale: str) -> dict[
     """Where a printed sample stands in a dataset, and what is gold in it."""
     if printed.withheld or params.load("scales", scale).made_up:
         return {"note": printed.withheld or results.MADE_UP}
-    if registry.missing(dataset, scale):
-        return {"note": registry.why_missing(dataset, scale)}
-    words = leakage.plain_words(printed.sample)
+    if missing := open_study(scale).why_missing(dataset):
+        return {"note": missing}
+    row, words = open_study(scale).dataset(dataset), leakage.plain_words(printed.sample)
     found = {}
-    for split in registry.splits(dataset, scale):
-        for instance in registry.load(dataset, split, scale):
+    for split in row.files:
+        for instance in row.load(split):
             texts = [" ".join(instance.words)] if isinstance(instance, Sentence) else instance.sentences
             if any(holds(leakage.plain_words(text), words) for text in texts):
                 found[split] = list_gold(instance, printed.better)

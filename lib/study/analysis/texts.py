@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from lib import artefacts, parent, provenance
-from lib.benchmarks import conll, registry
+from lib.benchmarks import conll, datasets, registry
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import paths
+from lib.study import open_study, paths
 
 VERSION = 1  # of the index: raised when the same files give other test sentences
 # How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8. Its JNLPBA has its printed mean length
@@ -27,22 +27,19 @@ BLOCKS = {
 
 def inputs(key: str, split: str, scale: str) -> list[str]:
     """The texts of a split as BLURB's models read them, in order, a sentence of a document each; errors as in load."""
+    dataset = open_study(scale).dataset(key)
     if key in BLOCKS:
-        return BLOCKS[key](*registry.split_files(key, split, scale))
-    return [text for instance in registry.load(key, split, scale) for text in instance.inputs]
+        return BLOCKS[key](*dataset.paths(split))
+    return [text for instance in dataset.load(split) for text in instance.inputs]
 
 
 def tests_at_hand(scale: str) -> dict[str, list[Path]]:
     """The files of every test set that is at hand, of all folds; of SQuAD, whose test set is secret, the dev set."""
     found = {}
-    for key, dataset in registry.DATASETS.items():
+    for dataset in map(open_study(scale).dataset, registry.DATASETS):
         split = "test" if "test" in dataset.files else "dev"
         try:
-            found[key] = [
-                path
-                for fold in range(1, dataset.folds + 1)
-                for path in registry.split_files(key, split, scale, fold)
-            ]  # fmt: skip
+            found[dataset.key] = [path for fold in range(1, dataset.folds + 1) for path in dataset.paths(split, fold)]
         except StudyError:
             continue
     return found
@@ -50,7 +47,7 @@ def tests_at_hand(scale: str) -> dict[str, list[Path]]:
 
 def test_files(scale: str) -> list[Path]:
     """The files that test_texts reads, for its fingerprint."""
-    return registry.list_files(path for found in tests_at_hand(scale).values() for path in found)
+    return datasets.list_files(path for found in tests_at_hand(scale).values() for path in found)
 
 
 @cache
@@ -58,13 +55,12 @@ def test_texts(scale: str) -> dict[str, list[str]]:
     """Every test set at hand in natural texts: sentences, titles, abstracts, snippets, questions."""
     found = {}
     for key in tests_at_hand(scale):
-        dataset = registry.lookup(key)
+        dataset = open_study(scale).dataset(key)
         split = "test" if "test" in dataset.files else "dev"
         if dataset.natural:
-            texts = dataset.natural(*registry.split_files(key, split, scale))
+            texts = dataset.natural(*dataset.paths(split))
         else:
-            folds = range(1, dataset.folds + 1)
-            loaded = (registry.load(key, split, scale, fold) for fold in folds)
+            loaded = (dataset.load(split, fold) for fold in range(1, dataset.folds + 1))
             texts = (text for instances in loaded for instance in instances for text in instance.natural)
         found[key] = list(dict.fromkeys(texts))
     return found

@@ -9,6 +9,7 @@ from lib import provenance
 from lib.benchmarks import datasets, metrics, registry
 from lib.benchmarks.instances import Instance, Labelled, Sentence
 from lib.corpora import leakage
+from lib.study import open_study
 from lib.study.analysis import counts, facts, findings
 
 SHARED = "instances that the other has too"
@@ -39,7 +40,8 @@ def compare_pair(pair: facts.VersionPair, scale: str) -> list[dict]:
     for key in keys:
         if reason := counts.why_not(key, pair.split, scale):
             return [line | {"what": "all", "unit": "", "note": reason}]
-    loaded = [{split: findings.load(key, split, scale) for split in registry.splits(key, scale)} for key in keys]
+    rows = [open_study(scale).dataset(key) for key in keys]
+    loaded = [{split: findings.load(row.key, split, scale) for split in row.splits} for row in rows]
     folds = {key: registry.lookup(key).folds for key in keys}
     notes = [f"{key}: the first of {several} folds" for key, several in folds.items() if several > 1]
     notes += [f"of the {pair.split} split"] if pair.split != "test" else []
