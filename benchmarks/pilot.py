@@ -20,8 +20,6 @@ import torch
 
 from lib import provenance
 from lib.errors import StudyError, unknown
-from lib.finetuning import finetuning
-from lib.modeling import models
 from lib.study import open_study, paths
 from lib.study.analysis import compare
 
@@ -59,11 +57,12 @@ def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
     torch.set_num_threads(budget.threads)
     lists = {name: [changes[name]] for name in ("epochs", "batch_size", "learning_rate") if name in changes}
     settings = study.protocol(protocol, dataset).model_copy(update=changes | lists)
-    job = finetuning.Job(models.find(key, scale), row, scale, protocol, settings)
+    work = study.finetuning(key, dataset, protocol)
+    work.settings = settings
     (candidate,) = settings.candidates()
     split = "dev" if "dev" in row.files else "held out"
     what = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())
-    run = job.train(candidate, budget.seeds[0], 1, f"pilot-{provenance.fingerprint(changes)}", split, what)
+    run = work.train(candidate, budget.seeds[0], 1, f"pilot-{provenance.fingerprint(changes)}", split, what)
     score = row.main_score
     return {
         "scale": scale, "model": key, "dataset": dataset, "protocol": protocol, "tried": what, "steps": run["steps"],

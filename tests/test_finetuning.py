@@ -10,16 +10,18 @@ import torch
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
-from lib.benchmarks import registry
-from lib.benchmarks.datasets import Dataset
+from lib.benchmarks import conll, registry
+from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, hold_out
 from lib.benchmarks.instances import Pair, Question, Sentence
 from lib.corpora import cleaning
-from lib.finetuning import finetuning
-from lib.finetuning.settings import Finetuning
+from lib.errors import StudyError
+from lib.finetuning import finetuning, runs
+from lib.finetuning.settings import FinetuningSettings
 from lib.made_up import smoke_data
-from lib.modeling import models
+from lib.modeling import loading, models
 from lib.modeling.settings import Body
 from lib.study import open_study, params, paths, results
+from lib.study.analysis import finetuned
 from lib.study.study import Study
 from lib.vocabularies import vocabularies
 
@@ -91,7 +93,7 @@ def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
     ten = take(key, 10)
     steps = 800 if key == "hoc" else 200  # of ten labels at once
     set_up(monkeypatch, key, dict.fromkeys(("train", "test"), ten), min_steps=steps)
-    result = finetuning.run(encoder.source, key, "smoke", "gu")
+    result = open_study("smoke").finetune(encoder.source, key, "gu")
     (run,) = result["runs"]
     assert run["scores"][result["main score"]] == pytest.approx(FAMILIES[key], abs=0.5), run["scores"]
     assert run["collapsed"] == "" and run["instances"] == {"train": 10, "test": 10}
@@ -107,7 +109,7 @@ def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
 def test_every_choice_of_tagging_learns(encoder, monkeypatch, setting, changes):
     ten = take("ncbi-disease", 10)
     set_up(monkeypatch, "ncbi-disease", dict.fromkeys(("train", "test"), ten), **changes)
-    result = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
+    result = open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")
     assert result["runs"][0]["settings"][setting] == changes[setting]
     assert result["runs"][0]["scores"]["f1"] == pytest.approx(100, abs=0.5)
 
@@ -123,7 +125,7 @@ def test_every_choice_of_tagging_learns(encoder, monkeypatch, setting, changes):
 def test_every_choice_of_relations_learns(encoder, monkeypatch, changes):
     ten = take("ddi", 10)
     set_up(monkeypatch, "ddi", dict.fromkeys(("train", "test"), ten), **changes)
-    assert finetuning.run(encoder.source, "ddi", "smoke", "gu")["runs"][0]["scores"]["f1"] == pytest.approx(100)
+    assert open_study("smoke").finetune(encoder.source, "ddi", "gu")["runs"][0]["scores"]["f1"] == pytest.approx(100)
 
 
 def deal(instances: list, rng: random.Random) -> list:
@@ -143,17 +145,17 @@ def deal(instances: list, rng: random.Random) -> list:
 def test_with_labels_dealt_anew_a_run_falls_to_chance(encoder, monkeypatch, key, chance):
     train, test = (open_study("smoke").dataset(key).load(split) for split in ("train", "test"))
     set_up(monkeypatch, key, {"train": deal(train, random.Random(1)), "test": test}, epochs=[5])
-    result = finetuning.run(encoder.source, key, "smoke", "gu")
+    result = open_study("smoke").finetune(encoder.source, key, "gu")
     score = result["runs"][0]["scores"][result["main score"]]
     assert score < chance or score != score  # undefined: every pair has the same number
 
 
 def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, monkeypatch, tmp_path):
     set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[2], min_steps=None)
-    once = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    once = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     for path in (tmp_path / "smoke/predictions").iterdir():
         path.unlink()
-    again = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    again = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     assert [run["scores"] for run in once["runs"]] == [run["scores"] for run in again["runs"]]
     assert once["runs"][0]["scores"] != once["runs"][1]["scores"]
 
@@ -163,9 +165,9 @@ def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
     order = []
     load = Dataset.load
     monkeypatch.setattr(Dataset, "load", lambda row, split, fold=1: order.append(split) or load(row, split, fold))
-    fit = finetuning.Job.fit
-    monkeypatch.setattr(finetuning.Job, "fit", lambda *words: order.append("fit") or fit(*words))
-    result = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    fit = finetuning.Finetuning.fit
+    monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *words: order.append("fit") or fit(*words))
+    result = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     assert order == ["train", "fit", "dev", "fit", "test", "fit"]  # the best candidate's weights are the first seed's
     assert [run["reads"] for run in result["runs"]] == [["train", "dev", "test"]] * 2
     assert len(result["candidates"]) == 2 and {"epochs", "dev pearson"} <= result["candidates"][0].keys()
@@ -176,27 +178,27 @@ def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
 
 def test_the_best_candidates_weights_are_those_that_its_run_would_have(encoder, monkeypatch, tmp_path):
     set_up(monkeypatch, "biosses", epochs=[3, 1], min_steps=None)
-    kept = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    kept = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     for path in (tmp_path / "smoke/predictions").iterdir():
         path.unlink()
     chosen = {name: [value] for name, value in kept["chosen on dev"].items()}
     alone = open_study("smoke").protocol("gu", "biosses").model_copy(update=chosen)
     monkeypatch.setattr(Study, "protocol", lambda *_: alone)
-    again = finetuning.run(encoder.source, "biosses", "smoke", "gu")
+    again = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     assert again["candidates"] == [] and len(kept["candidates"]) == 2
     assert again["runs"][0]["scores"] == kept["runs"][0]["scores"]
 
 
 def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatch):
     set_up(monkeypatch, "gad-biobert", epochs=[1, 2], min_steps=None, folds=2)
-    result = finetuning.run(encoder.source, "gad-biobert", "smoke", "gu")
+    result = open_study("smoke").finetune(encoder.source, "gad-biobert", "gu")
     assert [run["reads"] for run in result["runs"]] == [reads := ["train 1", "test 1"], [*reads, "train 2", "test 2"]]
     assert [run["fold"] for run in result["runs"]] == [1, 2]
     train = open_study("smoke").dataset("gad-biobert").load("train")
-    rest, held = finetuning.hold_out(train)
+    rest, held = hold_out(train)
     assert len(held) == round(len(train) / 10) and len(rest) + len(held) == len(train)
     assert not {one.id for one in rest} & {one.id for one in held}
-    tried = finetuning.read_run(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
+    tried = runs.read(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
     assert tried["instances"] == {"rest": len(rest), "held out": len(held)}
     seeds = results.by_seed(result)
     assert seeds[1]["f1"] == pytest.approx(sum(run["scores"]["f1"] for run in result["runs"]) / 2)
@@ -204,10 +206,10 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
 
 def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder, monkeypatch):
     set_up(monkeypatch, "ncbi-disease", epochs=[1], min_steps=None)
-    first = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
+    first = open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")
     (path,) = paths.output("smoke", "predictions").iterdir()
     stamp = path.stat().st_mtime_ns
-    again = finetuning.run(encoder.source, "ncbi-disease", "smoke", "gu")
+    again = open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")
     assert again["runs"] == first["runs"] and path.stat().st_mtime_ns == stamp
     table = pq.read_table(path).to_pydict()
     test = open_study("smoke").dataset("ncbi-disease").load("test")
@@ -217,7 +219,7 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
 
 def test_predicted_answers_are_places_and_no_text(encoder, monkeypatch):
     set_up(monkeypatch, "bioasq-7b-factoid", epochs=[1], min_steps=None)
-    finetuning.run(encoder.source, "bioasq-7b-factoid", "smoke", "gu")
+    open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     (path,) = paths.output("smoke", "predictions").iterdir()
     assert pq.read_schema(path).names == ["predicted"]
     ranked = next(answers for answers in pq.read_table(path).to_pydict()["predicted"] if answers)
@@ -227,22 +229,40 @@ def test_predicted_answers_are_places_and_no_text(encoder, monkeypatch):
 def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatch):
     set_up(monkeypatch, "bioasq-7b-factoid", seeds=(1, 2), epochs=[1], min_steps=None, first_on="squad")
     fits = []
-    fit = finetuning.Job.fit
-    monkeypatch.setattr(finetuning.Job, "fit", lambda job, *words: fits.append(job.row.key) or fit(job, *words))
-    result = finetuning.run(encoder.source, "bioasq-7b-factoid", "smoke", "gu")
+    fit = finetuning.Finetuning.fit
+    monkeypatch.setattr(
+        finetuning.Finetuning, "fit", lambda work, *words: fits.append(work.dataset.key) or fit(work, *words)
+    )
+    result = open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     assert fits == ["squad", "bioasq-7b-factoid", "bioasq-7b-factoid"]
     assert all(run["first on"].startswith("squad, its train split, with epochs 1") for run in result["runs"])
     alone = replace_settings(monkeypatch, first_on=None)
-    assert (
-        finetuning.run(encoder.source, "bioasq-7b-factoid", "smoke", "gu")["runs"][0]["log"] != result["runs"][0]["log"]
-    )
+    again = open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
+    assert again["runs"][0]["log"] != result["runs"][0]["log"]
     assert alone.first_on is None
 
 
-def replace_settings(monkeypatch, **changes) -> Finetuning:
+def replace_settings(monkeypatch, **changes) -> FinetuningSettings:
     settings = open_study("smoke").protocol("", "").model_copy(update=changes)
     monkeypatch.setattr(Study, "protocol", lambda *_: settings)
     return settings
+
+
+def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, tmp_path):
+    words = [word for word in (home / "tiny/vocab.txt").read_text().split() if word.isalpha() and len(word) > 3][:8]
+    lines = [f"the\tO\n{word}\t{'B' if number % 2 else 'O'}\n" for number, word in enumerate(words)]
+    for split in TRAIN_TEST:
+        (tmp_path / f"{split}.tsv").write_text("\n".join(lines))
+    notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read, by_split(".", splits=TRAIN_TEST))
+    settings = FinetuningSettings(epochs=[30, 1], batch_size=[4], learning_rate=[2e-3], warmup=0.1, weight_decay=0.0,
+                                  dropout=0.0, max_length=32)  # fmt: skip
+    given = loading.load_encoder(home / "tiny"), notes.at(tmp_path), settings, [1, 2], tmp_path / "runs"
+    found = finetuning.finetune(*given)
+    assert found["chosen on dev"]["epochs"] == 30 and [run["scores"]["f1"] for run in found["runs"]] == [100, 100]
+    assert finetuning.finetune(*given) == found
+    assert {"1.parquet", "2.parquet"} <= {path.name for path in (tmp_path / "runs").iterdir()}
+    with pytest.raises(StudyError, match="fine-tune on squad first, and no such dataset was given"):
+        finetuning.finetune(*given[:2], settings.model_copy(update={"first_on": "squad"}), *given[3:])
 
 
 @pytest.mark.parametrize(
@@ -271,9 +291,9 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
         "runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",
         "model title": "m", "dataset": "d", "scale": "laptop", "chosen on dev": {"epochs": 1}, "candidates": [],
     }  # fmt: skip
-    means = {row["seed"]: row["f1"] for row in finetuning.tabulate(result)}
+    means = {row["seed"]: row["f1"] for row in finetuned.tabulate(result)}
     assert means["mean"] == 60 and means["mean of runs that did not collapse"] == 85
-    assert "- 1 of 3 runs collapsed." in finetuning.describe(result)
+    assert "- 1 of 3 runs collapsed." in finetuned.describe(result)
 
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
@@ -298,7 +318,7 @@ def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     AutoModel.from_config(config).save_pretrained(tmp_path / kind)
     tokenizer.save_pretrained(tmp_path / kind)
     set_up(monkeypatch, key, epochs=[1], min_steps=None)
-    result = finetuning.run(str(tmp_path / kind), key, "smoke", "gu")
+    result = open_study("smoke").finetune(str(tmp_path / kind), key, "gu")
     assert result["runs"][0]["parameters"] > 0
     assert json.loads(paths.results("smoke", result["model"], key, "gu").read_text())["runs"]
     assert artefacts.read_record(tmp_path / kind) is None  # nothing is written beside somebody's model

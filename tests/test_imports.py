@@ -14,16 +14,14 @@ EXCEPTIONS = {
     "lib.made_up.smoke_corpora": "corpora.documents",
     "lib.study.analysis.figures": "progress",
     "lib.study.analysis.pretrained": "pretraining.pretraining",
-    "lib.study": "finetuning.finetuning",
     "lib.study.params": """
-        corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
+        corpora.corpora corpora.documents corpora.mesh modeling.models
         pretraining.mixing pretraining.objectives pretraining.pretraining vocabularies.vocabularies
     """,
     "lib.study.paths": """
-        corpora.corpora corpora.documents corpora.mesh finetuning.finetuning modeling.models
+        corpora.corpora corpora.documents corpora.mesh modeling.models
         pretraining.pretraining pretraining.tokens vocabularies.vocabularies
     """,
-    "lib.study.results": "finetuning.finetuning",
 }
 
 

@@ -31,7 +31,6 @@ from lib import artefacts, places
 from lib.benchmarks import datasets, registry, relations
 from lib.corpora import corpora, readers
 from lib.errors import StudyError
-from lib.finetuning import finetuning
 from lib.made_up import smoke_relations as made_relations
 from lib.made_up import smoke_tagging as made_tagging
 from lib.made_up import smoke_texts as made_texts
@@ -358,7 +357,7 @@ def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_
     monkeypatch.setattr("lib.study.study.Study.protocol", lambda *_: settings)
     if (split := "test") not in open_study("laptop").dataset(key).splits:
         pytest.skip(f"no made-up {split} split of {key}")
-    result = finetuning.run(MODEL, key, "laptop", "gu")
+    result = open_study("laptop").finetune(MODEL, key, "gu")
     assert result["runs"][0]["instances"][split] > 0
     for place in ("predictions", "results"):
         folder = paths.output("laptop", place)

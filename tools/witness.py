@@ -245,7 +245,7 @@ def of_losses() -> Digests:
         vocabularies.train("pubmed-uncased", scale)
         logs = {"pretraining": (pretraining.run(model, scale)["log"], pretraining.VERSION)}
         for dataset, protocol in HEADS:
-            (run,) = finetuning.run(model, dataset, scale, protocol)["runs"]
+            (run,) = open_study(scale).finetune(model, dataset, protocol)["runs"]
             logs[f"{dataset} under {protocol}"] = run["log"], finetuning.VERSION
     return {
         f"losses of {name}": " ".join(f"{row['loss']:.6f}" for row in log) + f", version {version}"

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
 from lib import provenance
 from lib.benchmarks import metrics, questions, relations
 from lib.benchmarks.instances import Instance
@@ -20,6 +22,7 @@ from lib.corpora.records import AGAIN, find_file
 from lib.errors import StudyError
 from lib.places import show_path
 
+HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
 
@@ -178,3 +181,13 @@ def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) 
 def list_files(found: Iterable[Path]) -> list[Path]:
     """The files among paths and in the folders among them, each once, in order."""
     return sorted({f for path in found for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})
+
+
+def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
+    """A training set without a tenth of it, and that tenth; the same for every model."""
+    order = np.random.default_rng(0).permutation(len(instances)).tolist()
+    held = set(order[: max(1, round(HELD_OUT * len(instances)))])
+    parts = ([], [])
+    for number, instance in enumerate(instances):
+        parts[number in held].append(instance)
+    return parts

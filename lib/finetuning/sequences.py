@@ -8,12 +8,12 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lib.benchmarks import relations
+from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Labelled, Relation
-from lib.benchmarks.registry import Dataset
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Frame, pad
-from lib.finetuning.settings import Finetuning
+from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
 
 MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets whose texts have any number of labels
@@ -30,7 +30,7 @@ class Sequences:
     def __init__(
         self,
         dataset: Dataset,
-        settings: Finetuning,
+        settings: FinetuningSettings,
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Instance],
         max_length: int,

@@ -11,7 +11,7 @@ from lib.training.settings import Optimization
 Numbers = Annotated[list[int], Field(min_length=1)]
 
 
-class Finetuning(Settings):
+class FinetuningSettings(Settings):
     """How an encoder is fine-tuned on a dataset. Lists are candidates, chosen between on the development set."""
 
     epochs: Numbers

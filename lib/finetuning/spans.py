@@ -10,10 +10,10 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lib.benchmarks import questions
+from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Answer, Question
-from lib.benchmarks.registry import Dataset
 from lib.finetuning.examples import Batch, Example, Frame, pad
-from lib.finetuning.settings import Finetuning
+from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
 
 QUESTION = 64  # pieces of a question at most
@@ -29,7 +29,7 @@ class Spans:
     def __init__(
         self,
         dataset: Dataset,
-        settings: Finetuning,
+        settings: FinetuningSettings,
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Question],
         max_length: int,

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Sentence
-from lib.benchmarks.registry import Dataset
 from lib.finetuning.examples import Batch, Example, Frame, pad
-from lib.finetuning.settings import Finetuning
+from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
 from lib.vocabularies import vocabularies
 
@@ -58,7 +58,7 @@ class Tagging:
     def __init__(
         self,
         dataset: Dataset,
-        settings: Finetuning,
+        settings: FinetuningSettings,
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Sentence],
         max_length: int,

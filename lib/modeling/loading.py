@@ -40,6 +40,10 @@ class Encoder:
     parameters: int
     new_weights: tuple[str, ...] = ()  # that its file lacks: a pooler's
 
+    def load(self) -> "Encoder":
+        """Itself, as a Checkpoint gives its encoder."""
+        return self
+
     def body(self, dropout: float) -> PreTrainedModel:
         """The model without the heads that it was pretrained with, in float32; new weights are drawn each time."""
         return load_body(self.source, self.title, dropout)[0]

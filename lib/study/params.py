@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from lib.corpora.settings import Cleaning, Selection
 from lib.errors import StudyError, unknown
-from lib.finetuning.settings import Finetuning, Numbers
+from lib.finetuning.settings import FinetuningSettings, Numbers
 from lib.modeling.settings import Body
 from lib.places import show_path
 from lib.pretraining.settings import Pretraining, Start
@@ -647,7 +647,7 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 
 
-def load_finetuning(key: str, dataset: str, family: str, scale: str) -> Finetuning:
+def load_finetuning(key: str, dataset: str, family: str, scale: str) -> FinetuningSettings:
     """A dataset's settings under a protocol, with what the scale's budget changes of them; StudyError for bad ones.
 
     Steps that a protocol fixes stand for epochs at every scale; a budget's own epochs take their place.
@@ -657,7 +657,7 @@ def load_finetuning(key: str, dataset: str, family: str, scale: str) -> Finetuni
         if "epochs" in settings and "steps" not in settings:
             merged.pop("steps", None)
         merged |= settings
-    return check_settings(f"params/protocols/{key}.yaml, {dataset}", merged, Finetuning)
+    return check_settings(f"params/protocols/{key}.yaml, {dataset}", merged, FinetuningSettings)
 
 
 def list_texts(model: str) -> list[str]:

@@ -1,12 +1,21 @@
 """A scale of the study, opened: what stands behind each key, as objects."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from lib import artefacts, provenance
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
-from lib.finetuning.settings import Finetuning
+from lib.errors import StudyError
+from lib.finetuning.settings import FinetuningSettings
 from lib.study import params, paths
+from lib.training.settings import Machine
+
+if TYPE_CHECKING:  # torch, which they import, takes seconds
+    from lib.finetuning.finetuning import Finetuning
+    from lib.modeling.models import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,17 @@ class Study:
         how = f"./run_all.sh data {dataset.group} fetches it or says how to get it"
         return dataset.at(self.data, how if dataset.group else "")
 
-    def protocol(self, key: str, dataset: str) -> Finetuning:
+    @property
+    def machine(self) -> Machine:
+        return Machine(precision=self.budget.precision, threads=self.budget.threads)
+
+    def model(self, name: str) -> "Checkpoint":
+        """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""
+        from lib.modeling import models
+
+        return models.find(name, self.scale)
+
+    def protocol(self, key: str, dataset: str) -> FinetuningSettings:
         """How a dataset is fine-tuned on under a protocol, with what the budget changes of it; StudyError for none."""
         return params.load_finetuning(key, dataset, registry.lookup(dataset).family, self.scale)
 
@@ -58,3 +77,56 @@ class Study:
         if not reason and self.budget.datasets is not None and dataset not in self.budget.datasets:
             return f"outside the budget of scale '{self.scale}'"
         return reason
+
+    def finetuning(self, model: str, dataset: str, protocol: str) -> "Finetuning":
+        """The fine-tuning of a model on a dataset under a protocol, with its files below outputs/<scale>/."""
+        from lib.finetuning.finetuning import Finetuning, First
+
+        encoder, settings, first = self.model(model), self.protocol(protocol, dataset), None
+        if settings.first_on:
+            weights = paths.intermediate(self.scale, encoder.key, settings.first_on, protocol)
+            other, how = self.dataset(settings.first_on), self.protocol(protocol, settings.first_on)
+            first = First(other, how, weights, self.budget.seeds[0])
+        keys = self.scale, encoder.key, dataset, protocol
+        return Finetuning(
+            encoder,
+            self.dataset(dataset),
+            settings,
+            place=partial(paths.predictions, *keys),
+            search_file=paths.tuning(*keys),
+            machine=self.machine,
+            first=first,
+        )
+
+    def finetune(self, model: str, dataset: str, protocol: str) -> dict:
+        """Choose settings, then train and test with every seed and fold; what is there already is not made again.
+
+        Returns the results record, also written to outputs/<scale>/results/.
+        """
+        work = self.finetuning(model, dataset, protocol)
+        keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "setting": protocol,
+                "scale": self.scale}  # fmt: skip
+        result = keys | work.run(self.budget.seeds)
+        artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
+        return result
+
+    def tune(self, model: str, dataset: str, protocol: str) -> dict:
+        """Search the settings of a protocol that has `trials`; the record, also written to outputs/<scale>/tuning/.
+
+        Several workers may call this at once for one model and dataset, and share the trials. StudyError for a protocol
+        that searches nothing.
+        """
+        from lib.finetuning import tuning
+
+        if not self.protocol(protocol, dataset).trials:
+            raise StudyError(f"params/protocols/{protocol}.yaml has no trials: it tries all of its candidates")
+        work, seed = self.finetuning(model, dataset, protocol), self.budget.seeds[0]
+        chosen, trials = work.choose(seed)
+        record = {
+            "model": work.encoder.key, "dataset": dataset, "setting": protocol, "scale": self.scale, "seed": seed,
+            "score": f"dev {work.dataset.main_score}", "chosen on dev": chosen, "trials": trials,
+            "shares of variance": tuning.weigh(tuning.load(work.search_file, work.name_search(seed))),
+            "commit": provenance.commit(),
+        }  # fmt: skip
+        artefacts.write_json(work.search_file.with_suffix(".json"), record)
+        return record

@@ -7,6 +7,13 @@ from pydantic import Field
 from lib.settings import Settings
 
 
+class Machine(Settings):
+    """What a machine is to compute with; both change the last bits of a number."""
+
+    precision: Literal["float32", "auto"] = "auto"  # auto: bfloat16 where the device computes in it
+    threads: int = Field(default=1, gt=0)
+
+
 class Phase(Settings):
     """A stretch of pretraining with one input length and a learning rate that rises, then falls."""
 

@@ -15,11 +15,13 @@ from torch import nn
 from torch.nn import functional
 
 from lib import artefacts, provenance
+from lib.benchmarks.datasets import hold_out
 from lib.benchmarks.instances import Labelled, Pair
 from lib.corpora import cleaning, corpora
 from lib.errors import unknown
-from lib.finetuning import finetuning, tuning
+from lib.finetuning import tuning
 from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
+from lib.finetuning.finetuning import say_settings
 from lib.finetuning.sequences import class_of
 from lib.modeling import heads, models
 from lib.progress import Progress
@@ -98,7 +100,7 @@ NETWORKS = {"cnn": Cnn, "bilstm": AttentiveLstm}
 def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     """Tune one of the classifiers on a tenth of the first fold's training set, then train and test it on every fold.
 
-    Returns the results record, also written to outputs/<scale>/results/, in the form of finetuning.run. StudyError for
+    Returns the results record, also written to outputs/<scale>/results/, in the form of Study.finetune. StudyError for
     an unknown baseline.
     """
     if key not in SPACES:
@@ -107,7 +109,7 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     row, settings, budget = study.dataset(dataset), study.protocol(setting, dataset), study.budget
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
-    rest, held = finetuning.hold_out(row.load("train"))
+    rest, held = hold_out(row.load("train"))
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
@@ -147,7 +149,7 @@ def describe(result: dict) -> str:
     lines = [
         f"- {result['model title']} on {result['dataset']}: {result['main score']} {fmean(scores):.2f} over "
         f"{len(scores)} folds, from {min(scores):.2f} to {max(scores):.2f}.",
-        f"- With {finetuning.say_settings(result['chosen on dev'])}: the best of {len(result['candidates'])} trials.",
+        f"- With {say_settings(result['chosen on dev'])}: the best of {len(result['candidates'])} trials.",
     ]
     if params.load("scales", result["scale"]).made_up:
         lines.append("- The data are made up: these scores are not findings.")

@@ -121,7 +121,7 @@ def score_runs(result: dict, names: set[str], scale: str) -> dict[str, BySeed]:
 def read_predictions(result: dict, run: dict, scale: str) -> tuple[list, list]:
     """Gold and predicted of one run; StudyError where they are not on this machine, or are another run's."""
     folds = registry.lookup(result["dataset"]).folds
-    name = f"{run['seed']}.{run['fold']}" if folds > 1 else str(run["seed"])  # as finetuning.run names them
+    name = f"{run['seed']}.{run['fold']}" if folds > 1 else str(run["seed"])  # as Finetuning.run names them
     path = paths.predictions(scale, result["model"], result["dataset"], result["setting"], name)
     if not path.exists():
         raise StudyError("the predictions are not on this machine; only scores are committed")

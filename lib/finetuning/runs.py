@@ -1,0 +1,37 @@
+"""Runs of fine-tuning on disk: predictions with the record of their run, never a text of the dataset."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lib import artefacts
+from lib.benchmarks.instances import Instance
+
+
+def write(
+    path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict
+) -> None:
+    """Gold and predicted, a row an instance in the order of its files; the run's record in the file's metadata.
+
+    Tags, labels, numbers, and for answers the passage and characters: never a text of the dataset. Gold answers are
+    texts, and stay in their dataset.
+    """
+    columns = {"predicted": [[one._asdict() for one in ranked] for ranked in predicted] if family == "questions"
+               else [list(one) if isinstance(one, tuple) else one for one in predicted]}  # fmt: skip
+    if family != "questions":
+        gold = [instance.gold for instance in instances]
+        columns["gold"] = [list(one) if isinstance(one, tuple) else one for one in gold]
+    table = pa.table(columns)
+    with artefacts.whole_file(path) as temporary:
+        pq.write_table(table.replace_schema_metadata({"record": json.dumps(record)}), temporary)
+
+
+def read(path: Path) -> dict | None:
+    """The record of a run, kept in its predictions, or None when there are none."""
+    try:
+        return json.loads(pq.read_metadata(path).metadata[b"record"])
+    except (OSError, pa.ArrowInvalid):
+        return None
