@@ -59,7 +59,8 @@ from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.analysis import compare
 from lib.training import training
-from lib.vocabularies import vocabularies
+from lib.vocabularies.loading import SPECIAL, load_wordpiece
+from lib.vocabularies.training import train_wordpiece
 
 OUTPUT = paths.output("record", "benchmarks")
 LENGTH, ROWS, SHARE = 128, 32, 0.15
@@ -128,15 +129,15 @@ def sides_of(case: Case) -> list[Side]:
 
 def make_tokenizer(size: int, folder: Path) -> PreTrainedTokenizerBase:
     """A tokenizer of so many pieces, whose names mean nothing."""
-    pieces = [*vocabularies.SPECIAL, *(f"p{i}" for i in range(size - len(vocabularies.SPECIAL)))]
+    pieces = [*SPECIAL, *(f"p{i}" for i in range(size - len(SPECIAL)))]
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
-    return vocabularies.load_wordpiece(folder / "vocab.txt", cased=False)
+    return load_wordpiece(folder / "vocab.txt", cased=False)
 
 
 def make_text(size: int, pieces: int = 200_000) -> tokens.Text:
     """One document of random ids that are as frequent as Zipf's law has it; the same for the same size."""
-    shares = 1 / np.arange(1, size - len(vocabularies.SPECIAL) + 1)
-    ids = np.random.default_rng(0).choice(len(shares), pieces, p=shares / shares.sum()) + len(vocabularies.SPECIAL)
+    shares = 1 / np.arange(1, size - len(SPECIAL) + 1)
+    ids = np.random.default_rng(0).choice(len(shares), pieces, p=shares / shares.sum()) + len(SPECIAL)
     return tokens.Text([tokens.Tokens(ids.astype(np.uint16), np.array([0, pieces]), "made-up text")])
 
 
@@ -448,8 +449,8 @@ def prepare_text(folder: Path) -> str:
     templates = smoke_language.MEDICAL + smoke_language.AMBIGUOUS + smoke_language.GENERAL
     texts = [smoke_language.make_text(rng, templates, names, rng.randint(5, 20)) for _ in range(4000)]
     (folder / "vocabulary").mkdir()
-    vocabularies.train_wordpiece(lambda: texts, 8_192, cased=False).save_model(str(folder / "vocabulary"))
-    tokenizer = vocabularies.load_wordpiece(folder / "vocabulary" / "vocab.txt", cased=False)
+    train_wordpiece(lambda: texts, 8_192, cased=False).save_model(str(folder / "vocabulary"))
+    tokenizer = load_wordpiece(folder / "vocabulary" / "vocab.txt", cased=False)
     tokenizer.save_pretrained(folder / "vocabulary")
     packed = folder / "tokens"
     packed.mkdir()

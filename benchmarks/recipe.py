@@ -243,7 +243,7 @@ def measure_change(key: str) -> dict:
     add_scale(name, key, SETTINGS_FINETUNING, threads=1, seed=1, pieces=change.pieces)
     if change.vocabulary_size:
         vocabulary = params.load("models", MODEL).vocabulary
-        run_study(1, "-c", f"from lib.vocabularies import vocabularies; vocabularies.train('{vocabulary}', '{name}')")
+        run_study(1, "-c", f"from lib.study import open_study; open_study('{name}').vocabulary('{vocabulary}').train()")
     record = pretrain(name, "trained", threads=1)
     result = finetune(name, "trained", threads=1)
     line = {

@@ -11,7 +11,9 @@ from lib.errors import StudyError
 from lib.modeling import models
 from lib.study import params, paths
 from lib.study.analysis import attention, facts, figures, scoreboard
-from lib.vocabularies import vocabularies
+from lib.study.vocabularies import load as load_registered
+from lib.vocabularies.loading import load_wordpiece
+from lib.vocabularies.training import train_wordpiece
 
 TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 WORDS = ["[CLS]", "aspirin", "riskthe", "low", "[SEP]"]
@@ -20,8 +22,8 @@ SHATTERED = params.ShatteredTest(kind="shattered", better="pubmedbert-uncased", 
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    vocabularies.train_wordpiece(lambda: TEXT, 80, cased=False).save_model(str(tmp_path))
-    return vocabularies.load_wordpiece(tmp_path / "vocab.txt", cased=False)
+    train_wordpiece(lambda: TEXT, 80, cased=False).save_model(str(tmp_path))
+    return load_wordpiece(tmp_path / "vocab.txt", cased=False)
 
 
 @pytest.fixture
@@ -100,9 +102,9 @@ def test_what_is_not_at_hand_has_a_line_with_the_reason(monkeypatch):
 @pytest.fixture
 def published(real_data, monkeypatch) -> pd.DataFrame:
     monkeypatch.setattr(attention, "choose_models", lambda scale: [])
-    vocabularies.load.cache_clear()
+    load_registered.cache_clear()
     yield attention.build("laptop")
-    vocabularies.load.cache_clear()
+    load_registered.cache_clear()
 
 
 def test_the_general_vocabulary_shatters_the_printed_words(published, outputs):

@@ -14,10 +14,10 @@ from lib.pretraining import blocks
 from lib.pretraining.blocks import Blocks, Files, permute
 from lib.pretraining.masking import UNASKED, Masking, make_keys
 from lib.pretraining.tokens import Text, Tokens
-from lib.vocabularies import vocabularies
+from lib.vocabularies import loading
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
-PIECES, SPECIAL = 6000, len(vocabularies.SPECIAL)
+PIECES, SPECIAL = 6000, len(loading.SPECIAL)
 LENGTH = 64
 
 
@@ -29,7 +29,7 @@ def name_piece(place: int) -> str:
 
 
 TOKENIZER = BertTokenizer(
-    vocab={p: i for i, p in enumerate([*vocabularies.SPECIAL, *map(name_piece, range(PIECES))])}, do_lower_case=False
+    vocab={p: i for i, p in enumerate([*loading.SPECIAL, *map(name_piece, range(PIECES))])}, do_lower_case=False
 )
 SEP, CLS, PAD = TOKENIZER.sep_token_id, TOKENIZER.cls_token_id, TOKENIZER.pad_token_id
 

@@ -7,7 +7,9 @@ import pytest
 from lib.corpora import cleaning, mesh
 from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
-from lib.study import params, paths
+from lib.study import open_study, params, paths
+from lib.study.corpora import choose
+from lib.study.study import read_mesh
 
 TITLE = "A made-up title."
 
@@ -101,16 +103,15 @@ def tables(tmp_path, monkeypatch):
     (folder / "mesh2015-tree-numbers.tsv.gz").write_text(
         "mesh_name\tmesh_id\tmesh_tree_number\nMade-up Disease\tD1\tC05.1\nWool\tD3\tJ01.1\n"
     )
-    mesh.load.cache_clear()
     yield folder
-    mesh.load.cache_clear()
+    read_mesh.cache_clear()
 
 
 def test_headings_have_the_tree_numbers_of_both_releases(tables):
     for heading in (Heading("D1"), Heading(name="made-up disease"), Heading("D99", "Made-Up Disease")):
-        assert mesh.tree_numbers(heading, "smoke") == ("C04.557", "C05.1")
-    assert mesh.tree_numbers(Heading("D99", "Unheard of"), "smoke") == ()
-    assert mesh.names_by_branch("smoke") == {"organisms": ["humans"], "diseases": ["made-up disease"]}
+        assert open_study("smoke").mesh.tree_numbers(heading) == ("C04.557", "C05.1")
+    assert open_study("smoke").mesh.tree_numbers(Heading("D99", "Unheard of")) == ()
+    assert open_study("smoke").mesh.names_by_branch() == {"organisms": ["humans"], "diseases": ["made-up disease"]}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_headings_have_the_tree_numbers_of_both_releases(tables):
 def test_a_malformed_table_of_headings(tables, content, message):
     (tables / "mesh2017-tree.tsv.gz").write_text(content)
     with pytest.raises(StudyError, match=message):
-        mesh.load("smoke")
+        _ = open_study("smoke").mesh
 
 
 @pytest.mark.parametrize(
@@ -153,8 +154,7 @@ HUMANS = "B01.050.150.900.649.801.400.112.400.400"
     ],
 )
 def test_which_citations_are_chosen(trees, major, chosen):
-    rules = {key: params.load("selections", key) for key in params.keys("selections")}
-    assert {key for key, rule in rules.items() if mesh.selects(rule, trees, major)} == chosen
+    assert {key for key in params.keys("selections") if choose(key)(trees, major)} == chosen
 
 
 def test_a_document_is_not_changed_by_cleaning():

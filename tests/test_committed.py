@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from lib.benchmarks import registry
-from lib.corpora import cleaning, documents, leakage, readers
-from lib.study import open_study, params, paths, results
+from lib.corpora import cleaning, leakage, readers
+from lib.study import documents, open_study, params, paths, results
 from lib.study.analysis import cells, compare, panels, pieces, scoreboard
-from lib.vocabularies import vocabularies
 
 SCALE = "laptop"
 SCALES = ["laptop", "two-hours"]  # a scale whose record is not where it is looked for fails, and is never left out
@@ -100,7 +99,7 @@ def test_the_committed_terms_are_those_of_the_published_vocabularies(real_data):
     assert len(printed[printed["table"] == "1"]) == 51
     for line in printed.to_dict("records"):
         vocabulary = params.load("tables", "gu-1").columns[line["column"]]
-        assert line["ours"] == pieces.show_pieces(line["row"], vocabularies.load(vocabulary, SCALE))
+        assert line["ours"] == pieces.show_pieces(line["row"], open_study(SCALE).vocabulary(vocabulary).tokenizer())
 
 
 def test_no_page_of_a_run_that_was_broken_off():

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.corpora import corpora, documents, leakage, mesh
+from lib.corpora import build as building
+from lib.corpora import leakage, rows
 from lib.errors import StudyError
 from lib.made_up import smoke_corpora, smoke_data, smoke_files
-from lib.study import params, paths
+from lib.study import documents, open_study, params, paths
 from lib.study.analysis import texts
+from lib.study.study import read_mesh
 
 FEW = settings(max_examples=30, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(5000)]
@@ -26,7 +28,7 @@ def fresh():
 
     def clear():
         texts.test_texts.cache_clear()
-        mesh.load.cache_clear()
+        read_mesh.cache_clear()
 
     clear()
     yield
@@ -58,21 +60,22 @@ def write(folder, monkeypatch, files: dict[str, str]) -> None:
 
 def read_all(key: str) -> Counter:
     """Read the raw files of a corpus; how many records each has."""
-    return Counter({file: documents.read(s, file, "smoke")["read"] for s, file in corpora.source_files(key, "smoke")})
+    files = open_study("smoke").corpus(key).files
+    return Counter({file: documents.read(source, file, "smoke")["read"] for source, file in files})
 
 
 def build(key: str) -> dict:
     read_all(key)
-    return corpora.build(key, "smoke")
+    return open_study("smoke").corpus(key).build()
 
 
 def reasons(record: dict) -> dict[str, int]:
     """Why records were left out, of a corpus or a file of one, without the zeros."""
-    return {reason: record[reason] for reason in corpora.REASONS if record[reason]}
+    return {reason: record[reason] for reason in building.REASONS if record[reason]}
 
 
 def kept(key: str) -> list[tuple[str, str]]:
-    return [(text.id, text.text) for text in corpora.iterate(key, "smoke")]
+    return [(text.id, text.text) for text in open_study("smoke").corpus(key).documents()]
 
 
 def table(*rows: tuple[str, str, str]) -> str:
@@ -112,7 +115,7 @@ def outputs(tmp_path_factory):
         params.load.cache_clear()
         smoke_data.write()
         texts.write_index("smoke")
-        for source, file in {pair for key in params.keys("corpora") for pair in corpora.source_files(key, "smoke")}:
+        for source, file in {pair for key in params.keys("corpora") for pair in open_study("smoke").corpus(key).files}:
             documents.read(source, file, "smoke")
     return top
 
@@ -126,14 +129,14 @@ def made_up_files(outputs, monkeypatch):
 
 
 def test_everything_read_is_kept_or_counted_once(made_up_files):
-    built = [key for key in params.keys("corpora") if not corpora.why_not(key, "smoke")]
+    built = [key for key in params.keys("corpora") if not open_study("smoke").corpus(key).why_not]
     assert {"pubmed", "pmc", "wiki-books", "ja-clinical", "pubmed-focused", "pubmed-gu"} <= set(built)
-    records = {key: corpora.build(key, "smoke") for key in built}
+    records = {key: open_study("smoke").corpus(key).build() for key in built}
     for key, record in records.items():
         for row in record["files"]:
-            assert row["read"] == row["kept"] + sum(row[reason] for reason in corpora.REASONS), (key, row["file"])
+            assert row["read"] == row["kept"] + sum(row[reason] for reason in building.REASONS), (key, row["file"])
             assert row["read"] == pq.read_metadata(rows_of(row["source"], row["file"])).num_rows
-        for name in ("read", "kept", "words", "bytes", *corpora.REASONS):
+        for name in ("read", "kept", "words", "bytes", *building.REASONS):
             assert record[name] == sum(row[name] for row in record["files"])
         assert record["words"] == sum(len(text.split()) for _, text in kept(key))
         assert record["bytes"] == sum(len(text.encode()) + 1 for _, text in kept(key))
@@ -141,7 +144,7 @@ def test_everything_read_is_kept_or_counted_once(made_up_files):
     parts = [records[key]["kept"] / records["pubmed"]["kept"] for key in PARTS]
     assert parts == pytest.approx([0.01, 0.03, 0.1, 0.3], rel=0.5) and parts == sorted(parts)
     for key in PARTS:  # all else is left out as from the whole
-        same = set(corpora.REASONS) - {"not in the part"}
+        same = set(building.REASONS) - {"not in the part"}
         assert {name: records[key][name] for name in same} == {name: records["pubmed"][name] for name in same}
         assert records[key]["not in the part"] == records["pubmed"]["kept"] - records[key]["kept"]
     texts_of = [set(kept(key)) for key in (*PARTS, "pubmed")]
@@ -168,20 +171,20 @@ def rows_of(source: str, file: str):
 
 
 def test_a_second_build_gives_the_same(made_up_files):
-    record = corpora.build("pubmed", "smoke")
+    record = open_study("smoke").corpus("pubmed").build()
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
     first, time = path.read_bytes(), path.stat().st_mtime_ns
-    assert corpora.build("pubmed", "smoke") == record
+    assert open_study("smoke").corpus("pubmed").build() == record
     assert path.stat().st_mtime_ns == time  # not even written again
     for row in record["files"]:
         documents.read(row["source"], row["file"], "smoke")
     (path.parent / "record.json").unlink()
-    assert corpora.build("pubmed", "smoke") == record
+    assert open_study("smoke").corpus("pubmed").build() == record
     assert path.read_bytes() == first
 
 
 def test_documents_that_hold_a_test_sentence_go(made_up_files):
-    corpora.build("pubmed", "smoke")
+    open_study("smoke").corpus("pubmed").build()
     guard = leakage.TestSentences(pq.read_table(documents.index_path("smoke")))
     assert len(guard.starts) > 100
     assert not any(guard.find(leakage.plain_words(text)) for _, text in kept("pubmed"))
@@ -239,17 +242,16 @@ def test_of_any_history_the_last_of_the_newest_version_counts(history):
          "test texts": [], "bands": leakage.sketch([f"{position}"])}
         for position, (pmid, version, kind) in enumerate(history)
     ]  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpora, "rows_path", lambda *_: pa.BufferReader(parquet(table_of_rows)))
-        (verdict,) = corpora.judge_records([("pubmed-xml", "a.xml.gz")], "smoke") if history else [[]]
+    rows_of_file = building.Rows(pa.BufferReader(parquet(table_of_rows)), "pubmed-xml", "a.xml.gz", len(history), 0, 0)
+    (verdict,) = building.judge_records([rows_of_file]) if history else [[]]
     assert [i for i, reason in enumerate(verdict) if not reason] == expected
     assert len(verdict) == len(history)
 
 
-def parquet(rows: list[dict]) -> pa.Buffer:
-    schema = pa.schema([documents.SCHEMA.field(name) for name in (*corpora.COLUMNS, "bands")])
+def parquet(made: list[dict]) -> pa.Buffer:
+    schema = pa.schema([rows.SCHEMA.field(name) for name in (*building.COLUMNS, "bands")])
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, schema), sink)
+    pq.write_table(pa.Table.from_pylist(made, schema), sink)
     return sink.getvalue()
 
 
@@ -270,7 +272,7 @@ def test_a_file_that_is_left_out_decides_nothing(folder, monkeypatch):
 
 
 def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
-    monkeypatch.setattr(documents, "LONGEST", 1000)
+    monkeypatch.setattr(rows, "LONGEST", 1000)
     write(folder, monkeypatch, {
         "corpora/pubmed/a.tsv.gz": table(("1", "T", prose(1)), ("2", "T", prose(2, 300)), ("3", "T", prose(3))),
         "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4))),
@@ -281,7 +283,7 @@ def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
 
 
 def test_a_file_of_nothing_but_too_long_records(folder, monkeypatch):
-    monkeypatch.setattr(documents, "LONGEST", 1000)
+    monkeypatch.setattr(rows, "LONGEST", 1000)
     write(folder, monkeypatch, {
         "corpora/pubmed/a.tsv.gz": table(("1", "T", prose(1, 300))),
         "corpora/pubmed/b.tsv.gz": table(("2", "T", prose(2))),
@@ -305,11 +307,11 @@ def test_a_corpus_of_nothing_is_an_error(folder, monkeypatch):
     write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
     read_all("pubmed")
     with pytest.raises(StudyError, match="corpus 'pubmed': nothing is left after cleaning"):
-        corpora.build("pubmed", "smoke")
+        open_study("smoke").corpus("pubmed").build()
     assert not paths.corpus("smoke", "pubmed").exists()
 
 
-@pytest.mark.parametrize("copies", [corpora.PHRASE - 1, corpora.PHRASE])
+@pytest.mark.parametrize("copies", [building.PHRASE - 1, building.PHRASE])
 def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copies):
     """Near-duplicates, which go first, do not make one."""
     test, rare = prose(1, 12), prose(2, 12)
@@ -321,7 +323,7 @@ def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copi
         "corpora/pubmed/b.tsv.gz": table(("99", "", f"{prose(3)} {test} {prose(4)} {rare}"), ("98", "", prose(5))),
     })  # fmt: skip
     record = build("pubmed")
-    if copies + 1 <= corpora.PHRASE:
+    if copies + 1 <= building.PHRASE:
         assert reasons(record) == {"near duplicate": copies, "test text": copies + 1}
     else:  # the rare sentence still counts
         assert reasons(record) == {"near duplicate": copies, "test text": 1}
@@ -391,7 +393,7 @@ def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
     record = build("wiki-books")
     parts = [text for name, text in kept("wiki-books") if name == "novel"]
     assert "\n".join(parts) == "\n".join(lines)
-    assert all(corpora.PART_WORDS <= len(part.split()) < corpora.PART_WORDS + 300 for part in parts[:-1])
+    assert all(building.PART_WORDS <= len(part.split()) < building.PART_WORDS + 300 for part in parts[:-1])
     assert (record["kept"], len(kept("wiki-books"))) == (2, len(parts) + 1)
 
 
@@ -399,10 +401,10 @@ def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
 @given(st.lists(st.integers(0, 1500), min_size=1, max_size=12))
 def test_cutting_loses_nothing(sizes):
     text = "\n".join(" ".join(["w"] * size) for size in sizes)
-    parts = list(corpora.cut(text))
+    parts = list(building.cut(text))
     assert "\n".join(parts) == text
     for part in parts[:-1]:
-        assert len(part.split()) >= corpora.PART_WORDS > len(part.rpartition("\n")[0].split())
+        assert len(part.split()) >= building.PART_WORDS > len(part.rpartition("\n")[0].split())
 
 
 def test_a_missing_raw_file(folder):
@@ -443,12 +445,12 @@ def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
 def test_what_has_not_been_read_or_built(folder, monkeypatch):
     write(folder, monkeypatch, {})
     with pytest.raises(StudyError, match="corpus 'pubmed': no text at hand"):
-        corpora.build("pubmed", "smoke")
+        open_study("smoke").corpus("pubmed").build()
     write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
     with pytest.raises(StudyError, match=r"a\.tsv\.gz has not been read at scale 'smoke'"):
-        corpora.build("pubmed", "smoke")
+        open_study("smoke").corpus("pubmed").build()
     with pytest.raises(StudyError, match="corpus 'pubmed' is not built at scale 'smoke'"):
-        next(corpora.iterate("pubmed", "smoke"))
+        next(open_study("smoke").corpus("pubmed").documents())
 
 
 def test_a_damaged_corpus(folder, monkeypatch):
@@ -459,7 +461,7 @@ def test_a_damaged_corpus(folder, monkeypatch):
     for damaged in (b"", content[:-10], content[:100] + b"x" * 200 + content[300:]):
         path.write_bytes(damaged)
         with pytest.raises(StudyError, match=r"documents\.parquet: damaged"):
-            list(corpora.iterate("pubmed", "smoke"))
+            list(open_study("smoke").corpus("pubmed").documents())
 
 
 def test_languages_and_headings_reach_the_rows(folder, monkeypatch):

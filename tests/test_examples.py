@@ -6,13 +6,13 @@ from transformers import BertTokenizer
 
 from lib.finetuning import examples
 from lib.finetuning.examples import BucketedBatches, Example, Frame, cut_evenly, pad
-from lib.vocabularies import vocabularies
+from lib.vocabularies.training import train_wordpiece
 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
-    vocabularies.train_wordpiece(lambda: ["a b c d"] * 9, 40, cased=False).save_model(str(folder))
+    train_wordpiece(lambda: ["a b c d"] * 9, 40, cased=False).save_model(str(folder))
     return BertTokenizer(vocab=str(folder / "vocab.txt"))
 
 

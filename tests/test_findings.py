@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from lib.benchmarks import datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
-from lib.corpora import corpora, leakage
-from lib.study import open_study, paths
+from lib.corpora import leakage
+from lib.study import documents, open_study, paths
 from lib.study.analysis import findings, texts
+from lib.study.corpora import Corpus
 
 QUICK = settings(max_examples=25, deadline=None)
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
@@ -238,8 +239,8 @@ def test_documents_that_hold_test_sentences(register, monkeypatch, tmp_path):
     register("two", "tagging", "entity-f1", {"train": [tagged("a")], "test": [tagged(first), tagged(second)]})
     numbers = [leakage.number(text.split()) for text in (first, second)]
     held = {"x": [[numbers[0]], [], [numbers[0], numbers[1]]], "y": [[numbers[1]], [], [7]]}
-    monkeypatch.setattr(corpora, "source_files", lambda key, scale: [("s", "x"), ("s", "y")])
-    monkeypatch.setattr(corpora, "rows_path", lambda scale, source, file: tmp_path / file)
+    monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])
+    monkeypatch.setattr(documents, "rows_path", lambda scale, source, file: tmp_path / file)
     for file, rows in held.items():
         column = pa.array(rows, pa.list_(pa.uint32()))
         pq.write_table(pa.table({"test texts": column}), tmp_path / file)
@@ -369,7 +370,7 @@ def test_only_what_is_at_hand_is_looked_at(register, tmp_path):
 
 
 def test_all_findings_in_one_table_and_in_words(register, monkeypatch):
-    monkeypatch.setattr(corpora, "source_files", lambda key, scale: [])
+    monkeypatch.setattr(Corpus, "files", [])
     one, two = relation("1", "a", "1"), relation("2", "b", "0")
     register("set", "relations", "binary-f1", {"train": [one, two], "dev": [two], "test": [two]})
     register("other", "relations", "binary-f1", {"train": [one], "test": [relation("1", "a", "0")]})
@@ -387,7 +388,7 @@ def test_all_findings_in_one_table_and_in_words(register, monkeypatch):
 
 
 def test_nothing_at_hand(register, monkeypatch):
-    monkeypatch.setattr(corpora, "source_files", lambda key, scale: [])
+    monkeypatch.setattr(Corpus, "files", [])
     monkeypatch.setattr(registry, "DATASETS", {})
     leaks = findings.gather("laptop")
     assert leaks.empty and list(leaks.columns) == findings.COLUMNS
@@ -399,7 +400,7 @@ def test_every_finding_runs_on_made_up_data(smoke_data, monkeypatch):
     keys = ("bc2gm", "ebm-pico", "ddi", "gad", "gad-bioelectra", "biosses", "mednli", "hoc", "pubmedqa", "squad",
             "bioasq-4b-factoid", "bioasq-reranker")  # fmt: skip
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in keys})
-    monkeypatch.setattr(corpora, "source_files", lambda key, scale: [])
+    monkeypatch.setattr(Corpus, "files", [])
     leaks = findings.gather("smoke")
     assert leaks["share"].dropna().between(0, 100).all() and (leaks["count"] <= leaks["of"]).all()
     assert set(leaks["dataset"]) == set(keys)

@@ -23,7 +23,7 @@ from lib.modeling.settings import Body
 from lib.study import open_study, params, paths, results
 from lib.study.analysis import finetuned
 from lib.study.study import Study
-from lib.vocabularies import vocabularies
+from lib.vocabularies.training import train_wordpiece
 
 BODY = Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
 FAMILIES = {  # of each a set in its real format; what ten examples of it are learnt to
@@ -49,7 +49,7 @@ def home(tmp_path_factory):
             for one in row.load(split)
             for text in one.inputs
         ]
-        vocabularies.train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
+        train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
         tokenizer = BertTokenizer(vocab=str(top / "vocab.txt"), strip_accents=False)
         torch.manual_seed(0)
         models.build("bert", BODY, len(tokenizer), 96, 0.0).save_pretrained(top / "tiny")
@@ -249,7 +249,7 @@ def replace_settings(monkeypatch, **changes) -> FinetuningSettings:
 
 
 def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, tmp_path):
-    words = [word for word in (home / "tiny/vocab.txt").read_text().split() if word.isalpha() and len(word) > 3][:8]
+    words = [word for word in (home / "vocab.txt").read_text().split() if word.isalpha() and len(word) > 3][:8]
     lines = [f"the\tO\n{word}\t{'B' if number % 2 else 'O'}\n" for number, word in enumerate(words)]
     for split in TRAIN_TEST:
         (tmp_path / f"{split}.tsv").write_text("\n".join(lines))

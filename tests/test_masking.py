@@ -21,10 +21,10 @@ from lib.pretraining.masking import (
     take_units,
     to_share,
 )
-from lib.vocabularies import vocabularies
+from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=60, deadline=None, derandomize=True)
-PIECES = [*vocabularies.SPECIAL, *(f"word{i}" for i in range(60)), *(f"##end{i}" for i in range(40))]
+PIECES = [*SPECIAL, *(f"word{i}" for i in range(60)), *(f"##end{i}" for i in range(40))]
 TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate(PIECES)}, do_lower_case=False)
 INVENTORY = take_inventory(TOKENIZER)
 LENGTH = 64
@@ -225,7 +225,7 @@ def test_random_numbers_are_even_and_independent():
 
 
 def test_sentences_begin_with_letters():
-    pieces = [*vocabularies.SPECIAL, ".", "?", "The", "##the", "5", "(", ",", "et"]
+    pieces = [*SPECIAL, ".", "?", "The", "##the", "5", "(", ",", "et"]
     inventory = take_inventory(BertTokenizer(vocab={p: i for i, p in enumerate(pieces)}, do_lower_case=False))
     assert [p for p, end in zip(pieces, inventory.ends, strict=True) if end] == [".", "?"]
     assert [p for p, opens in zip(pieces, inventory.opens, strict=True) if opens] == ["The", "(", "et"]

@@ -14,13 +14,13 @@ from lib.pretraining import mixing, tokens
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.masking import Masking
 from lib.pretraining.tokens import Tokens
-from lib.study import params
-from lib.vocabularies import vocabularies
+from lib.study import params, vocabularies
+from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(50)]
 TOKENIZER = BertTokenizer(
-    vocab={piece: i for i, piece in enumerate([*vocabularies.SPECIAL, *WORDS, "."])}, do_lower_case=False
+    vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS, "."])}, do_lower_case=False
 )
 LENGTH, WIDTH = 32, 29
 
@@ -170,9 +170,9 @@ def test_both_methods_are_compared_on_as_many_instances(monkeypatch):
     corpora = {"small": CORE, "large": SATELLITE}
     vocabulary = SimpleNamespace(corpora=["large", "small"], amplify=["small"])
     scale = SimpleNamespace(sequence_length=LENGTH, made_up=True)
-    monkeypatch.setattr(vocabularies, "amplified", lambda scale: ["amplified"])
-    monkeypatch.setattr(params, "load", lambda kind, key: vocabulary if kind == "vocabularies" else scale)
-    monkeypatch.setattr(vocabularies, "load", lambda key, scale: TOKENIZER)
+    amplified = SimpleNamespace(key="amplified", settings=vocabulary, tokenizer=lambda: TOKENIZER)
+    monkeypatch.setattr(vocabularies, "at_hand", lambda scale: [amplified])
+    monkeypatch.setattr(params, "load", lambda kind, key: scale)
     monkeypatch.setattr(tokens, "pack", lambda corpus, key, scale: {"train": corpora[corpus]})
     table = mixing.compare_methods("smoke", uses=2, instances=10_000)
     assert table["method"].tolist() == list(mixing.METHODS)

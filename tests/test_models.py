@@ -11,7 +11,7 @@ from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.settings import Body
 from lib.study import params
-from lib.vocabularies import vocabularies
+from lib.vocabularies.training import train_wordpiece
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 
@@ -20,7 +20,7 @@ BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 def folder(tmp_path):
     """A small model in the save_pretrained layout."""
     texts = ["Aspirin relieves Pain in Patients ."] * 20
-    vocabularies.train_wordpiece(lambda: texts, 90, cased=True).save_model(str(tmp_path))
+    train_wordpiece(lambda: texts, 90, cased=True).save_model(str(tmp_path))
     tokenizer = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=False)
     torch.manual_seed(0)
     models.build("bert", BODY, len(tokenizer), 32, 0.1).save_pretrained(tmp_path / "my-model")

@@ -7,11 +7,9 @@ from conftest import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.corpora import corpora
 from lib.errors import StudyError
-from lib.study import params, results
+from lib.study import open_study, params, results
 from lib.training import optimizers
-from lib.vocabularies import vocabularies
 
 MODELS = params.keys("models")
 RECIPES = [scale for scale in params.keys("scales") if params.load("scales", scale).pretraining.recipe]
@@ -370,12 +368,12 @@ def test_a_recipe_is_the_same_for_every_model_but_for_its_share(scale):
 @each("key", MODELS)
 def test_only_unpublished_text_keeps_a_model_from_the_made_up_data(key):
     model = params.load("models", key)
-    missing = {corpus for corpus in model.corpora if corpora.why_not(corpus, "smoke")}
+    missing = {corpus for corpus in model.corpora if open_study("smoke").corpus(corpus).why_not}
     assert missing == {"mimic"} & set(model.corpora)
     if params.load("vocabularies", model.vocabulary).file:
         assert model.not_run and "published vocabulary" in model.differs
     else:
-        assert not vocabularies.why_not(model.vocabulary, "smoke")
+        assert not open_study("smoke").vocabulary(model.vocabulary).why_not
 
 
 @pytest.mark.parametrize("scale", [scale for scale in params.keys("scales") if params.load("scales", scale).models])

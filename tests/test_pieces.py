@@ -4,18 +4,20 @@ import pandas as pd
 import pytest
 
 from lib.benchmarks.datasets import Dataset
-from lib.corpora import mesh
-from lib.study import params, results
+from lib.study import open_study, params, results
 from lib.study.analysis import pieces, texts
-from lib.vocabularies import vocabularies
+from lib.study.vocabularies import Vocabulary
+from lib.study.vocabularies import load as load_registered
+from lib.vocabularies.loading import load_wordpiece
+from lib.vocabularies.training import train_wordpiece
 
 WORDS = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    vocabularies.train_wordpiece(lambda: WORDS, 80, cased=False).save_model(str(tmp_path))
-    return vocabularies.load_wordpiece(tmp_path / "vocab.txt", cased=False)
+    train_wordpiece(lambda: WORDS, 80, cased=False).save_model(str(tmp_path))
+    return load_wordpiece(tmp_path / "vocab.txt", cased=False)
 
 
 def test_pieces_are_shown_as_the_papers_print_them(tokenizer):
@@ -43,7 +45,7 @@ def test_every_printed_cell_whose_vocabulary_is_at_hand_comes_out(real_data, mon
     settings = params.load("tables", table).model_copy(update={"ours_only": []})
     load = params.load
     monkeypatch.setattr(params, "load", lambda kind, key: settings if kind == "tables" else load(kind, key))
-    vocabularies.load.cache_clear()
+    load_registered.cache_clear()
     cells = pieces.build_terms(table, "laptop")
     assert list(cells.columns) == results.COLUMNS
     assert len(cells) == printed
@@ -51,7 +53,7 @@ def test_every_printed_cell_whose_vocabulary_is_at_hand_comes_out(real_data, mon
     # BERT's vocabulary has BR, so that the split of BRCA1 that Ozyurt prints, B-R-CA-1, cannot be BERT's.
     odd = cells[cells["verdict"] != "agrees"]
     assert (odd["note"].str.contains("not found in public") | (odd["ours"] == "BR-CA-1")).all()
-    vocabularies.load.cache_clear()
+    load_registered.cache_clear()
 
 
 def test_a_wrong_vocabulary_does_not_agree(real_data, monkeypatch):
@@ -67,8 +69,8 @@ def test_a_wrong_vocabulary_does_not_agree(real_data, monkeypatch):
 @pytest.fixture
 def two_vocabularies(monkeypatch, tokenizer):
     """Every vocabulary of gu-8 is the small one, and instances are made up for one set."""
-    monkeypatch.setattr(vocabularies, "load", lambda key, scale: tokenizer)
-    monkeypatch.setattr(vocabularies, "why_not", lambda key, scale: "")
+    monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: tokenizer)
+    monkeypatch.setattr(Vocabulary, "why_not", "")
     found = {"train": ["risk of", "", "the"], "dev": ["risk"], "test": ["aspirin is low", "risk"]}
     settings = params.load("tables", "gu-8").model_copy(update={"rows": {"BIOSSES": "biosses"}})
     load = params.load
@@ -105,7 +107,7 @@ def test_a_row_without_all_its_splits_is_shown_and_not_judged(two_vocabularies, 
 
 
 def test_counting_lengths_leaves_the_tokenizer_as_it_was(tokenizer, monkeypatch):
-    monkeypatch.setattr(vocabularies, "load", lambda key, scale: tokenizer)
+    monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: tokenizer)
     before = tokenizer.backend_tokenizer.to_str()
     column = params.LengthColumn(vocabulary="bert-cased", strip_accents=False)
     pieces.count_lengths(["Risk", "risk of"], column, "laptop")
@@ -113,18 +115,14 @@ def test_counting_lengths_leaves_the_tokenizer_as_it_was(tokenizer, monkeypatch)
 
 
 def test_mesh_terms_by_branch(smoke_data, tokenizer, monkeypatch):
-    mesh.load.cache_clear()
-    monkeypatch.setattr(vocabularies, "load", lambda key, scale: tokenizer)
-    table = pieces.compare_on_mesh(["a"], "smoke")
+    monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: tokenizer)
+    table = pieces.compare_on_mesh(["bert-cased"], "smoke")
     assert set(table["branch"]) == {"diseases", "chemicals and drugs", "procedures", "organisms"}
     assert (table["pieces per term"] >= 1).all() and table["words kept whole"].between(0, 1).all()
     assert len(pieces.mesh_words("smoke")) > 100
-    mesh.load.cache_clear()
 
 
 def test_all_of_mesh(real_data):
-    mesh.load.cache_clear()
-    sizes = {branch: len(names) for branch, names in mesh.names_by_branch("laptop").items()}
+    sizes = {branch: len(names) for branch, names in open_study("laptop").mesh.names_by_branch().items()}
     assert list(sizes) == ["anatomy", "organisms", "diseases", "chemicals and drugs", "procedures"]
     assert 4_000 < sizes["diseases"] < 6_000 and sum(sizes.values()) > 20_000
-    mesh.load.cache_clear()

@@ -29,7 +29,7 @@ from conftest import TINY, Study, each
 
 from lib import artefacts, places
 from lib.benchmarks import datasets, registry, relations
-from lib.corpora import corpora, readers
+from lib.corpora import readers
 from lib.errors import StudyError
 from lib.made_up import smoke_relations as made_relations
 from lib.made_up import smoke_tagging as made_tagging
@@ -320,7 +320,8 @@ def test_every_credentialed_source_is_planted(study):
     sources = [params.load("sources", key) for key in params.keys("sources")]
     assert [source.files.rstrip("*") for source in sources if source.access != "public"] == [NOTES]
     trained = {corpus for key in params.keys("vocabularies") for corpus in params.load("vocabularies", key).corpora}
-    assert {corpora.access(key) for key in trained} == {"public"}  # a vocabulary holds words of what it is trained on
+    access = {open_study("laptop").corpus(key).access for key in trained}
+    assert access == {"public"}  # a vocabulary holds words of what it is trained on
     assert all(CANARY.search(note.text.encode()) for note in readers.read_notes(study.folder / "data" / NOTES))
 
 
@@ -394,7 +395,7 @@ def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
 def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
     public = {key: dataclasses.replace(row, access="public") for key, row in registry.DATASETS.items()}
     monkeypatch.setattr(registry, "DATASETS", public)
-    monkeypatch.setattr(corpora, "access", lambda corpus: "public")
+    monkeypatch.setattr("lib.study.corpora.Corpus.access", "public")
     shown = pages.look_at_instances(SET, "laptop", True), pages.look_at_datasets("laptop", True)
     assert all(CANARY.search(t.data.encode()) for t in (*shown, pages.look_at_corpus("mimic", "laptop", True)))
 

@@ -17,11 +17,12 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.corpora import documents, leakage, medline, mesh
+from lib.corpora import leakage, medline, rows
 from lib.corpora.readers import READERS
 from lib.corpora.records import Document, Heading, read_year
 from lib.errors import StudyError
-from lib.study import params, paths
+from lib.study import documents, params, paths
+from lib.study.study import read_mesh
 
 FEW = settings(max_examples=30, deadline=None, derandomize=True)
 PACKED = {"plain": bytes, "gzip": lambda content: gzip.compress(content, mtime=0), "bzip2": bz2.compress}
@@ -349,12 +350,11 @@ def folder(tmp_path_factory):
 def data(tmp_path, monkeypatch):
     """The data folder of the smoke scale, empty, and an index of no test sentence."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    for cached in (params.load, mesh.load):
-        cached.cache_clear()
+    params.load.cache_clear()
     paths.test_sentences("smoke").mkdir(parents=True)
     pq.write_table(leakage.index_sentences([]), paths.test_sentences("smoke") / "index.parquet")
     yield paths.data("smoke")
-    mesh.load.cache_clear()
+    read_mesh.cache_clear()
 
 
 def write(folder, name: str, content: str | bytes, pack: str = "plain"):
@@ -641,7 +641,7 @@ def test_a_record_of_50_mb_is_read_and_counted_as_too_long(data):
 
 @pytest.mark.parametrize("length", [100, 101])
 def test_the_longest_document(data, monkeypatch, length):
-    monkeypatch.setattr(documents, "LONGEST", 100)
+    monkeypatch.setattr(rows, "LONGEST", 100)
     write(data, "corpora/pubmed/a.tsv.gz", f"pmid\ttitle\tabstract\n1\tT\t{'x' * (length - 1)}\n2\tT\tx\n")
     assert documents.read("pubmed-tables", "a.tsv.gz", "smoke")["too long"] == (length > 100)
 

@@ -12,7 +12,7 @@ from lib.finetuning import sequences
 from lib.modeling import models
 from lib.modeling.settings import Body
 from lib.study import open_study
-from lib.vocabularies import vocabularies
+from lib.vocabularies.training import train_wordpiece
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 TEXT = "we gave iron and then zinc to all"
@@ -22,7 +22,7 @@ RELATION = Relation("1", TEXT, Mention("a", "DRUG", 8, 12), Mention("b", "DRUG",
 @pytest.fixture
 def tokenizer(tmp_path):
     texts = [TEXT, "@DRUG$ @GENE$", "a b c d e"] * 20
-    vocabularies.train_wordpiece(lambda: texts, 90, cased=False).save_model(str(tmp_path))
+    train_wordpiece(lambda: texts, 90, cased=False).save_model(str(tmp_path))
     return BertTokenizer(vocab=str(tmp_path / "vocab.txt"))
 
 

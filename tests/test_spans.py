@@ -10,14 +10,14 @@ from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
 from lib.finetuning.spans import LONGEST, rank
 from lib.study import open_study
-from lib.vocabularies import vocabularies
+from lib.vocabularies.training import train_wordpiece
 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
     texts = ["who was it a b c d e iron zinc"] * 20
-    vocabularies.train_wordpiece(lambda: texts, 60, cased=False).save_model(str(folder))
+    train_wordpiece(lambda: texts, 60, cased=False).save_model(str(folder))
     return BertTokenizer(vocab=str(folder / "vocab.txt"))
 
 

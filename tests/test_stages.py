@@ -6,7 +6,6 @@ import pytest
 
 from lib import provenance
 from lib.benchmarks import registry
-from lib.corpora import corpora
 from lib.errors import StudyError
 from lib.study import open_study, params, stages
 
@@ -56,7 +55,7 @@ def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
     assert jobs["test-sentences/record.json"].inputs == []
     assert jobs["corpora/pubmed-gu/record.json"].inputs == [job.output for job in files]
     command = stages.command("paper", files[7])
-    assert command == "python -SP lib/study/submit.py lib.corpora.documents paper pubmed-baseline pubmed26n0007.xml.gz"
+    assert command == "python -SP lib/study/submit.py lib.study.documents paper pubmed-baseline pubmed26n0007.xml.gz"
     before = stages.state("paper", files[7])
     (folder / "pubmed26n0008.xml.gz").write_text("more")
     assert stages.state("paper", files[7]) == before  # another file changes nothing
@@ -68,7 +67,7 @@ def test_a_corpus_without_text_is_not_planned(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     jobs = stages.plan("laptop", stages.whole_study("laptop"))
     assert not [job for job in jobs.values() if job.keys.get("corpus") == "mimic"]
-    assert "needs credentials" in corpora.why_not("mimic", "laptop")
+    assert "needs credentials" in open_study("laptop").corpus("mimic").why_not
 
 
 def test_tables_of_text_and_vocabularies_need_no_model():

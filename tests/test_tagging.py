@@ -8,7 +8,7 @@ from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.finetuning import tagging
 from lib.study import open_study
-from lib.vocabularies import vocabularies
+from lib.vocabularies.training import train_wordpiece
 
 BIO = [
     ["O", "B-D", "I-D", "I-D", "O"],
@@ -22,7 +22,7 @@ BIO = [
 def tokenizer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
     text = ["aspirin relieves pain in w x y z"] * 20
-    vocabularies.train_wordpiece(lambda: text, 60, cased=True).save_model(str(folder))
+    train_wordpiece(lambda: text, 60, cased=True).save_model(str(folder))
     return BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=False)
 
 

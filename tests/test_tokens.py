@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
-from lib.corpora import corpora
 from lib.errors import StudyError
 from lib.pretraining import tokens
 from lib.study import paths
-from lib.vocabularies import vocabularies
+from lib.study.study import Study
+from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{letter}" for letter in "abcdefghij"]
 TOKENIZER = BertTokenizer(
-    vocab={piece: i for i, piece in enumerate([*vocabularies.SPECIAL, *WORDS])}, do_lower_case=False
+    vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS])}, do_lower_case=False
 )
 SEP = TOKENIZER.sep_token_id
 TEXTS = [" ".join(WORDS[i % 10] for i in range(n, n + 2 + n % 7)) for n in range(400)]
@@ -28,14 +28,14 @@ def study(tmp_path, monkeypatch):
     """A corpus of TEXTS and a text of one piece; a test may change its content and the vocabulary."""
     state = SimpleNamespace(texts=[*TEXTS, "worda"], content="1", tokenizer=TOKENIZER, reads=0)
 
-    def iterate(corpus, scale):
+    def read():
         state.reads += 1
         return (SimpleNamespace(text=text) for text in state.texts)
 
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
-    monkeypatch.setattr(corpora, "built", lambda corpus, scale: {"content": state.content, "bytes": 1})
-    monkeypatch.setattr(corpora, "iterate", iterate)
-    monkeypatch.setattr(vocabularies, "load", lambda key, scale: state.tokenizer)
+    monkeypatch.setattr(Study, "corpus", lambda *_: SimpleNamespace(
+        record={"content": state.content, "bytes": 1}, documents=read))  # fmt: skip
+    monkeypatch.setattr(Study, "vocabulary", lambda *_: SimpleNamespace(tokenizer=lambda: state.tokenizer))
     return state
 
 

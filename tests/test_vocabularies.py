@@ -8,18 +8,21 @@ import sys
 import pytest
 from transformers import BertTokenizer
 
-from lib.corpora import corpora, documents
 from lib.errors import StudyError
-from lib.study import params, paths
+from lib.study import documents, open_study, params, paths
 from lib.study.analysis import texts
-from lib.vocabularies import vocabularies
+from lib.study.vocabularies import load as load_registered
+from lib.vocabularies import training
+from lib.vocabularies.loading import SPECIAL, check_casing, load, wrap
+from lib.vocabularies.training import TRAINERS, repeats, train_unigram, train_wordpiece
+from lib.vocabularies.words import continuation_flags, pieces_of_words
 
 TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of aspirin is low ."] * 20
 
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    vocabularies.train_wordpiece(lambda: TEXT, 120, cased=True).save_model(str(tmp_path))
+    train_wordpiece(lambda: TEXT, 120, cased=True).save_model(str(tmp_path))
     return BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=False)
 
 
@@ -27,20 +30,20 @@ def test_training_is_deterministic_and_has_the_special_pieces_first(tmp_path):
     texts = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        vocabularies.train_wordpiece(lambda: TEXT, 120, cased=True).save_model(str(tmp_path / name))
+        train_wordpiece(lambda: TEXT, 120, cased=True).save_model(str(tmp_path / name))
         texts.append((tmp_path / name / "vocab.txt").read_text())
     assert texts[0] == texts[1]
-    assert texts[0].split()[:5] == vocabularies.SPECIAL
+    assert texts[0].split()[:5] == SPECIAL
 
 
 def test_a_word_always_has_a_piece(tokenizer):
-    pieces = vocabularies.pieces_of_words(tokenizer, ["Aspirin", "\u200b", "Ω", "Aspirin"])
+    pieces = pieces_of_words(tokenizer, ["Aspirin", "\u200b", "Ω", "Aspirin"])
     assert pieces["\u200b"] == pieces["Ω"] == [tokenizer.unk_token_id]
     assert tokenizer.convert_ids_to_tokens(pieces["Aspirin"]) == tokenizer.tokenize("Aspirin")
 
 
 def test_continuation_flags_follow_the_ids(tokenizer):
-    flags = vocabularies.continuation_flags(tokenizer)
+    flags = continuation_flags(tokenizer)
     assert all(tokenizer.convert_ids_to_tokens(i).startswith("##") == flag for i, flag in enumerate(flags))
 
 
@@ -51,17 +54,17 @@ def test_where_words_begin_is_marked_letters_without_the_mark_continue_one():
         def get_vocab(self):
             return {"[CLS]": 0, "\u2581pain": 1, "kill": 2, "er": 3, ",": 4, "\u2581": 5, "7": 6}
 
-    assert vocabularies.continuation_flags(Unigram()) == [False, False, True, True, False, False, True]
+    assert continuation_flags(Unigram()) == [False, False, True, True, False, False, True]
 
 
 @pytest.mark.parametrize("cased", [True, False])
 def test_casing_that_does_not_fit_is_refused(tmp_path, cased):
-    vocabularies.train_wordpiece(lambda: TEXT, 120, cased=cased).save_model(str(tmp_path))
+    train_wordpiece(lambda: TEXT, 120, cased=cased).save_model(str(tmp_path))
     right = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=not cased)
-    vocabularies.check_casing(right, "right")
+    check_casing(right, "right")
     wrong = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=cased)
     with pytest.raises(StudyError, match="set do_lower_case to (false|true)"):
-        vocabularies.check_casing(wrong, "wrong")
+        check_casing(wrong, "wrong")
 
 
 def test_casing_survives_saving(tmp_path, tokenizer):
@@ -73,30 +76,38 @@ def test_casing_survives_saving(tmp_path, tokenizer):
 
 TRAIN = """
 import hashlib, sys
-from lib.vocabularies import vocabularies
+from lib.vocabularies.training import train
 text = open(sys.argv[1]).read().splitlines()
-for train in (vocabularies.train_wordpiece, *vocabularies.TRAINERS.values()):
+for algorithm in ("wordpiece", "bpe", "unigram"):
     for cased in (True, False):
-        with vocabularies.all_cores():
-            print(hashlib.sha256(train(lambda: text, 300, cased).to_str().encode()).hexdigest())
+        tokenizer = train(lambda: text, algorithm, 300, cased)
+        print(hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest())
 """
+
+
+def test_a_readers_own_text_is_enough(tmp_path):
+    trained = training.train(lambda: TEXT, "wordpiece", 120, cased=False)
+    trained.save_pretrained(tmp_path)
+    assert load(tmp_path).tokenize("aspirin") == trained.tokenize("Aspirin")
+    with pytest.raises(StudyError, match="no piece of the vocabulary holds a capital"):
+        training.train(lambda: [text.lower() for text in TEXT], "wordpiece", 120, cased=True)
 
 
 @pytest.fixture
 def some_text(smoke_data, tmp_path):
     build("wiki-books")
     path = tmp_path / "text.txt"
-    path.write_text("\n".join(d.text.replace("\n", " ") for d in corpora.iterate("wiki-books", "smoke")))
+    path.write_text("\n".join(d.text.replace("\n", " ") for d in open_study("smoke").corpus("wiki-books").documents()))
     return path
 
 
 def build(corpus: str) -> None:
     texts.test_texts.cache_clear()  # the folder of made-up data is this test's own
     texts.write_index("smoke")
-    for source, file in corpora.source_files(corpus, "smoke"):
+    for source, file in open_study("smoke").corpus(corpus).files:
         if not paths.documents("smoke", source, file).exists():
             documents.read(source, file, "smoke")
-    corpora.build(corpus, "smoke")
+    open_study("smoke").corpus(corpus).build()
 
 
 def test_every_kind_is_the_same_in_another_process_and_on_another_number_of_cores(some_text):
@@ -111,16 +122,16 @@ def test_every_kind_is_the_same_in_another_process_and_on_another_number_of_core
         )
         found.add(done.stdout)
     assert len(found) == 1
-    assert len(set(found.pop().split())) == 8  # and they differ from each other
+    assert len(set(found.pop().split())) == 6  # and they differ from each other
 
 
-@pytest.mark.parametrize("kind", list(vocabularies.TRAINERS))
+@pytest.mark.parametrize("kind", list(TRAINERS))
 @pytest.mark.parametrize("cased", [True, False])
 def test_other_kinds_keep_special_pieces_casing_and_text(some_text, tmp_path, kind, cased):
     lines = some_text.read_text().splitlines()
-    tokenizer = vocabularies.wrap(vocabularies.TRAINERS[kind](lambda: lines, 300, cased))
-    vocabularies.check_casing(tokenizer, kind)
-    assert tokenizer.convert_ids_to_tokens(range(5)) == vocabularies.SPECIAL
+    tokenizer = wrap(TRAINERS[kind](lambda: lines, 300, cased))
+    check_casing(tokenizer, kind)
+    assert tokenizer.convert_ids_to_tokens(range(5)) == SPECIAL
     # SentencePiece leaves the rarest letters to the unknown piece.
     line = next(line for line in lines if tokenizer.unk_token_id not in tokenizer(line)["input_ids"])
     text = line if cased else line.lower()
@@ -144,15 +155,15 @@ def test_unigram_pieces_are_those_of_sentencepiece(some_text):
         pad_piece="[PAD]", unk_piece="[UNK]", bos_piece="[CLS]", eos_piece="[SEP]", user_defined_symbols=["[MASK]"],
     )  # fmt: skip
     theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    ours = vocabularies.train_unigram(lambda: lines, 300, cased=True)
+    ours = train_unigram(lambda: lines, 300, cased=True)
     for line in lines[:200]:
         assert ours.encode(line).tokens == theirs.encode(line, out_type=str)
 
 
 def test_the_core_is_repeated_to_the_size_of_the_satellite():
-    assert vocabularies.repeats({"core": 10, "satellite": 49}, ["core"]) == {"core": 5, "satellite": 1}
-    assert vocabularies.repeats({"core": 90, "satellite": 20}, ["core"]) == {"core": 1, "satellite": 1}
-    assert vocabularies.repeats({"a": 3, "b": 4}, []) == {"a": 1, "b": 1}
+    assert repeats({"core": 10, "satellite": 49}, ["core"]) == {"core": 5, "satellite": 1}
+    assert repeats({"core": 90, "satellite": 20}, ["core"]) == {"core": 1, "satellite": 1}
+    assert repeats({"a": 3, "b": 4}, []) == {"a": 1, "b": 1}
 
 
 def test_an_amplified_vocabulary_keeps_more_words_of_its_core(smoke_data, monkeypatch):
@@ -160,35 +171,36 @@ def test_an_amplified_vocabulary_keeps_more_words_of_its_core(smoke_data, monkey
     monkeypatch.setattr(params, "load", lambda kind, key: small if kind == "scales" else load(kind, key))
     for corpus in ("pubmed-small", "wiki-books"):
         build(corpus)
-    vocabularies.load.cache_clear()
-    assert vocabularies.train("small-general-amplified", "smoke")["repeats"]["pubmed-small"] > 5
-    vocabularies.train("small-general-uncased", "smoke")
-    words = {word for document in corpora.iterate("pubmed-small", "smoke") for word in document.text.split()}
+    load_registered.cache_clear()
+    assert open_study("smoke").vocabulary("small-general-amplified").train()["repeats"]["pubmed-small"] > 5
+    open_study("smoke").vocabulary("small-general-uncased").train()
+    corpus = open_study("smoke").corpus("pubmed-small")
+    words = {word for document in corpus.documents() for word in document.text.split()}
     whole = [
-        sum(len(vocabularies.load(key, "smoke").tokenize(word)) == 1 for word in words)
+        sum(len(open_study("smoke").vocabulary(key).tokenizer().tokenize(word)) == 1 for word in words)
         for key in ("small-general-amplified", "small-general-uncased")
     ]
     assert whole[0] > whole[1]
-    vocabularies.load.cache_clear()
+    load_registered.cache_clear()
 
 
 def test_a_published_vocabulary_needs_its_file_and_is_never_trained(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    vocabularies.load.cache_clear()
+    load_registered.cache_clear()
     with pytest.raises(StudyError, match="'bert-uncased': not at hand: run ./run_all.sh data vocab"):
-        vocabularies.load("bert-uncased", "laptop")
+        open_study("laptop").vocabulary("bert-uncased").tokenizer()
     with pytest.raises(StudyError, match="published: there is nothing to train"):
-        vocabularies.train("bert-uncased", "laptop")
-    assert "made-up" in vocabularies.why_not("bert-uncased", "smoke")
+        open_study("laptop").vocabulary("bert-uncased").train()
+    assert "made-up" in open_study("smoke").vocabulary("bert-uncased").why_not
 
 
 def test_published_vocabularies_load_with_their_casing(real_data):
-    vocabularies.load.cache_clear()
+    load_registered.cache_clear()
     for key in params.keys("vocabularies"):
         vocabulary = params.load("vocabularies", key)
         if vocabulary.file:
-            assert len(vocabularies.load(key, "laptop")) == vocabulary.size
-    vocabularies.load.cache_clear()
+            assert len(open_study("laptop").vocabulary(key).tokenizer()) == vocabulary.size
+    load_registered.cache_clear()
 
 
 def test_a_cased_vocabulary_in_lower_case_is_refused(real_data, monkeypatch):
@@ -196,4 +208,4 @@ def test_a_cased_vocabulary_in_lower_case_is_refused(real_data, monkeypatch):
     load = params.load
     monkeypatch.setattr(params, "load", lambda kind, key: cased if kind == "vocabularies" else load(kind, key))
     with pytest.raises(StudyError, match="bert-base-cased.txt: the vocabulary is cased .* set do_lower_case to false"):
-        vocabularies.load.__wrapped__("bert-cased", "laptop")
+        load_registered.__wrapped__(open_study("laptop").vocabulary("bert-cased"))

@@ -35,14 +35,14 @@ from lib import errors  # noqa: E402
 from lib.benchmarks import registry  # noqa: E402
 from lib.benchmarks.instances import Instance  # noqa: E402
 from lib.benchmarks.questions import Answer  # noqa: E402
-from lib.corpora import corpora, documents, leakage  # noqa: E402
+from lib.corpora import build, leakage, rows  # noqa: E402
 from lib.finetuning import finetuning  # noqa: E402
 from lib.places import show_path  # noqa: E402
 from lib.pretraining import pretraining, tokens  # noqa: E402
-from lib.study import open_study, params, paths  # noqa: E402
+from lib.study import documents, open_study, params, paths  # noqa: E402
 from lib.study.analysis import texts  # noqa: E402
 from lib.study.study import Study  # noqa: E402
-from lib.vocabularies import vocabularies  # noqa: E402
+from lib.vocabularies import training  # noqa: E402
 
 WITNESS = ROOT / "tests" / "witness"
 SCALES = ("laptop", "two-hours")  # whose results and tables are committed
@@ -135,21 +135,23 @@ def witness_pretraining() -> Digests:
     models = {key: params.load("models", key) for key in MODELS}
     needed = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
     built = sorted({key for row in (*models.values(), *needed.values()) for key in row.corpora})
-    for source, file in sorted({part for key in built for part in corpora.source_files(key, scale)}):
+    for source, file in sorted({part for key in built for part in open_study(scale).corpus(key).files}):
         documents.read(source, file, scale)
-        rows = pq.read_table(paths.documents(scale, source, file) / "documents.parquet").to_pylist()
+        read = pq.read_table(paths.documents(scale, source, file) / "documents.parquet").to_pylist()
         found[f"documents {source}/{file}"] = (
-            f"{len(rows)} rows {digest([list(row.values()) for row in rows])}, version {documents.VERSION}"
+            f"{len(read)} rows {digest([list(row.values()) for row in read])}, version {rows.VERSION}"
         )
     for key in built:
-        record = corpora.build(key, scale)
-        kept = [(document.id, document.text) for document in corpora.iterate(key, scale)]
+        corpus = open_study(scale).corpus(key)
+        record = corpus.build()
+        kept = [(document.id, document.text) for document in corpus.documents()]
         left_out = digest([list(counts.values()) for counts in record["files"]])
-        found[f"corpus {key}"] = f"{len(kept)} documents {digest(kept)}, counts {left_out}, version {corpora.VERSION}"
+        found[f"corpus {key}"] = f"{len(kept)} documents {digest(kept)}, counts {left_out}, version {build.VERSION}"
     for key in needed:
-        vocabularies.train(key, scale)
-        ids = vocabularies.load(key, scale).get_vocab()
-        found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {vocabularies.VERSION}"
+        vocabulary = open_study(scale).vocabulary(key)
+        vocabulary.train()
+        ids = vocabulary.tokenizer().get_vocab()
+        found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {training.VERSION}"
     for key, model in models.items():
         for corpus in model.corpora:
             for split, packed in tokens.pack(corpus, model.vocabulary, scale).items():
@@ -229,20 +231,20 @@ def freeze_predictions(family: str, examples: list[Instance]) -> list:
 def of_losses() -> Digests:
     """The losses of the first steps of pretraining, and of fine-tuning every kind of head, in float32 on one thread."""
     scale, model = "smoke", "pubmedbert"
-    plan, protocol = params.load_pretraining(model, scale), Study.protocol
+    plan, load = params.load_pretraining(model, scale), Study.protocol
     short = plan.model_copy(update={"phases": [plan.phases[0].model_copy(update={"steps": STEPS})]})
     few = {"epochs": [1], "batch_size": [8], "steps": STEPS, "min_steps": None, "learning_rate": [1e-3], "folds": 1,
            "runs": 1, "first_on": None}  # fmt: skip
     with (
         made_up_study(),
         mock.patch.object(params, "load_pretraining", lambda *_: short),
-        mock.patch.object(Study, "protocol", lambda *words: protocol(*words).model_copy(update=few)),
+        mock.patch.object(Study, "protocol", lambda *words: load(*words).model_copy(update=few)),
     ):
         texts.write_index(scale)
-        for source, file in corpora.source_files("pubmed-gu", scale):
+        for source, file in open_study(scale).corpus("pubmed-gu").files:
             documents.read(source, file, scale)
-        corpora.build("pubmed-gu", scale)
-        vocabularies.train("pubmed-uncased", scale)
+        open_study(scale).corpus("pubmed-gu").build()
+        open_study(scale).vocabulary("pubmed-uncased").train()
         logs = {"pretraining": (pretraining.run(model, scale)["log"], pretraining.VERSION)}
         for dataset, protocol in HEADS:
             (run,) = open_study(scale).finetune(model, dataset, protocol)["runs"]

@@ -1,64 +1,60 @@
 """MeSH: from the headings of a citation to tree numbers, and from tree numbers to a choice of citations."""
 
 from collections import defaultdict
-from functools import cache
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lib.corpora.records import Heading, read_lines
 from lib.corpora.settings import Selection
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import params, paths
 
-# The two releases at hand, with their columns; a descriptor has the tree numbers of both.
-FILES = {
-    "corpora/mesh/mesh2017-tree.tsv.gz": ("Tree Number", "Desc Ui", "Term"),
-    "corpora/mesh/mesh2015-tree-numbers.tsv.gz": ("mesh_tree_number", "mesh_id", "mesh_name"),
-}
+# Tree number, UI and name in the tables of two releases.
+COLUMNS = ("Tree Number", "Desc Ui", "Term"), ("mesh_tree_number", "mesh_id", "mesh_name")
 BRANCHES = {"A": "anatomy", "B": "organisms", "C": "diseases", "D": "chemicals and drugs", "E": "procedures"}
 
 
-@cache
-def load(scale: str) -> dict[str, tuple[str, ...]]:
-    """Tree numbers of every descriptor, by its UI and by its name in lower case; StudyError for a malformed table."""
-    found = defaultdict(set)
-    for path in files(scale):
-        columns = FILES[str(path.relative_to(paths.data(scale)))]
-        positions = None
-        for number, line in read_lines(path):
-            cells = [cell.strip('"') for cell in line.split("\t")]
-            if positions is None:
-                if missing := set(columns) - set(cells):
-                    raise StudyError(f"{show_path(path)}:1: no column {', '.join(sorted(missing))}")
-                positions = [cells.index(column) for column in columns]
-                continue
-            if len(cells) <= max(positions):
-                raise StudyError(f"{show_path(path)}:{number}: too few columns: was the file cut off?")
-            tree, ui, name = (cells[i] for i in positions)
-            found[ui].add(tree)
-            found[name.lower()].add(tree)
-    return {key: tuple(sorted(trees)) for key, trees in found.items()}
+@dataclass(frozen=True)
+class Mesh:
+    """Tree numbers of every descriptor, by its UI and by its name in lower case."""
 
+    trees: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-def files(scale: str) -> list[Path]:
-    """The tables of descriptors that are in the data folder."""
-    return [path for name in FILES if (path := paths.data(scale) / name).is_file()]
+    @classmethod
+    def read(cls, tables: Iterable[Path]) -> "Mesh":
+        """The descriptors of several releases: one has the tree numbers of all. StudyError for a malformed table."""
+        found = defaultdict(set)
+        for path in tables:
+            positions = None
+            for number, line in read_lines(path):
+                cells = [cell.strip('"') for cell in line.split("\t")]
+                if positions is None:
+                    missing = min(({*columns} - {*cells} for columns in COLUMNS), key=len)
+                    if missing:
+                        raise StudyError(f"{show_path(path)}:1: no column {', '.join(sorted(missing))}")
+                    columns = next(columns for columns in COLUMNS if {*columns} <= {*cells})
+                    positions = [cells.index(column) for column in columns]
+                    continue
+                if len(cells) <= max(positions):
+                    raise StudyError(f"{show_path(path)}:{number}: too few columns: was the file cut off?")
+                tree, ui, name = (cells[i] for i in positions)
+                found[ui].add(tree)
+                found[name.lower()].add(tree)
+        return cls({key: tuple(sorted(trees)) for key, trees in found.items()})
 
+    def tree_numbers(self, heading: Heading) -> tuple[str, ...]:
+        """The tree numbers of a heading; none for one that the tables do not know, such as a check tag."""
+        return self.trees.get(heading.ui) or self.trees.get(heading.name.lower(), ())
 
-def tree_numbers(heading: Heading, scale: str) -> tuple[str, ...]:
-    """The tree numbers of a heading; none for one that the tables do not know, such as a check tag."""
-    table = load(scale)
-    return table.get(heading.ui) or table.get(heading.name.lower(), ())
-
-
-def names_by_branch(scale: str) -> dict[str, list[str]]:
-    """The names of all descriptors of each branch in BRANCHES, in order."""
-    found = defaultdict(set)
-    for key, trees in load(scale).items():
-        if not (key[:1] == "D" and key[1:].isdigit()):  # a UI
-            for tree in trees:
-                found[tree[0]].add(key)
-    return {title: sorted(found[letter]) for letter, title in BRANCHES.items() if found[letter]}
+    def names_by_branch(self) -> dict[str, list[str]]:
+        """The names of all descriptors of each branch in BRANCHES, in order."""
+        found = defaultdict(set)
+        for key, trees in self.trees.items():
+            if not (key[:1] == "D" and key[1:].isdigit()):  # a UI
+                for tree in trees:
+                    found[tree[0]].add(key)
+        return {title: sorted(found[letter]) for letter, title in BRANCHES.items() if found[letter]}
 
 
 def is_below(trees, branches) -> bool:
@@ -70,10 +66,8 @@ def is_below(trees, branches) -> bool:
     )
 
 
-def selects(rule: Selection, trees: set[str], major: set[str]) -> bool:
+def selects(rule: Selection, trees: Collection[str], major: Collection[str]) -> bool:
     """Whether a citation with these tree numbers (`major`: those of its major headings) is chosen by a rule."""
-    if rule.complement_of:
-        return not selects(params.load("selections", rule.complement_of), trees, major)
     return (
         bool(trees)
         and all(is_below(trees, branches) for branches in rule.each_of)

@@ -11,7 +11,7 @@ from lib.benchmarks.instances import Sentence
 from lib.finetuning.examples import Batch, Example, Frame, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
-from lib.vocabularies import vocabularies
+from lib.vocabularies.words import pieces_of_words
 
 LETTERS = {"BIO": "BI", "BIOUL": "BILU", "IO": "I"}  # of a scheme, besides O
 PLAIN = {"U": "B", "L": "I"}  # letters of BIOUL -> those of BIO
@@ -92,7 +92,7 @@ class Tagging:
         Every word is in exactly one row, so no gold tag is lost to the length limit. Of a word that alone is longer
         than a row, the first pieces are kept. `places`: of the words' first pieces; `target`: their labels.
         """
-        pieces_of = vocabularies.pieces_of_words(self.tokenizer, (word for s in sentences for word in s.words))
+        pieces_of = pieces_of_words(self.tokenizer, (word for s in sentences for word in s.words))
         room = self.frame.room(self.max_length, pair=False)
         self.cut = sum(any(len(pieces_of[word]) > room for word in s.words) for s in sentences)
         rows = []

@@ -10,7 +10,7 @@ from transformers.utils import logging
 
 from lib import provenance
 from lib.errors import StudyError
-from lib.vocabularies import vocabularies
+from lib.vocabularies.loading import check_casing
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -156,7 +156,7 @@ def load_tokenizer(source: str, title: str) -> PreTrainedTokenizerBase:
         raise StudyError(f"{title}: its tokenizer does not say where tokens stand in a text; save a tokenizer.json")
     if len(list_plain(tokenizer)) <= TRIED:
         raise StudyError(f"{title}: its tokenizer has no vocabulary; save tokenizer.json or vocab.txt beside the model")
-    vocabularies.check_casing(tokenizer, title)
+    check_casing(tokenizer, title)
     return tokenizer
 
 

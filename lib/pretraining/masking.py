@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lib.vocabularies import vocabularies
+from lib.vocabularies.loading import MARKS
+from lib.vocabularies.words import continuation_flags
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -105,8 +106,8 @@ def take_inventory(tokenizer: "PreTrainedTokenizerBase") -> Inventory:
     size = len(tokenizer)
     special = np.zeros(size, bool)
     special[tokenizer.all_special_ids] = True
-    continues = np.array(vocabularies.continuation_flags(tokenizer))
-    texts = [vocabularies.MARKS.sub("", piece) for piece in tokenizer.convert_ids_to_tokens(range(size))]
+    continues = np.array(continuation_flags(tokenizer))
+    texts = [MARKS.sub("", piece) for piece in tokenizer.convert_ids_to_tokens(range(size))]
     return Inventory(
         size=size,
         special=special,

@@ -17,8 +17,7 @@ from lib.pretraining.blocks import Blocks, Files, Layout, permute
 from lib.pretraining.masking import REPEAT, REST, Masking, make_keys
 from lib.pretraining.tokens import Text, Tokens
 from lib.progress import Progress
-from lib.study import params
-from lib.vocabularies import vocabularies
+from lib.study import params, vocabularies
 
 FILE_PIECES = 1_000_000  # of a file: about 5 MB of English; the paper does not say what size theirs had
 METHODS = ("split files", "simultaneous")
@@ -145,9 +144,10 @@ def compare_methods(scale: str, uses: int, instances: int) -> pd.DataFrame:
     times, but at most `instances`.
     """
     length = min(128, params.load("scales", scale).sequence_length)
-    keys, progress, lines = vocabularies.amplified(scale), Progress("mixtures counted"), []
-    for key in keys:
-        vocabulary, tokenizer = params.load("vocabularies", key), vocabularies.load(key, scale)
+    amplified = [one for one in vocabularies.at_hand(scale) if one.settings.amplify]
+    progress, lines = Progress("mixtures counted"), []
+    for one in amplified:
+        key, vocabulary, tokenizer = one.key, one.settings, one.tokenizer()
         packed = {corpus: tokens.pack(corpus, key, scale)["train"] for corpus in vocabulary.corpora}
         core = [packed[corpus] for corpus in vocabulary.amplify]
         satellites = [packed[corpus] for corpus in vocabulary.corpora if corpus not in vocabulary.amplify]
@@ -165,7 +165,7 @@ def compare_methods(scale: str, uses: int, instances: int) -> pd.DataFrame:
                  "vocabulary": key, "method": method, "core pieces": pieces,
                  "satellite pieces": len(layout.text) - pieces} | counts
             )  # fmt: skip
-            progress.update(len(lines), len(keys) * len(METHODS))
+            progress.update(len(lines), len(amplified) * len(METHODS))
     return pd.DataFrame(lines, columns=COLUMNS)
 
 

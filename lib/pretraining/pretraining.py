@@ -21,17 +21,15 @@ import torch
 import transformers
 
 from lib import artefacts, parent, provenance
-from lib.corpora import corpora
 from lib.errors import StudyError
 from lib.modeling import costs, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
 from lib.pretraining.settings import Pretraining
 from lib.progress import Progress
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import pretrained
 from lib.training import checkpoints, optimizers, training
 from lib.training.settings import Phase
-from lib.vocabularies import vocabularies
 
 VERSION = 1  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
 HELD_OUT_SHARE, HELD_OUT_ROWS = 0.15, 32  # of held-out text: what is hidden, and the rows looked at together
@@ -93,7 +91,7 @@ def describe_run(key: str, scale: str) -> dict:
     model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
     inputs = {
         "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json"),
-    } | {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
+    } | {corpus: open_study(scale).corpus(corpus).record["content"] for corpus in model.corpora}
     if model.initial:
         inputs["initial weights"] = models.find(model.initial, scale, released=False).fingerprint
     return provenance.record(
@@ -116,7 +114,7 @@ def train(key: str, scale: str) -> None:
     record = describe_run(key, scale)
     if artefacts.find_finished(paths.model(scale, key), record):
         return
-    tokenizer = vocabularies.load(model_settings.vocabulary, scale)
+    tokenizer = open_study(scale).vocabulary(model_settings.vocabulary).tokenizer()
     folder = paths.model(scale, key)
     partial_folder = folder.with_name(f".{key}.partial")
     device = training.accelerator(budget.precision)
@@ -213,7 +211,7 @@ def make_batches(key: str, scale: str, number: int, split: str = "train") -> blo
     Held-out rows hide 15% of the pieces in the model's own way, whatever the training hides.
     """
     model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
-    tokenizer = vocabularies.load(model.vocabulary, scale)
+    tokenizer = open_study(scale).vocabulary(model.vocabulary).tokenizer()
     packed = dict(zip(model.corpora, read_texts(model, scale, split), strict=True))
     core = [packed[corpus] for corpus in model.core]
     satellites = [packed[corpus] for corpus in model.corpora if corpus not in model.core]
@@ -274,14 +272,14 @@ def read_texts(model: params.Model, scale: str, split: str = "train") -> list[to
 def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
     """Word vectors of a model's own text, (vocabulary, width); made once for all models of one text and vocabulary."""
     texts = read_texts(model, scale)
-    size = len(vocabularies.load(model.vocabulary, scale))
+    size = len(open_study(scale).vocabulary(model.vocabulary).tokenizer())
     folder = paths.vectors(scale, model.corpora, model.vocabulary, width)
     limit = VECTOR_PIECES * size
     identity = provenance.record(
         "word vectors",
         embeddings.VERSION,
         {"width": width, "limit": limit},
-        {corpus: corpora.built(corpus, scale)["content"] for corpus in model.corpora}
+        {corpus: open_study(scale).corpus(corpus).record["content"] for corpus in model.corpora}
         | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")},
     )
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from lib import artefacts, provenance
-from lib.corpora import corpora
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.progress import Progress
-from lib.study import paths
-from lib.vocabularies import vocabularies
+from lib.study import open_study, paths
+from lib.vocabularies.training import all_cores
 
 VERSION = 1  # raised when the same corpus and vocabulary give other ids
 HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
@@ -73,13 +72,13 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, Tokens]:
     when a file is missing or cut off, and when a split holds no document.
     """
     folder = paths.tokens(scale, corpus, vocabulary)
-    tokenizer = vocabularies.load(vocabulary, scale)
+    tokenizer = open_study(scale).vocabulary(vocabulary).tokenizer()
     identity = provenance.record(
         "tokens",
         VERSION,
         {"held out": f"one document in {HELD_OUT}"},
         {
-            "corpus": corpora.built(corpus, scale)["content"],
+            "corpus": open_study(scale).corpus(corpus).record["content"],
             "vocabulary": fingerprint_vocabulary(tokenizer),
         },
     )
@@ -90,8 +89,9 @@ def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, Tokens]:
 
 def read_texts(corpus: str, scale: str) -> Iterator[str]:
     """The texts of a built corpus, with a line that shows how far they have been read."""
-    progress, done, size = Progress(f"bytes of {corpus} in pieces"), 0, corpora.built(corpus, scale)["bytes"]
-    for document in corpora.iterate(corpus, scale):
+    found = open_study(scale).corpus(corpus)
+    progress, done, size = Progress(f"bytes of {corpus} in pieces"), 0, found.record["bytes"]
+    for document in found.documents():
         yield document.text
         done += len(document.text.encode()) + 1
         if done < size:
@@ -112,7 +112,7 @@ def write(folder: Path, texts: Iterable[str], tokenizer) -> dict:
     kind = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
     counts = {"type": kind.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
     texts = iter(texts)
-    with vocabularies.all_cores(), ExitStack() as open_files:
+    with all_cores(), ExitStack() as open_files:
         files = {
             name: open_files.enter_context(open(folder / name, "wb")) for split in SPLITS for name in file_names(split)
         }

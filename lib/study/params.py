@@ -164,7 +164,7 @@ class Vocabulary(Settings):
 
     title: str
     cased: bool
-    algorithm: Literal["wordpiece", "bpe", "unigram", "sentencepiece-bpe"] = "wordpiece"
+    algorithm: Literal["wordpiece", "bpe", "unigram"] = "wordpiece"
     corpora: list[str] = []
     amplify: list[str] = []  # those of the corpora that are repeated until they are as large as the others
     size: int = Field(gt=0)  # a scale may ask for less

@@ -3,17 +3,17 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
 from lib import provenance
 from lib.benchmarks import datasets, registry
-from lib.corpora import corpora, documents, mesh
+from lib.corpora import rows
 from lib.errors import StudyError, unknown
-from lib.study import open_study, params, paths
+from lib.study import corpora, documents, open_study, params, paths, vocabularies
 from lib.study.analysis import attention, cells, curves, facts, panels, protocols, samples, texts
-from lib.vocabularies import vocabularies
+from lib.vocabularies import training
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -29,7 +29,7 @@ FINETUNING = {  # family -> the notebook that fine-tunes
     "ranking": "27_finetune_ranking",
 }
 BASELINE = "28_japanese_baselines"
-MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.corpora.documents"}  # what does a job of no notebook
+MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.study.documents"}  # what does a job of no notebook
 WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 
@@ -100,29 +100,30 @@ def shared_notebooks() -> set[str]:
 def document_settings(scale: str, keys: dict) -> list:
     source = params.load("sources", keys["source"])
     if made_up(scale):
-        return [source.model_dump(include={"reader", "language"}), documents.VERSION]
-    files = [documents.raw_file(keys["source"], keys["file"], scale), *mesh.files(scale)]
-    return [source.model_dump(include={"reader", "language"}), documents.VERSION, raw_state(scale, files)]
+        return [source.model_dump(include={"reader", "language"}), rows.VERSION]
+    files = [documents.raw_file(keys["source"], keys["file"], scale), *open_study(scale).mesh_tables]
+    return [source.model_dump(include={"reader", "language"}), rows.VERSION, raw_state(scale, files)]
 
 
 def corpus_inputs(scale: str, key: str) -> list[str]:
-    return [STAGES["documents"].path(source=source, file=file) for source, file in corpora.source_files(key, scale)]
+    return [STAGES["documents"].path(source=source, file=file) for source, file in open_study(scale).corpus(key).files]
 
 
 def corpus_settings(scale: str, keys: dict) -> list:
     corpus = params.load("corpora", keys["corpus"])
     selections = [params.load("selections", key).model_dump() for key in params.keys("selections")]
-    left_out = [params.load("sources", s).leave_out for s, _ in corpora.source_files(keys["corpus"], scale)]
+    left_out = [params.load("sources", s).leave_out for s, _ in open_study(scale).corpus(keys["corpus"]).files]
     return [corpus.model_dump(), params.load("cleaning", corpus.cleaning).model_dump(), selections, left_out]
 
 
-def vocabulary_output(keys: list[str], scale: str) -> list[str]:
+def vocabulary_output(keys: Iterable[str], scale: str) -> list[str]:
     """The outputs of those vocabularies that are trained here, and can be."""
-    return [
-        STAGES["vocabulary"].path(vocabulary=key)
-        for key in keys
-        if params.load("vocabularies", key).corpora and not vocabularies.why_not_trained(key, scale)
-    ]
+    found = map(open_study(scale).vocabulary, keys)
+    return [STAGES["vocabulary"].path(vocabulary=one.key) for one in found if one.corpora and not one.why_not_trained]
+
+
+def list_amplified(scale: str) -> list[str]:
+    return [vocabulary.key for vocabulary in vocabularies.at_hand(scale) if vocabulary.settings.amplify]
 
 
 def pretraining_settings(scale: str, keys: dict) -> list:
@@ -155,7 +156,7 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
     match table.kind:
         case "corpora":
             needed = dict.fromkeys(row.corpus for row in table.rows.values())
-            return [STAGES["corpus"].path(corpus=c) for c in needed if not corpora.why_not(c, scale)]
+            return [STAGES["corpus"].path(corpus=c) for c in needed if not open_study(scale).corpus(c).why_not]
         case "terms":
             return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
         case "lengths" | "counts":
@@ -267,7 +268,7 @@ def tables_of(kind: str) -> list[str]:
 
 def document_outputs(scale: str) -> list[str]:
     """The documents of every corpus that can be built."""
-    files = dict.fromkeys(file for key in params.keys("corpora") for file in corpora.source_files(key, scale))
+    files = dict.fromkeys(file for key in params.keys("corpora") for file in open_study(scale).corpus(key).files)
     return [STAGES["documents"].path(source=source, file=file) for source, file in files]
 
 
@@ -327,6 +328,7 @@ STAGES = {
             ],
             lambda s, k: [
                 params.load("vocabularies", k["vocabulary"]).model_dump(),
+                training.VERSION,
                 params.load("scales", s).vocabulary_size,
             ],
         ),
@@ -334,8 +336,8 @@ STAGES = {
             "kept",
             lambda k: "05_from_raw_to_kept",
             "tables/corpora.csv",
-            lambda s, k: [STAGES["corpus"].path(corpus=c) for c in corpora.list_whole() if not corpora.why_not(c, s)],
-            lambda s, k: [params.load("corpora", c).model_dump() for c in corpora.list_whole()],
+            lambda s, k: [STAGES["corpus"].path(corpus=corpus.key) for corpus in corpora.list_whole(s)],
+            lambda s, k: [corpus.settings.model_dump() for corpus in corpora.list_whole(s)],
         ),
         Stage(
             "pieces",
@@ -357,7 +359,7 @@ STAGES = {
             "simultaneous",
             lambda k: "11_simultaneous",
             "tables/wada-figure-3.csv",
-            lambda s, k: vocabulary_output(vocabularies.amplified(s), s),
+            lambda s, k: vocabulary_output(list_amplified(s), s),
             lambda s, k: [],
         ),
         Stage(

@@ -1,21 +1,28 @@
 """A scale of the study, opened: what stands behind each key, as objects."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lib import artefacts, provenance
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
+from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
 from lib.finetuning.settings import FinetuningSettings
 from lib.study import params, paths
 from lib.training.settings import Machine
 
-if TYPE_CHECKING:  # torch, which they import, takes seconds
+if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a while
     from lib.finetuning.finetuning import Finetuning
     from lib.modeling.models import Checkpoint
+    from lib.study.corpora import Corpus
+    from lib.study.vocabularies import Vocabulary
+
+# Two releases of MeSH below the data folder; a descriptor has the tree numbers of both.
+MESH = "corpora/mesh/mesh2017-tree.tsv.gz", "corpora/mesh/mesh2015-tree-numbers.tsv.gz"
+read_mesh = cache(Mesh.read)
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,28 @@ class Study:
     def data(self) -> Path:
         """The folder of raw data, which need not be there."""
         return paths.data(self.scale)
+
+    @property
+    def mesh_tables(self) -> tuple[Path, ...]:
+        """The tables of MeSH's descriptors that are in the data folder."""
+        return tuple(path for name in MESH if (path := self.data / name).is_file())
+
+    @property
+    def mesh(self) -> Mesh:
+        """MeSH's descriptors, of as many releases as are in the data folder; StudyError for a malformed table."""
+        return read_mesh(self.mesh_tables)
+
+    def corpus(self, key: str) -> "Corpus":
+        """A registered corpus; StudyError with the nearest names for no such one."""
+        from lib.study.corpora import Corpus
+
+        return Corpus(key, self.scale)
+
+    def vocabulary(self, key: str) -> "Vocabulary":
+        """A registered vocabulary; StudyError with the nearest names for no such one."""
+        from lib.study.vocabularies import Vocabulary
+
+        return Vocabulary(key, self.scale)
 
     def dataset(self, key: str) -> Dataset:
         """A registered dataset where its files lie at this scale; StudyError with the nearest names for no such one."""

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from lib.errors import StudyError
-from lib.study import params, results
+from lib.study import open_study, params, results
 from lib.study.analysis import facts
-from lib.vocabularies import vocabularies
+from lib.vocabularies.loading import MARKS
+from lib.vocabularies.words import pieces_of_words
 
 COLUMNS = ["example", "place", "word", "printed", "asked", "vocabulary", "pieces", "count", "model", "attention",
            "note"]  # fmt: skip
@@ -40,7 +41,7 @@ def lay_out(words: Sequence[str], tokenizer) -> tuple[list[int], list[int]]:
 
     `words` begins with [CLS] and ends with [SEP].
     """
-    pieces_of = vocabularies.pieces_of_words(tokenizer, words[1:-1])
+    pieces_of = pieces_of_words(tokenizer, words[1:-1])
     pieces = [[tokenizer.cls_token_id], *(pieces_of[word] for word in words[1:-1]), [tokenizer.sep_token_id]]
     owners = [place for place, of_word in enumerate(pieces) for _ in of_word]
     return [piece for of_word in pieces for piece in of_word], owners
@@ -92,13 +93,13 @@ def build(scale: str) -> pd.DataFrame:
 
 def describe_words(example: str, words: Sequence[str], vocabulary: str, scale: str) -> list[dict]:
     """A line for each word with its pieces, the special ones too; one with a note where there is no vocabulary."""
-    if why := vocabularies.why_not(vocabulary, scale):
+    if why := open_study(scale).vocabulary(vocabulary).why_not:
         return [{"example": example, "vocabulary": vocabulary, "note": why}]
-    settings, tokenizer = facts.attention().examples[example], vocabularies.load(vocabulary, scale)
+    settings, tokenizer = facts.attention().examples[example], open_study(scale).vocabulary(vocabulary).tokenizer()
     row, owners = lay_out(words, tokenizer)
     pieces: list[list[str]] = [[] for _ in words]
     for piece, owner in zip(tokenizer.convert_ids_to_tokens(row), owners, strict=True):
-        pieces[owner].append(vocabularies.MARKS.sub("", piece))
+        pieces[owner].append(MARKS.sub("", piece))
     return [
         {"example": example, "place": place, "word": word, "printed": word in settings.printed,
          "asked": word == settings.asked, "vocabulary": vocabulary, "pieces": "-".join(pieces[place]),

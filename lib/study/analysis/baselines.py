@@ -17,7 +17,7 @@ from torch.nn import functional
 from lib import artefacts, provenance
 from lib.benchmarks.datasets import hold_out
 from lib.benchmarks.instances import Labelled, Pair
-from lib.corpora import cleaning, corpora
+from lib.corpora import cleaning
 from lib.errors import unknown
 from lib.finetuning import tuning
 from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
@@ -239,7 +239,8 @@ def look_up(words: tuple[str, ...], scale: str, seed: int) -> np.ndarray:
 def train_vectors(scale: str, seed: int):
     from gensim.models import FastText
 
-    lines = [line.split() for document in corpora.iterate(CORPUS, scale) for line in document.text.split("\n")]
+    documents = open_study(scale).corpus(CORPUS).documents()
+    lines = [line.split() for document in documents for line in document.text.split("\n")]
     return FastText(lines, vector_size=VECTORS, sg=1, min_count=1, bucket=BUCKETS, workers=1, seed=seed, epochs=3).wv
 
 

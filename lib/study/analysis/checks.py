@@ -5,15 +5,13 @@ import pandas as pd
 import torch
 import transformers
 
-from lib.corpora import corpora
 from lib.made_up import smoke_language
 from lib.modeling import bodies, models
 from lib.pretraining import blocks, masking, objectives, pretraining
 from lib.progress import Progress
-from lib.study import params
+from lib.study import open_study, params
 from lib.training import optimizers
 from lib.training.settings import Optimization
-from lib.vocabularies import vocabularies
 
 SENTENCES, OVERFITTING_STEPS, OVERFITTING_RATE = 20, 100, 1e-3
 
@@ -24,10 +22,10 @@ def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
     The text is of the model's own corpus, or made up where it is not to be shown.
     """
     model = params.load("models", key)
-    tokenizer = vocabularies.load(model.vocabulary, scale)
+    tokenizer = open_study(scale).vocabulary(model.vocabulary).tokenizer()
     corpus = (model.corpora or params.load("vocabularies", model.vocabulary).corpora)[0]
     made_up = " ".join(smoke_language.make_examples(3)).replace("[", "").replace("]", "")
-    text = next(corpora.iterate(corpus, scale)).text if show_text else made_up
+    text = next(open_study(scale).corpus(corpus).documents()).text if show_text else made_up
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:60]
     row = np.array([[tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]])
     hidden = pretraining.make_masking(model, params.load_pretraining(key, scale).masked_share)

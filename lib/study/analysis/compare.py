@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from lib import artefacts
-from lib.corpora import corpora
+from lib.corpora.build import REASONS
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import params, paths, results
+from lib.study import open_study, params, paths, results
+from lib.study.corpora import list_whole
 
 RESAMPLES = 10_000
 VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
@@ -173,9 +174,10 @@ def build_sizes(key: str, scale: str) -> pd.DataFrame:
         line |= {"n_seeds": 0, "verdict": "n/a", "note": table.not_run.get(cell["row"], "")}
         if not line["note"]:
             row, measure = table.rows[cell["row"]], table.columns[cell["column"]]
-            line["note"] = corpora.why_not(row.corpus, scale)
+            corpus = open_study(scale).corpus(row.corpus)
+            line["note"] = corpus.why_not
             if not line["note"]:
-                files = corpora.built(row.corpus, scale)["files"]
+                files = corpus.record["files"]
                 ours = sum(f[measure.of] for f in files if not row.sources or f["source"] in row.sources) / measure.unit
                 share = f"a sample, {100 * ours / cell['value']:.2g}% of it"
                 line |= {"ours": float(f"{ours:.3g}"), "note": results.MADE_UP if made_up else share}
@@ -185,23 +187,16 @@ def build_sizes(key: str, scale: str) -> pd.DataFrame:
 
 def raw_to_kept(scale: str) -> pd.DataFrame:
     """Every corpus at hand that is no part of another: how many records were read, left out for each reason, kept."""
-    rows = []
-    for key in corpora.list_whole():
-        if not corpora.why_not(key, scale):
-            record = corpora.built(key, scale)
-            rows.append(
-                {
-                    "corpus": key,
-                    **{name: record[name] for name in ("read", *corpora.REASONS, "kept", "words", "unknown headings")},
-                }
-            )
-    return pd.DataFrame(rows)
+    names = ("read", *REASONS, "kept", "words", "unknown headings")
+    found = list_whole(scale)
+    return pd.DataFrame({"corpus": corpus.key} | {name: corpus.record[name] for name in names} for corpus in found)
 
 
 def count_by_file(scale: str) -> pd.DataFrame:
     """The counts of every raw file of the same corpora: read, left out for each reason, kept."""
-    keys = [key for key in corpora.list_whole() if not corpora.why_not(key, scale)]
-    return pd.DataFrame({"corpus": key, **file} for key in keys for file in corpora.built(key, scale)["files"])
+    return pd.DataFrame(
+        {"corpus": corpus.key, **file} for corpus in list_whole(scale) for file in corpus.record["files"]
+    )
 
 
 def describe_sizes(sizes: pd.DataFrame, scale: str) -> str:

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from lib.benchmarks import datasets, metrics, registry
 from lib.benchmarks.instances import Instance, Pair, Question, Sentence
-from lib.corpora import cleaning, corpora, leakage
-from lib.study import open_study, params
+from lib.corpora import cleaning, leakage
+from lib.study import documents, open_study, params
 from lib.study.analysis import texts
 
 COLUMNS = ["finding", "dataset", "where", "count", "of", "share", "score", "touches", "note"]
@@ -142,18 +142,18 @@ def question_of(instance: Instance) -> str:
 
 def find_in_pretraining(scale: str) -> Iterator[dict]:
     """Documents of the raw corpora with a sentence of a test set: those that corpora leave out."""
-    files = dict.fromkeys(file for key in params.keys("corpora") for file in corpora.source_files(key, scale))
+    files = dict.fromkeys(file for key in params.keys("corpora") for file in open_study(scale).corpus(key).files)
     holders = Counter()
     total = 0
     for source, file in files:
-        column = pq.read_table(corpora.rows_path(scale, source, file), columns=["test texts"])["test texts"]
+        column = pq.read_table(documents.rows_path(scale, source, file), columns=["test texts"])["test texts"]
         total += len(column)
         holders.update(tuple(found) for found in column.to_pylist() if found)
     for key in texts.test_texts(scale):
         plain = map(leakage.plain_words, texts.test_sentences(key, scale))
         numbers = {leakage.number(words) for words in plain if len(words) >= leakage.SENTENCE_WORDS}
-        documents = sum(n for held, n in holders.items() if numbers.intersection(held))
-        yield line("test sentences in the raw corpora", key, "documents", documents, total,
+        count = sum(n for held, n in holders.items() if numbers.intersection(held))
+        yield line("test sentences in the raw corpora", key, "documents", count, total,
                    note=f"of {len(numbers)} sentences of {leakage.SENTENCE_WORDS} words or more")  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from IPython.display import HTML, Markdown, display
 from lib import provenance
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Instance, Sentence
-from lib.corpora import corpora
 from lib.made_up import smoke_language
 from lib.places import show_path
 from lib.study import open_study, params, paths
@@ -257,9 +256,10 @@ def show_findings(leaks: pd.DataFrame, *findings: str) -> HTML | Markdown:
 
 def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> HTML:
     """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
-    if not show_text or corpora.access(corpus) == "credentialed":
+    found = open_study(scale).corpus(corpus)
+    if not show_text or found.access == "credentialed":
         return show_made_up("text")
-    first = itertools.islice(corpora.iterate(corpus, scale), 3)
+    first = itertools.islice(found.documents(), 3)
     return show([{"id": document.id, "text": document.text[:letters]} for document in first])
 
 

@@ -9,11 +9,12 @@ import pandas as pd
 from tokenizers import Tokenizer, normalizers
 
 from lib.benchmarks import datasets
-from lib.corpora import corpora, mesh
 from lib.errors import StudyError
 from lib.study import open_study, params, results
 from lib.study.analysis import texts
-from lib.vocabularies import vocabularies
+from lib.vocabularies.loading import MARKS
+from lib.vocabularies.training import all_cores
+from lib.vocabularies.words import pieces_of_words
 
 WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
 BINS = (1, 10, 100, 1_000, 10_000, 100_000)  # ranks of words by frequency, where a bin begins
@@ -21,7 +22,7 @@ BINS = (1, 10, 100, 1_000, 10_000, 100_000)  # ranks of words by frequency, wher
 
 def show_pieces(term: str, tokenizer) -> str:
     """A term's pieces joined by `-`, as the papers print them; ✓ when it is kept whole."""
-    pieces = [piece for token in tokenizer.tokenize(term) if (piece := vocabularies.MARKS.sub("", token))]
+    pieces = [piece for token in tokenizer.tokenize(term) if (piece := MARKS.sub("", token))]
     return "✓" if len(pieces) == 1 else "-".join(pieces)
 
 
@@ -40,16 +41,16 @@ def build_terms(key: str, scale: str) -> pd.DataFrame:
         line |= {"metric": "pieces", "published_std": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a"}
         line["published"] = "✓" if cell["whole_word"] == "1" else cell["pieces"] or "cut"
         vocabulary = table.columns.get(cell["vocabulary"])
-        note = table.not_run.get(cell["vocabulary"]) or vocabularies.why_not(vocabulary, scale)
+        note = table.not_run.get(cell["vocabulary"]) or open_study(scale).vocabulary(vocabulary).why_not
         if note:
             lines.append(line | {"ours": None, "note": note})
             continue
-        ours = show_pieces(cell["term"], vocabularies.load(vocabulary, scale))
+        ours = show_pieces(cell["term"], open_study(scale).vocabulary(vocabulary).tokenizer())
         agrees = ours != "✓" if line["published"] == "cut" else ours.lower() == line["published"].lower()
         lines.append(line | {"ours": ours, "verdict": "agrees" if agrees else "differs", "note": vocabulary})
     for vocabulary in table.ours_only:
         for term in dict.fromkeys(terms["term"]):
-            ours = show_pieces(term, vocabularies.load(vocabulary, scale))
+            ours = show_pieces(term, open_study(scale).vocabulary(vocabulary).tokenizer())
             lines.append(
                 {"paper": table.paper, "table": table.table, "row": term, "column": vocabulary, "metric": "pieces",
                  "ours": ours, "n_seeds": 0, "verdict": "n/a", "note": "not in the paper"}
@@ -59,7 +60,7 @@ def build_terms(key: str, scale: str) -> pd.DataFrame:
 
 def count_pieces(words: Iterable[str], tokenizer) -> dict[str, int]:
     """The number of pieces of each distinct word; a word of no known piece counts as one."""
-    return {word: len(ids) for word, ids in vocabularies.pieces_of_words(tokenizer, words).items()}
+    return {word: len(ids) for word, ids in pieces_of_words(tokenizer, words).items()}
 
 
 def mean_pieces(words: Sequence[str], tokenizer) -> float:
@@ -70,7 +71,7 @@ def mean_pieces(words: Sequence[str], tokenizer) -> float:
 
 def pieces_in_entities(keys: list[str], dataset_keys: list[str], scale: str) -> pd.DataFrame:
     """Mean pieces of a word inside the gold entities of each training set, under each vocabulary."""
-    tokenizers = {key: vocabularies.load(key, scale) for key in keys}
+    tokenizers = {key: open_study(scale).vocabulary(key).tokenizer() for key in keys}
     rows = []
     for dataset in dataset_keys:
         sentences = open_study(scale).dataset(dataset).load("train")
@@ -81,7 +82,7 @@ def pieces_in_entities(keys: list[str], dataset_keys: list[str], scale: str) -> 
 
 def mesh_words(scale: str) -> list[str]:
     """The distinct words of letters in the names of all MeSH descriptors of the branches at hand."""
-    names = (name for terms in mesh.names_by_branch(scale).values() for name in terms)
+    names = (name for terms in open_study(scale).mesh.names_by_branch().values() for name in terms)
     return sorted({word for name in names for word in WORD.findall(name)})
 
 
@@ -90,12 +91,12 @@ def compare_on_mesh(keys: list[str], scale: str) -> pd.DataFrame:
 
     StudyError where there is no MeSH.
     """
-    if not (branches := mesh.names_by_branch(scale)):
+    if not (branches := open_study(scale).mesh.names_by_branch()):
         raise StudyError(f"no tables of MeSH at scale '{scale}': run ./run_all.sh {scale} 01")
     rows = []
     for branch, names in branches.items():
         for key in keys:
-            tokenizer = vocabularies.load(key, scale)
+            tokenizer = open_study(scale).vocabulary(key).tokenizer()
             words = {name: WORD.findall(name) for name in names}
             pieces = count_pieces((word for found in words.values() for word in found), tokenizer)
             every = [pieces[word] for found in words.values() for word in found]
@@ -110,12 +111,12 @@ def compare_on_mesh(keys: list[str], scale: str) -> pd.DataFrame:
 def compare_by_frequency(keys: list[str], corpus: str, scale: str) -> pd.DataFrame:
     """The share of a corpus's distinct words that each vocabulary keeps whole, by rank of frequency."""
     counts = Counter()
-    for document in corpora.iterate(corpus, scale):
+    for document in open_study(scale).corpus(corpus).documents():
         counts.update(WORD.findall(document.text))
     ranked = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))][: BINS[-1] - 1]
     rows = []
     for key in keys:
-        pieces = count_pieces(ranked, vocabularies.load(key, scale))
+        pieces = count_pieces(ranked, open_study(scale).vocabulary(key).tokenizer())
         for first, end in zip(BINS, BINS[1:], strict=False):
             words = ranked[first - 1 : end - 1]
             if words:
@@ -129,7 +130,7 @@ def compare_by_frequency(keys: list[str], corpus: str, scale: str) -> pd.DataFra
 def whole_words(better: str, than: str, scale: str) -> list[int]:
     """For each word of MeSH's terms, 1 where only the first vocabulary keeps it whole, -1 where only the second."""
     words = mesh_words(scale)
-    one, other = (count_pieces(words, vocabularies.load(key, scale)) for key in (better, than))
+    one, other = (count_pieces(words, open_study(scale).vocabulary(key).tokenizer()) for key in (better, than))
     return [(one[word] == 1) - (other[word] == 1) for word in words]
 
 
@@ -141,7 +142,7 @@ def input_lengths(key: str, scale: str) -> pd.DataFrame:
     """
     table = params.load("tables", key)
     columns = table.columns | table.other_vocabularies
-    if any(vocabularies.why_not(column.vocabulary, scale) for column in columns.values()):
+    if any(open_study(scale).vocabulary(column.vocabulary).why_not for column in columns.values()):
         return pd.DataFrame()
     frames = []
     for row, dataset in table.rows.items():
@@ -157,10 +158,10 @@ def input_lengths(key: str, scale: str) -> pd.DataFrame:
 def count_lengths(texts: list[str], column: params.LengthColumn, scale: str) -> list[int]:
     """The number of pieces of each text."""
     cased = params.load("vocabularies", column.vocabulary).cased
-    backend = Tokenizer.from_str(vocabularies.load(column.vocabulary, scale).backend_tokenizer.to_str())
+    backend = Tokenizer.from_str(open_study(scale).vocabulary(column.vocabulary).tokenizer().backend_tokenizer.to_str())
     backend.normalizer = normalizers.BertNormalizer(lowercase=not cased, strip_accents=column.strip_accents)
     lengths = []
-    with vocabularies.all_cores():
+    with all_cores():
         for start in range(0, len(texts), 2000):
             encoded = backend.encode_batch_fast(texts[start : start + 2000], add_special_tokens=False)
             lengths += [len(e.ids) for e in encoded]
@@ -175,7 +176,7 @@ def build_lengths(key: str, scale: str, lengths: pd.DataFrame) -> pd.DataFrame:
         line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
         line |= {"published": cell["value"], "published_std": np.nan, "ours_std": np.nan, "n_seeds": 0}
         missing = open_study(scale).why_missing(table.rows[cell["row"]])
-        vocabulary_missing = vocabularies.why_not(table.columns[cell["column"]].vocabulary, scale)
+        vocabulary_missing = open_study(scale).vocabulary(table.columns[cell["column"]].vocabulary).why_not
         found = lengths[lengths["row"] == cell["row"]] if len(lengths) else lengths
         if vocabulary_missing or not len(found):
             lines.append(line | {"ours": np.nan, "verdict": "n/a", "note": vocabulary_missing or missing})

@@ -8,11 +8,10 @@ import torch
 from accelerate import Accelerator
 from transformers import PreTrainedModel
 
-from lib.corpora import corpora
 from lib.modeling import bodies, costs, models
 from lib.pretraining import objectives, pretraining
 from lib.pretraining.settings import Pretraining
-from lib.study import params, results
+from lib.study import open_study, params, results
 from lib.study.analysis import facts, hardware
 from lib.training import optimizers, training
 
@@ -237,7 +236,7 @@ def build(key: str, scale: str, times: pd.DataFrame, facts: pd.DataFrame) -> pd.
 def why_not(model: str, scale: str) -> str:
     """Why a model's run cannot be made at a scale, or an empty string."""
     settings = params.load("models", model)
-    return settings.not_run or next(filter(None, (corpora.why_not(c, scale) for c in settings.corpora)), "")
+    return settings.not_run or next(filter(None, (open_study(scale).corpus(c).why_not for c in settings.corpora)), "")
 
 
 def compare_runs(key: str, times: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,150 @@
+"""A corpus: rows of raw files, duplicates and test documents taken out, chosen and cleaned as a paper does."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lib import provenance
+from lib.corpora import cleaning, leakage
+from lib.corpora.records import Document
+from lib.corpora.settings import Cleaning
+from lib.errors import StudyError
+from lib.places import show_path
+
+SCHEMA = pa.schema([("id", pa.string()), ("source", pa.string()), ("text", pa.string())])
+VERSION = 1  # raised when the same rows and rules give another corpus
+PART_WORDS = 1000  # a longer text is cut into parts of about this length, so that no document is a whole novel
+PHRASE = 5  # a test sentence in more documents is a phrase, such as a notice of competing interests, and no leak
+# Why a record is left out, in the order in which the reasons are looked at.
+REASONS = ("too long", "file left out", "withdrawn", "newer version", "without text", "near duplicate", "test text",
+           "not selected", "PMID", "too few words", "nothing left", "not in the part")  # fmt: skip
+COLUMNS = ("id", "version", "deleted", "characters", "test texts")  # what the choice between records needs
+Choice = Callable[[Collection[str], Collection[str]], bool]  # of a citation by its tree numbers and the major ones
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one raw file, as rows.read_rows writes and counts them."""
+
+    path: Path
+    source: str
+    file: str
+    read: int
+    too_long: int
+    unknown_headings: int
+    left_out: str | None = None  # why none of them is to be kept
+
+
+def build_corpus(
+    files: Sequence[Rows], path: Path, rules: Cleaning, chooses: Choice | None = None, part: float = 1.0
+) -> list[dict]:
+    """Write the documents that are kept to a Parquet file; the counts of each raw file.
+
+    Of the records of one PMID the newest version is kept, and of equal ones the last read (an update file comes
+    after the baseline). Of near-duplicate texts the first is kept. Then go: documents that hold a sentence of a
+    benchmark's test set, those that are not chosen, what the cleaning rules drop, and what is not in the part that is
+    asked for.
+    """
+    with pq.ParquetWriter(path, SCHEMA) as out:
+        return [
+            copy_file(file, reasons, rules, chooses, part, out)
+            for file, reasons in zip(files, judge_records(files), strict=True)
+        ]
+
+
+def read_corpus(path: Path) -> Iterator[Document]:
+    """The documents of a corpus, in order; StudyError when the file is damaged."""
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(columns=["id", "text"]):
+            for row in batch.to_pylist():
+                yield Document(**row)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise StudyError(f"{show_path(path)}: damaged ({error}); delete it and run again") from None
+
+
+def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
+    """For each file, the reason to leave out each of its rows as far as other rows decide it; empty for the rest.
+
+    Only identifiers and hashes are held in memory, about a hundred bytes a record.
+    """
+    frames = []
+    for number, file in enumerate(files):
+        table = pq.read_table(file.path, columns=[*COLUMNS, "bands"])
+        frame = table.select(COLUMNS).to_pandas()
+        bands = table["bands"].combine_chunks().flatten().to_numpy().reshape(-1, leakage.BANDS)
+        frame["left out"] = file.left_out is not None
+        frames.append(frame.assign(file=number, **{f"band {i}": bands[:, i] for i in range(leakage.BANDS)}))
+    rows = pd.concat(frames, ignore_index=True)
+    reason = pd.Series("", index=rows.index)
+    reason[rows["left out"]] = "file left out"
+    known = rows[~rows["left out"] & (rows["id"] != "")]
+    newest = known.reset_index().sort_values(["id", "version", "index"]).drop_duplicates("id", keep="last")
+    newest_of_each = known["id"].map(newest.set_index("id")["index"]).to_numpy(int)
+    reason[known.index[known.index != newest_of_each]] = "newer version"
+    reason[known.index[rows["deleted"].to_numpy()[newest_of_each]]] = "withdrawn"
+    reason[(reason == "") & (rows["characters"] == 0)] = "without text"
+    candidates = rows[reason == ""]
+    duplicate = pd.Series(False, index=candidates.index)
+    for i in range(leakage.BANDS):
+        duplicate |= candidates[f"band {i}"].duplicated()
+    reason[candidates.index[duplicate]] = "near duplicate"
+    found = rows.loc[reason == "", "test texts"].explode().dropna()
+    telling = found[found.groupby(found).transform("size") <= PHRASE]
+    reason[telling.index.unique()] = "test text"
+    of_file = dict(list(reason.groupby(rows["file"])))  # a file of which nothing could be read has no rows
+    return [of_file.get(number, reason[:0]).reset_index(drop=True) for number in range(len(files))]
+
+
+def copy_file(
+    file: Rows, reasons: pd.Series, rules: Cleaning, chooses: Choice | None, part: float, out: pq.ParquetWriter
+) -> dict:
+    """Copy what is kept of one file; returns the counts of what was read, left out (by reason) and kept."""
+    counts = {"source": file.source, "file": file.file, "read": file.read, **dict.fromkeys(REASONS, 0)}
+    counts |= {"too long": file.too_long, "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
+    counts["unknown headings"] = file.unknown_headings
+    position = 0
+    for batch in pq.ParquetFile(file.path).iter_batches(1000):
+        kept = []
+        for row in batch.to_pylist():
+            reason, text = reasons[position], ""
+            position += 1
+            if not reason and chooses and not chooses(row["trees"], row["major trees"]):
+                reason = "not selected"
+            if not reason:
+                document = Document(row["id"], row["title"], row["text"], language=row["language"])
+                text, reason, dropped = cleaning.clean(document, rules)
+                counts["lines dropped"] += dropped
+                if not reason and not is_in(part, text):
+                    reason = "not in the part"
+            if reason:
+                counts[reason] += 1
+                continue
+            counts["kept"] += 1
+            counts["words"] += len(text.split())
+            counts["bytes"] += len(text.encode()) + 1
+            kept += [{"id": row["id"], "source": file.source, "text": piece} for piece in cut(text)]
+        if kept:
+            out.write_table(pa.Table.from_pylist(kept, SCHEMA))
+    return counts | {"why left out": file.left_out or ""}
+
+
+def is_in(part: float, text: str) -> bool:
+    """Whether a text belongs to a part of its corpus: by its hash, so that every part holds all smaller ones."""
+    return part == 1 or int(provenance.fingerprint(text), 16) < part * 2**64
+
+
+def cut(text: str) -> Iterator[str]:
+    """A text in parts of about PART_WORDS words, cut between lines."""
+    part, words = [], 0
+    for line in text.split("\n"):
+        part.append(line)
+        words += len(line.split())
+        if words >= PART_WORDS:
+            yield "\n".join(part)
+            part, words = [], 0
+    if part:
+        yield "\n".join(part)

@@ -1,0 +1,76 @@
+"""The documents of a raw file as rows, with what deciding between them needs."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lib.corpora import leakage
+from lib.corpora.mesh import Mesh
+from lib.corpora.records import Document
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()), ("version", pa.int32()), ("deleted", pa.bool_()), ("title", pa.string()),
+        ("text", pa.string()), ("characters", pa.int32()), ("language", pa.string()), ("year", pa.int32()),
+        ("mesh", pa.list_(pa.string())), ("trees", pa.list_(pa.string())), ("major trees", pa.list_(pa.string())),
+        ("bands", pa.list_(pa.uint64(), 8)),
+        ("test texts", pa.list_(pa.uint32())),
+    ]
+)  # fmt: skip
+VERSION = 1  # raised when the same file gives other rows: the readers, the guard, MeSH
+LONGEST = 5_000_000  # characters; a record beyond is no document but a fault of its file
+BATCH = 1000
+
+
+def read_rows(
+    documents: Iterable[Document],
+    path: Path,
+    mesh: Mesh | None = None,
+    tests: leakage.TestSentences | None = None,
+    language: str = "",
+) -> dict[str, int]:
+    """Write the rows of documents to a Parquet file; how many were read, too long, and of headings not known.
+
+    Every citation is a row, those without text and withdrawn ones too, since they may replace another one. Records
+    over LONGEST are left out and counted. `tests`: the sentences that are looked for; `language`: of documents that do
+    not say theirs.
+    """
+    mesh, tests = mesh or Mesh(), tests or leakage.TestSentences(leakage.index_sentences([]))
+    counts, documents = {"read": 0, "too long": 0, "unknown headings": 0}, iter(documents)
+    with pq.ParquetWriter(path, SCHEMA) as out:
+        while batch := list(itertools.islice(documents, BATCH)):
+            counts["read"] += len(batch)
+            out.write_table(pa.Table.from_pylist(list(to_rows(batch, language, tests, mesh, counts)), SCHEMA))
+    return counts
+
+
+def to_rows(
+    batch: list[Document], language: str, tests: leakage.TestSentences, mesh: Mesh, counts: dict
+) -> Iterator[dict]:
+    """Rows of SCHEMA; what is left out or not understood is counted."""
+    for document in batch:
+        if len(document.title) + len(document.text) > LONGEST:
+            counts["too long"] += 1
+            continue
+        words = leakage.plain_words(f"{document.title} {document.text}")
+        resolved = [mesh.tree_numbers(heading) for heading in document.mesh]
+        counts["unknown headings"] += sum(not trees for trees in resolved)
+        major = {t for trees, heading in zip(resolved, document.mesh, strict=True) if heading.major for t in trees}
+        yield {
+            "id": document.id,
+            "version": document.version,
+            "deleted": document.deleted,
+            "title": document.title,
+            "text": document.text,
+            "characters": len(document.text),
+            "language": document.language or language,
+            "year": document.year,
+            "mesh": [("*" if heading.major else "") + (heading.ui or heading.name) for heading in document.mesh],
+            "trees": sorted({t for trees in resolved for t in trees} | set(document.trees)),
+            "major trees": sorted(major),
+            "bands": leakage.sketch(words),
+            "test texts": sorted(tests.find(words)),
+        }

@@ -1,0 +1,125 @@
+"""The registered corpora at a scale: of which raw files each is made, whether it can be, and its documents."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from lib import artefacts, provenance
+from lib.corpora import mesh
+from lib.corpora.build import REASONS, VERSION, Choice, Rows, build_corpus, read_corpus
+from lib.corpora.records import Document
+from lib.errors import StudyError
+from lib.study import documents, params, paths
+
+
+@dataclass(frozen=True)
+class Corpus:
+    key: str
+    scale: str
+
+    def __post_init__(self):
+        params.load("corpora", self.key)
+
+    @property
+    def settings(self) -> params.Corpus:
+        return params.load("corpora", self.key)
+
+    @property
+    def folder(self) -> Path:
+        return paths.corpus(self.scale, self.key)
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources that it is made of, in the order in which they are read."""
+        full = params.load("scales", self.scale).text == "full"
+        return self.settings.sources if full else self.settings.samples
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """The (source, file name) pairs that are in the data folder, in the order in which they are read."""
+        return [(source, file) for source in self.sources for file in documents.raw_files(source, self.scale)]
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be built, or an empty string when it can."""
+        return "" if self.files else f"no text at hand: {params.load('sources', self.sources[0]).missing}"
+
+    @property
+    def access(self) -> str:
+        """`credentialed` when any of its sources is, at any scale, else `public`."""
+        named = (*self.settings.sources, *self.settings.samples)
+        return "credentialed" if "credentialed" in {params.load("sources", one).access for one in named} else "public"
+
+    def build(self) -> dict:
+        """Write documents.parquet unless it is there already; returns the record, with counts by file."""
+        settings, files = self.settings, self.files
+        if not files:
+            raise StudyError(f"corpus '{self.key}': {self.why_not}")
+        rules = params.load("cleaning", settings.cleaning)
+        selection = params.load("selections", settings.selection) if settings.selection else None
+        rows = {(source, file): documents.rows_path(self.scale, source, file) for source, file in files}
+        identity = provenance.record(
+            "corpora",
+            VERSION,
+            {
+                "cleaning": rules.model_dump(exclude={"title", "where", "differs"}),
+                "selection": selection and selection.model_dump(exclude={"title", "where", "differs"}),
+                "left out": {source: params.load("sources", source).leave_out for source, _ in files},
+                "part": settings.part,
+            },
+            {f"{source}/{file}": provenance.file_fingerprint(path) for (source, file), path in rows.items()},
+        )
+
+        def write(new: Path) -> dict:
+            path = new / "documents.parquet"
+            made = [self.rows(source, file, path) for (source, file), path in rows.items()]
+            counts = build_corpus(made, path, rules, choose(settings.selection), settings.part)
+            names = ["read", "kept", "words", "bytes", "unknown headings", *REASONS]
+            totals = pd.DataFrame(counts)[names].sum()
+            if not totals["kept"]:
+                raise StudyError(f"corpus '{self.key}': nothing is left after cleaning")
+            # What is trained on a corpus is trained again when its text changes, and not when only its making does.
+            content = {"content": provenance.file_fingerprint(path)}
+            return {"files": counts} | {name: int(total) for name, total in totals.items()} | content
+
+        return artefacts.cached(self.folder, identity, write)
+
+    def rows(self, source: str, file: str, path: Path) -> Rows:
+        record = artefacts.read_record(path.parent)
+        return Rows(path, source, file, record["read"], record["too long"], record["unknown headings"],
+                            params.load("sources", source).leave_out.get(file))  # fmt: skip
+
+    @property
+    def record(self) -> dict:
+        """What building it counted; StudyError when it is not built."""
+        record = artefacts.read_record(self.folder)
+        if record is None:
+            raise StudyError(
+                f"corpus '{self.key}' is not built at scale '{self.scale}': run ./run_all.sh {self.scale} {self.key}"
+            )
+        return record
+
+    def documents(self) -> Iterator[Document]:
+        """The kept documents, in order; StudyError when it is not built or damaged."""
+        _ = self.record  # StudyError when it is not built
+        yield from read_corpus(self.folder / "documents.parquet")
+
+
+def choose(selection: str | None) -> Choice | None:
+    """What decides whether a citation is chosen: a registered selection, or all that another one does not choose."""
+    if not selection:
+        return None
+    rule = params.load("selections", selection)
+    if rule.complement_of:
+        other = choose(rule.complement_of)
+        return lambda trees, major: not other(trees, major)
+    return partial(mesh.selects, rule)
+
+
+def list_whole(scale: str) -> list[Corpus]:
+    """The registered corpora that are not a part of another, and can be built."""
+    found = (Corpus(key, scale) for key in params.keys("corpora"))
+    return [corpus for corpus in found if corpus.settings.part == 1 and not corpus.why_not]

@@ -1,0 +1,85 @@
+"""One raw file to rows: the job that the graph runs once for each source file, so that a thousand run side by side.
+
+python -m lib.study.documents SCALE SOURCE FILE
+"""
+
+import sys
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+import pyarrow.parquet as pq
+
+from lib import artefacts, parent, provenance
+from lib.corpora import leakage, readers, rows
+from lib.errors import StudyError, unknown
+from lib.made_up import smoke_corpora
+from lib.places import show_path
+from lib.study import open_study, params, paths
+
+
+def read(source: str, file: str, scale: str) -> dict:
+    """Write the rows of one raw file, and its counts, unless they are there already; returns the record.
+
+    StudyError for a file without documents, and as in its reader.
+    """
+    settings = params.load("sources", source)
+    path, index, study = raw_file(source, file, scale), index_path(scale), open_study(scale)
+    identity = provenance.record(
+        "documents",
+        rows.VERSION,
+        settings.model_dump(include={"reader", "language"}),
+        {file: provenance.file_fingerprint(path), "test sentences": provenance.file_fingerprint(index)}
+        | {table.name: provenance.file_fingerprint(table) for table in study.mesh_tables},
+    )
+
+    def write(new: Path) -> dict:
+        found, tests = readers.READERS[settings.reader](path), leakage.TestSentences(pq.read_table(index))
+        counts = rows.read_rows(found, new / "documents.parquet", study.mesh, tests, settings.language)
+        if not counts["read"]:
+            raise StudyError(f"{show_path(path)}: no documents in the file")
+        return {"source": source, "file": file} | counts
+
+    return artefacts.cached(paths.documents(scale, source, file), identity, write)
+
+
+def rows_path(scale: str, source: str, file: str) -> Path:
+    """The rows of one raw file; StudyError when they have not been made."""
+    path = paths.documents(scale, source, file) / "documents.parquet"
+    if not path.exists():
+        raise StudyError(f"{file} has not been read at scale '{scale}': run ./run_all.sh {scale} 01")
+    return path
+
+
+def index_path(scale: str) -> Path:
+    """The index of test sentences that lib/study/analysis/texts.py writes; StudyError when it has not."""
+    path = paths.test_sentences(scale) / "index.parquet"
+    if not path.exists():
+        raise StudyError(f"no index of test sentences at scale '{scale}': run ./run_all.sh {scale} 01")
+    return path
+
+
+def raw_file(source: str, file: str, scale: str) -> Path:
+    """The raw file of that name; StudyError when it is not in the data folder."""
+    path = paths.data(scale) / PurePosixPath(params.load("sources", source).files).parent / file
+    if not path.is_file():
+        raise StudyError(f"source '{source}' has no file {show_path(path)}")
+    return path
+
+
+def raw_files(source: str, scale: str) -> list[str]:
+    """The names of a source's raw files, in order: those in the data folder, or those that will be made up."""
+    settings = params.load("sources", source)
+    if settings.reader not in readers.READERS:
+        raise unknown("reader", settings.reader, readers.READERS)
+    if params.load("scales", scale).made_up:
+        return sorted(PurePosixPath(f).name for f in smoke_corpora.CORPORA if fnmatch(f, settings.files))
+    return sorted(path.name for path in paths.data(scale).glob(settings.files))
+
+
+def main() -> int:
+    scale, source, file = sys.argv[1:]
+    return parent.run_job(f"documents {source}, {file}", lambda: read(source, file, scale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

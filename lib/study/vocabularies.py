@@ -1,0 +1,109 @@
+"""The registered vocabularies at a scale: whether each can be had, its tokenizer, training it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lib import artefacts, provenance
+from lib.errors import StudyError
+from lib.study import params, paths
+from lib.study.corpora import Corpus
+from lib.vocabularies import loading, training
+
+if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    key: str
+    scale: str
+
+    def __post_init__(self):
+        params.load("vocabularies", self.key)
+
+    @property
+    def settings(self) -> params.Vocabulary:
+        return params.load("vocabularies", self.key)
+
+    @property
+    def folder(self) -> Path:
+        """Where it is trained to; one that is published is a file below the data folder."""
+        return paths.vocabulary(self.scale, self.key)
+
+    @property
+    def corpora(self) -> list[Corpus]:
+        """What it is trained on."""
+        return [Corpus(key, self.scale) for key in self.settings.corpora]
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be had, or an empty string when it can."""
+        if self.settings.file:
+            if params.load("scales", self.scale).made_up:
+                return "published vocabularies are not shown beside made-up data"
+            there = (paths.data(self.scale) / self.settings.file).is_file()
+            return "" if there else "not at hand: run ./run_all.sh data vocab"
+        return "" if paths.find(self.folder).is_dir() else self.why_not_trained
+
+    @property
+    def why_not_trained(self) -> str:
+        """Why one of ours cannot be trained, or an empty string when it can."""
+        return next(filter(None, (corpus.why_not for corpus in self.corpora)), "")
+
+    def train(self) -> dict:
+        """Train it on its corpora, unless it is there already; returns the record."""
+        settings = self.settings
+        if settings.file:
+            raise StudyError(f"vocabulary '{self.key}' is published: there is nothing to train")
+        limit = params.load("scales", self.scale).vocabulary_size
+        size = min(settings.size, limit or settings.size)
+        corpora = {corpus.key: corpus for corpus in self.corpora}
+        built = {key: corpus.record for key, corpus in corpora.items()}
+        identity = provenance.record(
+            "vocabularies",
+            training.VERSION,
+            settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size},
+            {key: record["content"] for key, record in built.items()},
+        )
+        repeated = training.repeats({key: record["bytes"] for key, record in built.items()}, settings.amplify)
+
+        def texts() -> Iterator[str]:
+            for key, times in repeated.items():
+                for _ in range(times):
+                    yield from (document.text for document in corpora[key].documents())
+
+        def write(new: Path) -> dict:
+            tokenizer = training.train(texts, settings.algorithm, size, settings.cased)
+            tokenizer.save_pretrained(new)
+            if settings.algorithm == "wordpiece":  # as others hand it on: a token a line
+                tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+                (new / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens), encoding="utf-8")
+            return {"repeats": repeated, "size": len(tokenizer)}
+
+        return artefacts.cached(self.folder, identity, write)
+
+    def tokenizer(self) -> "PreTrainedTokenizerBase":
+        """Trained or published, its casing checked; StudyError when it cannot be had."""
+        return load(self)
+
+
+@cache
+def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
+    if vocabulary.settings.file:
+        if reason := vocabulary.why_not:
+            raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
+        return loading.load(paths.data(vocabulary.scale) / vocabulary.settings.file, vocabulary.settings.cased)
+    folder = paths.find(vocabulary.folder)
+    if artefacts.read_record(folder) is None:
+        key, scale = vocabulary.key, vocabulary.scale
+        raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
+    return loading.load(folder)
+
+
+def at_hand(scale: str) -> list[Vocabulary]:
+    """The registered vocabularies that can be had."""
+    found = (Vocabulary(key, scale) for key in params.keys("vocabularies"))
+    return [vocabulary for vocabulary in found if not vocabulary.why_not]

@@ -1,0 +1,74 @@
+"""Vocabularies as tokenizers, published or trained here, whose casing is checked."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tokenizers import Tokenizer, processors
+
+from lib.errors import StudyError
+from lib.places import show_path
+
+if TYPE_CHECKING:  # importing transformers takes seconds, and masking only wants MARKS
+    from transformers import PreTrainedTokenizerBase
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
+MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of SentencePiece, of byte-level BPE
+
+
+def load(path: Path, cased: bool | None = None) -> "PreTrainedTokenizerBase":
+    """The tokenizer in a folder, or BERT's over a file of one token a line, of which `cased` says which it is.
+
+    StudyError when its casing is not that of its vocabulary.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(path) if path.is_dir() else load_wordpiece(path, bool(cased))
+    check_casing(tokenizer, show_path(path))
+    return tokenizer
+
+
+def load_wordpiece(path: Path, cased: bool) -> "PreTrainedTokenizerBase":
+    """BERT's tokenizer over a vocabulary of one piece a line."""
+    from transformers import BertTokenizer
+
+    return BertTokenizer(vocab=str(path), do_lower_case=not cased, strip_accents=None)
+
+
+def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
+    """A trained tokenizer with BERT's special pieces around one text, or two."""
+    from transformers import PreTrainedTokenizerFast
+
+    ids = {piece: tokenizer.token_to_id(piece) for piece in ("[CLS]", "[SEP]")}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items())
+    )
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        **dict(zip(names, SPECIAL, strict=True)),
+    )
+
+
+def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
+    """StudyError when a tokenizer lower-cases a cased vocabulary, or feeds capitals to an uncased one.
+
+    Pieces of one letter do not count: they are the alphabet, which byte-level vocabularies always have whole.
+    """
+    special = set(tokenizer.all_special_tokens)
+    pieces = [p for p in tokenizer.get_vocab() if p not in special and not p.startswith("[unused")]
+    capitals = [p for p in pieces if re.search("[A-Z]", p)]
+    longer = sum(len(MARKS.sub("", piece)) > 1 for piece in capitals)
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    lowers = normalizer is not None and "abc" in normalizer.normalize_str("ABC")
+    if lowers and longer > 0.01 * len(pieces):
+        raise StudyError(
+            f"{name}: the vocabulary is cased ({longer} of {len(pieces)} pieces hold capitals) but its tokenizer "
+            "lower-cases: set do_lower_case to false in tokenizer_config.json"
+        )
+    if not lowers and not capitals:
+        raise StudyError(
+            f"{name}: no piece of the vocabulary holds a capital, but its tokenizer keeps them: "
+            "set do_lower_case to true in tokenizer_config.json"
+        )

@@ -1,0 +1,141 @@
+"""Vocabularies trained on text: the same for the same text, whatever the number of cores."""
+
+import io
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import sentencepiece
+from tokenizers import (
+    BertWordPieceTokenizer,
+    ByteLevelBPETokenizer,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+)
+
+from lib.vocabularies.loading import SPECIAL, check_casing, wrap
+
+if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks for VERSION
+    from transformers import PreTrainedTokenizerBase
+
+VERSION = 1  # raised when the same text and settings give another vocabulary
+ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown piece
+
+Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpora
+
+
+def train(texts: Texts, algorithm: str, size: int, cased: bool) -> "PreTrainedTokenizerBase":
+    """A tokenizer of at most `size` tokens, ready for `save_pretrained`: wordpiece, bpe or unigram.
+
+    The same for the same texts, whatever the number of cores. StudyError where the texts have no capital and `cased`
+    says that they do.
+    """
+    from transformers import BertTokenizer
+
+    with all_cores():
+        if algorithm == "wordpiece":
+            vocabulary = train_wordpiece(texts, size, cased).get_vocab()
+            tokenizer = BertTokenizer(vocab=vocabulary, do_lower_case=not cased, strip_accents=None)
+        else:
+            tokenizer = wrap(TRAINERS[algorithm](texts, size, cased))
+    check_casing(tokenizer, f"the {algorithm} vocabulary that was trained")
+    return tokenizer
+
+
+def train_wordpiece(texts: Texts, size: int, cased: bool) -> BertWordPieceTokenizer:
+    """WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##.
+
+    `texts` is called twice: first for the alphabet. The trainer numbers continued letters in the order of a hash map,
+    and settles ties by these numbers, so that two runs would give two vocabularies; naming them as special pieces
+    fixes the numbers.
+    """
+    wordpiece = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased)
+    letters = common_letters(wordpiece.normalize(text) for text in texts())
+    wordpiece.train_from_iterator(
+        texts(),
+        vocab_size=size,
+        min_frequency=2,
+        limit_alphabet=ALPHABET,
+        initial_alphabet=letters,
+        special_tokens=SPECIAL + [f"##{letter}" for letter in letters],
+        show_progress=False,
+    )
+    return wordpiece
+
+
+def train_bpe(texts: Texts, size: int, cased: bool) -> Tokenizer:
+    """Byte-level BPE as in RoBERTa: no unknown piece, a space belongs to the word after it."""
+    bpe = ByteLevelBPETokenizer(add_prefix_space=True, lowercase=not cased)
+    bpe.train_from_iterator(texts(), vocab_size=size, min_frequency=2, special_tokens=SPECIAL, show_progress=False)
+    return bpe._tokenizer
+
+
+def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
+    """SentencePiece's unigram language model, as in ALBERT.
+
+    By SentencePiece itself, on one core: the trainer of `tokenizers` gives another vocabulary each time, and
+    SentencePiece's own depends on the number of its threads.
+    """
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(line for text in fold(texts, cased) for line in text.split("\n")), model_writer=model,
+        model_type="unigram", vocab_size=size, hard_vocab_limit=False, normalization_rule_name="identity",
+        max_sentence_length=2**20, num_threads=1, minloglevel=2, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
+        pad_piece="[PAD]", unk_piece="[UNK]", bos_piece="[CLS]", eos_piece="[SEP]", user_defined_symbols=["[MASK]"],
+    )  # fmt: skip
+    trained = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    pieces = [(trained.id_to_piece(i), trained.get_score(i)) for i in range(len(trained))]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=1))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return with_normalizer(tokenizer, cased)
+
+
+TRAINERS = {"bpe": train_bpe, "unigram": train_unigram}
+
+
+def fold(texts: Texts, cased: bool) -> Iterator[str]:
+    """The texts as the tokenizers of SentencePiece's kind see them."""
+    folded = (unicodedata.normalize("NFKC", text) for text in texts())
+    return folded if cased else (text.lower() for text in folded)
+
+
+def common_letters(texts: Iterable[str]) -> list[str]:
+    """The ALPHABET commonest letters, in order; ties by code point."""
+    letters = Counter()
+    for text in texts:
+        letters.update(text)
+    common = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))
+    return sorted(common[:ALPHABET])
+
+
+def with_normalizer(tokenizer: Tokenizer, cased: bool) -> Tokenizer:
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *([] if cased else [normalizers.Lowercase()])])
+    return tokenizer
+
+
+def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:
+    """How often each corpus is read: the amplified ones together as often as they go into the size of the others.
+
+    After ouBioBERT's amplified vocabulary (Wada et al. 2020, section 2.2); the ratio is rounded, as in its code.
+    """
+    core = sum(size for name, size in sizes.items() if name in amplify)
+    times = max(1, round((sum(sizes.values()) - core) / core)) if core else 1
+    return {name: times if name in amplify else 1 for name in sizes}
+
+
+@contextmanager
+def all_cores() -> Iterator[None]:
+    """Let `tokenizers` use every core; elsewhere a notebook keeps to the threads of its scale."""
+    before = os.environ.get("TOKENIZERS_PARALLELISM", "false")
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"
+    try:
+        yield
+    finally:
+        os.environ["TOKENIZERS_PARALLELISM"] = before
