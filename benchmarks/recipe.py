@@ -163,7 +163,7 @@ def pretrain(name: str, arm: str, threads: int) -> dict:
 
 def finetune(name: str, arm: str, threads: int) -> dict:
     """The result of an arm's model on the data set."""
-    call = f"from lib.finetuning import finetuning; finetuning.run('{name}-{arm}', '{DATASET}', '{name}', '{PROTOCOL}')"
+    call = f"from lib.study import open_study; open_study('{name}').finetune('{name}-{arm}', '{DATASET}', '{PROTOCOL}')"
     run_study(threads, "-c", call)
     return artefacts.read_json(STUDY / f"outputs/{name}/results/{name}-{arm}--{DATASET}--{PROTOCOL}.json")
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from conftest import copy_made_up
 
 from lib.errors import StudyError
-from lib.made_up import smoke_data
 from lib.study import open_study, params, paths
 from lib.study.analysis import baselines
 
@@ -16,7 +16,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        smoke_data.write()
+        copy_made_up()
     return top
 
 

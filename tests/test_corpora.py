@@ -7,13 +7,14 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import copy_made_up
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.corpora import build as building
 from lib.corpora import leakage, rows
 from lib.errors import StudyError
-from lib.made_up import smoke_corpora, smoke_data, smoke_files
+from lib.made_up import smoke_corpora, smoke_files
 from lib.study import documents, open_study, params, paths
 from lib.study.analysis import texts
 from lib.study.study import read_mesh
@@ -113,7 +114,7 @@ def outputs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        smoke_data.write()
+        copy_made_up()
         texts.write_index("smoke")
         for source, file in {pair for key in params.keys("corpora") for pair in open_study("smoke").corpus(key).files}:
             documents.read(source, file, "smoke")

@@ -2,11 +2,13 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 import torch
+from conftest import copy_made_up
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
@@ -17,7 +19,6 @@ from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning import finetuning, runs
 from lib.finetuning.settings import FinetuningSettings
-from lib.made_up import smoke_data
 from lib.modeling import loading, models
 from lib.modeling.settings import Body
 from lib.study import open_study, params, paths, results
@@ -41,7 +42,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        smoke_data.write()
+        copy_made_up()
         words = [
             cleaning.segment_japanese(text) if row.language == "ja" else text
             for row in map(open_study("smoke").dataset, FAMILIES)
@@ -236,6 +237,11 @@ def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatc
     result = open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     assert fits == ["squad", "bioasq-7b-factoid", "bioasq-7b-factoid"]
     assert all(run["first on"].startswith("squad, its train split, with epochs 1") for run in result["runs"])
+    work = open_study("smoke").finetuning(encoder.source, "bioasq-7b-factoid", "gu")
+    before = dict(work.inputs)
+    work.first = replace(work.first, settings=work.first.settings.model_copy(update={"dropout": 0.5}))
+    del work.inputs  # they are kept
+    assert {name for name, value in work.inputs.items() if before[name] != value} == {"first"}
     alone = replace_settings(monkeypatch, first_on=None)
     again = open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     assert again["runs"][0]["log"] != result["runs"][0]["log"]
@@ -263,6 +269,23 @@ def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, t
     assert {"1.parquet", "2.parquet"} <= {path.name for path in (tmp_path / "runs").iterdir()}
     with pytest.raises(StudyError, match="fine-tune on squad first, and no such dataset was given"):
         finetuning.finetune(*given[:2], settings.model_copy(update={"first_on": "squad"}), *given[3:])
+
+
+def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-encoder").symlink_to(home / "tiny")
+    (tmp_path / "my-text.txt").write_text("Iron helps against anaemia\n" * 9)
+    (tmp_path / "notes").mkdir()
+    for split in TRAIN_TEST:
+        (tmp_path / "notes" / f"{split}.tsv").write_text("Iron\tB\nhelps\tO\n\n" * 12)
+    blocks = re.findall(r"```python\n(.*?)```", (paths.ROOT / "docs/adding.md").read_text(), re.S)
+    given = {}
+    for block in blocks:
+        exec(block, given)
+    assert [run["seed"] for run in given["result"]["runs"]] == [1, 2, 3]
+    assert len(given["result"]["candidates"]) == 2
+    assert len(list((tmp_path / "runs").glob("[123].parquet"))) == 3
+    assert (tmp_path / "my-vocabulary" / "tokenizer.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ from functools import cache
 from itertools import product
 
 import pytest
-from conftest import each
+from conftest import copy_made_up, each
 
 from lib.benchmarks import chemprot, datasets, metrics, registry, relations
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.made_up import smoke_data
 from lib.study import downloads, open_study, params, paths, results, stages
 from lib.study.analysis import cells
 
@@ -34,7 +33,7 @@ def made_up(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        smoke_data.write()
+        copy_made_up()
     return top
 
 

@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 
+from lib.made_up import smoke_data
 from lib.study import paths
 from tools import witness
 
@@ -28,13 +29,15 @@ def unpack(path) -> dict[str, bytes]:
     return {"": gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()}
 
 
-def test_the_made_up_files_are_those_that_the_study_writes(smoke_data):
+def test_the_made_up_files_are_those_that_the_study_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    written = smoke_data.write()
     names = [{path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-             for folder in (smoke_data, paths.ROOT / "made-up")]  # fmt: skip
-    assert names[0] - names[1] == {smoke_data.joinpath("meta.json").relative_to(smoke_data)}
+             for folder in (written, paths.ROOT / "made-up")]  # fmt: skip
+    assert {str(name) for name in names[0] - names[1]} == {"meta.json"}
     assert names[1] - names[0] == set()
     for name in names[1]:
-        assert unpack(smoke_data / name) == unpack(paths.ROOT / "made-up" / name), name
+        assert unpack(written / name) == unpack(paths.ROOT / "made-up" / name), name
 
 
 @pytest.fixture

@@ -121,13 +121,13 @@ class Dataset:
 
     def fingerprints(self) -> dict[str, str]:
         """Of what a score depends: the files of each part, unread; how they are read. Errors as in paths."""
-        found = {
-            f"{split} {fold}": provenance.fingerprint(
-                [provenance.file_fingerprint(file) for file in list_files(self.paths(split, fold))]
-            )
-            for split, fold in self.parts
-        }
+        found = {f"{split} {fold}": self.fingerprint_files(split, fold) for split, fold in self.parts}
         return found | {"reader": self.fingerprint_reader()}
+
+    def fingerprint_files(self, split: str, fold: int = 1) -> str:
+        """Of the files of a part, unread; errors as in paths."""
+        files = list_files(self.paths(split, fold))
+        return provenance.fingerprint([provenance.file_fingerprint(file) for file in files])
 
     def fingerprint_reader(self) -> str:
         """Of how the files are read, and with what version of the reader."""

@@ -48,6 +48,11 @@ class First:
     path: Path
     seed: int
 
+    @property
+    def base(self) -> str:
+        """Its training split, or its development split where only that is at hand."""
+        return next(iter(self.dataset.splits), "train")
+
 
 def finetune(
     encoder: loading.Encoder | models.Checkpoint,
@@ -140,7 +145,11 @@ class Finetuning:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        return self.dataset.fingerprints() | {"model": self.encoder.fingerprint or self.loaded.fingerprint}
+        found = self.dataset.fingerprints() | {"model": self.encoder.fingerprint or self.loaded.fingerprint}
+        if first := self.first:
+            data = first.dataset.fingerprint_files(first.base), first.dataset.fingerprint_reader()
+            found["first"] = provenance.fingerprint(*data, first.base, first.settings.model_dump(), first.seed)
+        return found
 
     def read(self, split: str, fold: int) -> list[Instance]:
         """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
@@ -301,14 +310,11 @@ class Finetuning:
         return len(batches), log
 
     def start_from_first(self, model: torch.nn.Module) -> str:
-        """Give `model` the weights that it has after another dataset, trained once for all seeds; says on what.
-
-        On the other set's training split, or on its development split where only that is at hand.
-        """
+        """Give `model` the weights that it has after another dataset, trained once for all seeds; says on what."""
         first = self.first
         if not first:
             raise StudyError(f"the settings fine-tune on {self.settings.first_on} first, and no such dataset was given")
-        base = next(iter(first.dataset.splits), "train")
+        base = first.base
         other = Finetuning(self.encoder, first.dataset, first.settings, place=self.place, search_file=self.search_file,
                            machine=self.machine, base=base)  # fmt: skip
         candidate = first.settings.candidates()[0]

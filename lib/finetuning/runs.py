@@ -11,9 +11,7 @@ from lib import artefacts
 from lib.benchmarks.instances import Instance
 
 
-def write(
-    path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict
-) -> None:
+def write(path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict) -> None:
     """Gold and predicted, a row an instance in the order of its files; the run's record in the file's metadata.
 
     Tags, labels, numbers, and for answers the passage and characters: never a text of the dataset. Gold answers are
