@@ -27,6 +27,12 @@ def write(path: Path, family: str, instances: Sequence[Instance], predicted: Seq
         pq.write_table(table.replace_schema_metadata({"record": json.dumps(record)}), temporary)
 
 
+def read_predictions(path: Path) -> tuple[list, list]:
+    """Gold and predicted of every instance, of a family whose gold is kept."""
+    table = pq.read_table(path)
+    return table["gold"].to_pylist(), table["predicted"].to_pylist()
+
+
 def read(path: Path) -> dict | None:
     """The record of a run, kept in its predictions, or None when there are none."""
     try:

@@ -1,17 +1,16 @@
 """The same predictions under several definitions of a score, and answers that need no model; BioALBERT's entities."""
 
 import itertools
-import json
 import math
 from collections import Counter
 from collections.abc import Callable
 from statistics import fmean, stdev
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from lib.benchmarks import datasets, metrics, registry
 from lib.errors import StudyError, unknown
+from lib.finetuning import runs
 from lib.places import show_path
 from lib.study import open_study, params, paths, results
 from lib.study.analysis import cells, facts, findings, versions
@@ -125,10 +124,9 @@ def read_predictions(result: dict, run: dict, scale: str) -> tuple[list, list]:
     path = paths.predictions(scale, result["model"], result["dataset"], result["setting"], name)
     if not path.exists():
         raise StudyError("the predictions are not on this machine; only scores are committed")
-    table = pq.read_table(path)
-    if json.loads(table.schema.metadata[b"record"])["fingerprint"] != run["fingerprint"]:
+    if (runs.read(path) or {}).get("fingerprint") != run["fingerprint"]:
         raise StudyError(f"{show_path(path)}: predictions of another run than the scores")
-    return table["gold"].to_pylist(), table["predicted"].to_pylist()
+    return runs.read_predictions(path)
 
 
 def compare_no_model(dataset: str, scale: str) -> list[dict]:

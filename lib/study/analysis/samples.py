@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import leakage
 from lib.errors import StudyError
+from lib.finetuning.runs import read_predictions
 from lib.places import show_path
 from lib.study import open_study, params, paths, results
 from lib.study.analysis import cells, compare, facts
@@ -55,8 +55,7 @@ def read_run(scale: str, model: str, dataset: str, protocol: str, seed: int, fol
     if not path.exists():
         result = show_path(paths.results(scale, model, dataset, protocol))
         raise StudyError(f"no {show_path(path)}: delete {result} and run again")
-    table = pq.read_table(path)
-    return table["gold"].to_pylist(), table["predicted"].to_pylist()
+    return read_predictions(path)
 
 
 def list_folds(scale: str, one: facts.Comparison, dataset: str) -> dict[int, list[int]]:
