@@ -1,6 +1,7 @@
 """A dataset of a reader's own: nothing registered, its files below a folder, one line for what is wrong."""
 
 import gzip
+from dataclasses import replace
 
 import pytest
 
@@ -46,6 +47,8 @@ def test_one_line_says_what_is_wrong(notes, tmp_path):
         with pytest.raises(StudyError) as error:
             wrong()
         assert str(error.value) == message
+    with pytest.raises(StudyError, match="unknown metric 'entity-f': did you mean entity-f1"):
+        replace(NOTES, metric="entity-f")
     (tmp_path / "notes/train.tsv").unlink()
     assert notes.splits == ["test"] and notes.missing == {"train": "My notes: no train.tsv"}
     (tmp_path / "notes/train.tsv").write_text("\n")

@@ -267,6 +267,10 @@ def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, t
     assert found["chosen on dev"]["epochs"] == 30 and [run["scores"]["f1"] for run in found["runs"]] == [100, 100]
     assert finetuning.finetune(*given) == found
     assert {"1.parquet", "2.parquet"} <= {path.name for path in (tmp_path / "runs").iterdir()}
+    with pytest.raises(StudyError, match="unknown family 'taging': did you mean tagging"):
+        finetuning.finetune(given[0], replace(given[1], family="taging"), *given[2:])
+    with pytest.raises(StudyError, match="no seed: give one for each run"):
+        finetuning.finetune(*given[:3], [], given[4])
     with pytest.raises(StudyError, match="fine-tune on squad first, and no such dataset was given"):
         finetuning.finetune(*given[:2], settings.model_copy(update={"first_on": "squad"}), *given[3:])
 

@@ -19,7 +19,7 @@ from lib import provenance
 from lib.benchmarks import metrics, questions, relations
 from lib.benchmarks.instances import Instance
 from lib.corpora.records import AGAIN, find_file
-from lib.errors import StudyError
+from lib.errors import StudyError, unknown
 from lib.places import show_path
 
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
@@ -58,6 +58,10 @@ class Dataset:
     version: int = 1  # of what reads it: raised when the same files give other examples
     folder: Path | None = None
     how: str = ""  # to get files that are not there, for messages
+
+    def __post_init__(self):
+        if self.metric not in metrics.CARDS:
+            raise unknown("metric", self.metric, metrics.CARDS)
 
     def at(self, folder: Path, how: str = "") -> "Dataset":
         """The same dataset with its files below a folder."""

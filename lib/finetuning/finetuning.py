@@ -18,7 +18,7 @@ from lib import artefacts, provenance
 from lib.benchmarks import questions
 from lib.benchmarks.datasets import Dataset, hold_out
 from lib.benchmarks.instances import Instance
-from lib.errors import StudyError
+from lib.errors import StudyError, unknown
 from lib.finetuning import runs, sequences, spans, tagging, tuning
 from lib.finetuning.examples import BucketedBatches, Example, cut_evenly
 from lib.finetuning.settings import FinetuningSettings
@@ -104,6 +104,8 @@ class Finetuning:
         first: First | None = None,
         base: str = "train",
     ):
+        if dataset.family not in FORMS:
+            raise unknown("family", dataset.family, FORMS)
         self.encoder, self.dataset, self.settings, self.first, self.base = encoder, dataset, settings, first, base
         self.place, self.search_file, self.machine = place, search_file, machine
         self.reads: list[str] = []
@@ -123,6 +125,8 @@ class Finetuning:
         predictions were written.
         """
         row, seeds = self.dataset, seeds[: self.settings.runs]
+        if not seeds:
+            raise StudyError("no seed: give one for each run")
         chosen, tried = self.choose(seeds[0])
         made = []
         for seed in seeds:

@@ -19,11 +19,13 @@ MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of Sente
 def load(path: Path, cased: bool | None = None) -> "PreTrainedTokenizerBase":
     """The tokenizer in a folder, or BERT's over a file of one token a line, of which `cased` says which it is.
 
-    StudyError when its casing is not that of its vocabulary.
+    StudyError for a file without `cased`, and when the casing is not that of the vocabulary.
     """
+    if cased is None and not path.is_dir():
+        raise StudyError(f"{show_path(path)}: a list of tokens; say whether it is cased")
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(path) if path.is_dir() else load_wordpiece(path, bool(cased))
+    tokenizer = AutoTokenizer.from_pretrained(path) if path.is_dir() else load_wordpiece(path, cased)
     check_casing(tokenizer, show_path(path))
     return tokenizer
 
