@@ -49,14 +49,14 @@ from transformers import (
     TrainingArguments,
 )
 
-from lib import artefacts, provenance
+from lib import provenance
 from lib.errors import StudyError, unknown
 from lib.made_up import smoke_language
 from lib.modeling import costs, models
 from lib.modeling.settings import Body
 from lib.pretraining import blocks, masking, objectives, tokens
 from lib.progress import Progress
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import compare
 from lib.training import training
 from lib.vocabularies.loading import SPECIAL, load_wordpiece
@@ -308,8 +308,7 @@ def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[in
     """The held-out loss of BERT-tiny after so many pieces, at eight times of a run."""
     rows = 16
     tokenizer = AutoTokenizer.from_pretrained(folder / "vocabulary")
-    record = artefacts.read_record(folder / "tokens")
-    text, held_out = (tokens.Text([tokens.open_split(folder / "tokens", s, record)]) for s in tokens.SPLITS)
+    text, held_out = (tokens.Text([tokens.open_packed(folder / "tokens", split)]) for split in tokens.SPLITS)
     held_out = make_batches(held_out, tokenizer, rows=32, steps=8)
     recipe = params.load("scales", "laptop").pretraining.recipe
     rate, warmup = 2e-3, max(1, steps // 20)
@@ -438,7 +437,8 @@ CORPUS, VOCABULARY, SCALE = "pubmed-gu", "pubmed-uncased", "laptop"
 def prepare_text(folder: Path) -> str:
     """Put tokens and vocabulary for the curves into a folder; says of what text they are."""
     try:
-        tokens.pack(CORPUS, VOCABULARY, SCALE)
+        study = open_study(SCALE)
+        study.vocabulary(VOCABULARY).pack(study.corpus(CORPUS))
     except StudyError as error:
         print(f"made-up text, since {error}")
     else:
@@ -452,9 +452,7 @@ def prepare_text(folder: Path) -> str:
     train_wordpiece(lambda: texts, 8_192, cased=False).save_model(str(folder / "vocabulary"))
     tokenizer = load_wordpiece(folder / "vocabulary" / "vocab.txt", cased=False)
     tokenizer.save_pretrained(folder / "vocabulary")
-    packed = folder / "tokens"
-    packed.mkdir()
-    artefacts.write_record(packed, {"corpus": "made-up text"} | tokens.write(packed, texts, tokenizer))
+    tokens.pack(texts, tokenizer, folder / "tokens")
     return "made-up text"
 
 

@@ -13,7 +13,6 @@ import tokenizers
 import torch
 import transformers
 
-from lib import artefacts
 from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.settings import Body
@@ -66,12 +65,11 @@ def write_text(folder: Path) -> None:
     random = np.random.default_rng(0)
     words = [f"word{i}{ending}" for i in range(30) for ending in ("", "ly", "ness", " .")]
     texts = [" ".join(random.choice(words, random.integers(3, 60))) for _ in range(200)]
-    folder.mkdir()
-    artefacts.write_record(folder, {"corpus": "made up"} | tokens.write(folder, texts, make_tokenizer()))
+    tokens.pack(texts, make_tokenizer(), folder)
 
 
 def make_batches(folder: Path, pairs: str, rows: int = ROWS) -> Rows:
-    text = tokens.Text([tokens.open_split(folder, "train", artefacts.read_record(folder))])
+    text = tokens.Text([tokens.open_packed(folder)])
     return Rows(
         blocks.Files(text), make_tokenizer(), length=LENGTH, batch_size=rows, steps=STEPS,
         masking=masking.Masking("whole-word", 0.15), pairs=pairs, seed=1,

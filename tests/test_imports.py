@@ -13,10 +13,9 @@ SCIENCE = ["corpora", "vocabularies", "modeling", "training", "pretraining", "be
 EXCEPTIONS = {
     "lib.study.analysis.figures": "progress",
     "lib.study.analysis.pretrained": "pretraining.pretraining",
-    "lib.study.params": "modeling.models pretraining.mixing pretraining.objectives pretraining.pretraining",
-    "lib.study.paths": "modeling.models pretraining.pretraining pretraining.tokens",
-    "lib.study": "pretraining.pretraining pretraining.tokens",
-    "lib.study.vocabularies": "pretraining.mixing",
+    "lib.study.params": "modeling.models pretraining.objectives pretraining.pretraining",
+    "lib.study.paths": "modeling.models pretraining.pretraining",
+    "lib.study": "pretraining.pretraining",
 }
 
 

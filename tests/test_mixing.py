@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
-from lib.pretraining import mixing, tokens
+from lib.pretraining import mixing
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.masking import Masking
 from lib.pretraining.tokens import Tokens
 from lib.study import params, vocabularies
+from lib.study.analysis import mixtures
 from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
@@ -167,19 +168,20 @@ def test_counts_equal_those_made_one_by_one(method):
 
 
 def test_both_methods_are_compared_on_as_many_instances(monkeypatch):
-    corpora = {"small": CORE, "large": SATELLITE}
-    vocabulary = SimpleNamespace(corpora=["large", "small"], amplify=["small"])
+    texts = {"small": CORE, "large": SATELLITE}
+    amplified = SimpleNamespace(
+        key="amplified", settings=SimpleNamespace(amplify=["small"]), tokenizer=lambda: TOKENIZER,
+        corpora=[SimpleNamespace(key=key) for key in ("large", "small")], packed=lambda corpus: texts[corpus.key],
+    )  # fmt: skip
     scale = SimpleNamespace(sequence_length=LENGTH, made_up=True)
-    amplified = SimpleNamespace(key="amplified", settings=vocabulary, tokenizer=lambda: TOKENIZER)
     monkeypatch.setattr(vocabularies, "at_hand", lambda scale: [amplified])
     monkeypatch.setattr(params, "load", lambda kind, key: scale)
-    monkeypatch.setattr(tokens, "pack", lambda corpus, key, scale: {"train": corpora[corpus]})
-    table = mixing.compare_methods("smoke", uses=2, instances=10_000)
+    table = mixtures.compare("smoke", uses=2, instances=10_000)
     assert table["method"].tolist() == list(mixing.METHODS)
     assert table["instances"].tolist() == [2 * (33_000 // WIDTH)] * 2
     assert table["core"].tolist() == ["small"] * 2 and table["satellite"].tolist() == ["large"] * 2
-    assert mixing.compare_methods("smoke", uses=2, instances=100)["instances"].tolist() == [100] * 2
-    said = mixing.describe_methods(table, "smoke")
+    assert mixtures.compare("smoke", uses=2, instances=100)["instances"].tolist() == [100] * 2
+    said = mixtures.describe(table, "smoke")
     assert "raises the share of core text in 1 of 1 cases" in said and "made up" in said
     swapped = table.assign(method=table["method"][::-1].tolist())
-    assert "raises the share of core text in 0 of 1 cases" in mixing.describe_methods(pd.DataFrame(swapped), "smoke")
+    assert "raises the share of core text in 0 of 1 cases" in mixtures.describe(pd.DataFrame(swapped), "smoke")

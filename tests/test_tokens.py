@@ -4,14 +4,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
+from lib import artefacts
 from lib.errors import StudyError
 from lib.pretraining import tokens
-from lib.study import paths
-from lib.study.study import Study
+from lib.study import open_study, paths
+from lib.study.vocabularies import Vocabulary
 from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
@@ -23,22 +25,6 @@ SEP = TOKENIZER.sep_token_id
 TEXTS = [" ".join(WORDS[i % 10] for i in range(n, n + 2 + n % 7)) for n in range(400)]
 
 
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    """A corpus of TEXTS and a text of one piece; a test may change its content and the vocabulary."""
-    state = SimpleNamespace(texts=[*TEXTS, "worda"], content="1", tokenizer=TOKENIZER, reads=0)
-
-    def read():
-        state.reads += 1
-        return (SimpleNamespace(text=text) for text in state.texts)
-
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
-    monkeypatch.setattr(Study, "corpus", lambda *_: SimpleNamespace(
-        record={"content": state.content, "bytes": 1}, documents=read))  # fmt: skip
-    monkeypatch.setattr(Study, "vocabulary", lambda *_: SimpleNamespace(tokenizer=lambda: state.tokenizer))
-    return state
-
-
 def documents(split: tokens.Tokens) -> list[str]:
     return [
         " ".join(TOKENIZER.convert_ids_to_tokens(split.ids[first : end - 1].tolist()))
@@ -46,8 +32,15 @@ def documents(split: tokens.Tokens) -> list[str]:
     ]
 
 
-def test_every_document_of_two_pieces_is_in_one_split(study):
-    packed = tokens.pack("made-up", "plain", "smoke")
+def pack(folder, texts=(*TEXTS, "worda"), tokenizer=TOKENIZER, **settings) -> dict:
+    """The splits of TEXTS and a text of one piece."""
+    tokens.pack(texts, tokenizer, folder, **settings)
+    return {split: tokens.open_packed(folder, split) for split in tokens.SPLITS}
+
+
+def test_every_document_of_two_pieces_is_in_one_split(tmp_path):
+    packed = pack(tmp_path)
+    assert artefacts.read_record(tmp_path)["left out"] == 1
     assert sorted(documents(packed["train"]) + documents(packed["held_out"])) == sorted(TEXTS)
     assert 2 <= len(documents(packed["held_out"])) <= 18  # one in fifty of 400
     for split in packed.values():
@@ -56,52 +49,73 @@ def test_every_document_of_two_pieces_is_in_one_split(study):
         assert isinstance(split.ids, np.memmap) and isinstance(split.starts, np.memmap)
 
 
-def test_what_is_held_out_depends_on_the_text_alone(study):
-    before = set(documents(tokens.pack("made-up", "plain", "smoke")["held_out"]))
-    study.texts, study.content = TEXTS[200:], "2"
-    assert set(documents(tokens.pack("made-up", "plain", "smoke")["held_out"])) == before & set(TEXTS[200:])
+def test_what_is_held_out_depends_on_the_text_alone(tmp_path):
+    before = set(documents(pack(tmp_path / "all")["held_out"]))
+    assert set(documents(pack(tmp_path / "half", TEXTS[200:])["held_out"])) == before & set(TEXTS[200:])
 
 
-def test_pieces_are_written_again_only_when_text_or_vocabulary_change(study):
-    tokens.pack("made-up", "plain", "smoke")
+def test_nothing_is_held_out_of_a_few_texts_of_ones_own(tmp_path):
+    tokens.pack(TEXTS[:3], TOKENIZER, tmp_path / "mine", hold_out=0)
+    assert documents(tokens.open_packed(tmp_path / "mine")) == TEXTS[:3]
+    with pytest.raises(StudyError, match="^mine, held out: no document; the corpus is too small"):
+        tokens.open_packed(tmp_path / "mine", "held_out")
+
+
+def test_pieces_are_written_again_only_when_text_or_vocabulary_change(tmp_path, monkeypatch):
+    """Of a registered corpus and vocabulary, whose content and tokenizer the test may change."""
+    state = SimpleNamespace(content="1", tokenizer=TOKENIZER, reads=0)
+
+    def read():
+        state.reads += 1
+        return (SimpleNamespace(text=text) for text in TEXTS)
+
+    def pack() -> int:
+        corpus = SimpleNamespace(key="made-up", record={"content": state.content, "bytes": 1}, documents=read)
+        assert len(vocabulary.packed(corpus).ids) and vocabulary.packed(corpus, "held_out").name == "corpus 'made-up'"
+        return state.reads
+
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
+    monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: state.tokenizer)
+    vocabulary = open_study("smoke").vocabulary("pubmed-uncased")
+    assert pack() == 1
     TOKENIZER(["worda", "wordb wordc"], padding=True)  # leaves a mark in the tokenizer
-    tokens.pack("made-up", "plain", "smoke")
-    assert study.reads == 1
-    study.content = "2"
-    tokens.pack("made-up", "plain", "smoke")
-    assert study.reads == 2
-    study.tokenizer = BertTokenizer(vocab=TOKENIZER.get_vocab() | {"more": len(TOKENIZER)}, do_lower_case=False)
-    tokens.pack("made-up", "plain", "smoke")
-    assert study.reads == 3
+    assert pack() == 1
+    state.content = "2"
+    assert pack() == 2
+    state.tokenizer = BertTokenizer(vocab=TOKENIZER.get_vocab() | {"more": len(TOKENIZER)}, do_lower_case=False)
+    assert pack() == 3
 
 
-def test_a_large_vocabulary_has_wide_ids(study, tmp_path):
+def test_a_large_vocabulary_has_wide_ids(tmp_path):
     more = {f"extra{i}": i for i in range(len(TOKENIZER), 2**16 + 1)}
-    study.tokenizer = BertTokenizer(vocab=TOKENIZER.get_vocab() | more, do_lower_case=False)
-    study.texts = [*TEXTS, f"extra{2**16} extra{2**16}"] * 3
-    packed = tokens.pack("made-up", "plain", "smoke")
+    large = BertTokenizer(vocab=TOKENIZER.get_vocab() | more, do_lower_case=False)
+    packed = pack(tmp_path, [*TEXTS, f"extra{2**16} extra{2**16}"] * 3, large)
     assert packed["train"].ids.dtype == np.uint32
     assert max(split.ids.max() for split in packed.values()) == 2**16
 
 
-@pytest.mark.parametrize("file", ["train.ids", "train.starts", "held_out.ids"])
-@pytest.mark.parametrize("damage", ["cut off", "missing", "too long"])
-def test_a_file_that_is_not_whole_is_named(study, tmp_path, file, damage):
-    tokens.pack("made-up", "plain", "smoke")
-    path = tmp_path / "tokens" / "made-up--plain" / file
+@each("file", ["train.ids", "train.starts", "held_out.ids"])
+@each("damage", ["cut off", "missing", "too long"])
+def test_a_file_that_is_not_whole_is_named(tmp_path, file, damage):
+    pack(tmp_path / "packed")
+    path = tmp_path / "packed" / file
     content = path.read_bytes()
     path.unlink()
     if damage != "missing":
         path.write_bytes(content[:-2] if damage == "cut off" else content + b"  ")
-    with pytest.raises(StudyError, match=rf"{file}: .*(missing|bytes where).*delete the folder .*made-up--plain"):
-        tokens.pack("made-up", "plain", "smoke")
-    assert study.reads == 1
+    with pytest.raises(StudyError, match=rf"{file}: .*(missing|bytes where).*delete the folder .*packed"):
+        tokens.open_packed(tmp_path / "packed", file.split(".")[0])
 
 
-def test_a_corpus_without_held_out_documents_is_too_small(study):
-    study.texts = [text for text in TEXTS if tokens.hash_text(text) % tokens.HELD_OUT]
-    with pytest.raises(StudyError, match="corpus 'made-up', held out: no document"):
-        tokens.pack("made-up", "plain", "smoke")
+def test_what_was_not_packed_to_its_end_is_not_opened(tmp_path):
+    def texts():
+        yield from TEXTS
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tokens.pack(texts(), TOKENIZER, tmp_path / "packed")
+    with pytest.raises(StudyError, match="packed: no packed text in it, or one that was not finished"):
+        tokens.open_packed(tmp_path / "packed")
 
 
 def test_a_piece_beyond_the_vocabulary_is_an_error():

@@ -130,7 +130,7 @@ def witness_test_sentences(scale: str) -> Digests:
 
 def witness_pretraining() -> Digests:
     """From the made-up files to the batches of a model of each kind, each stage of it by itself."""
-    scale, found = "smoke", {}
+    scale, study, found = "smoke", open_study("smoke"), {}
     texts.write_index(scale)
     models = {key: params.load("models", key) for key in MODELS}
     needed = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
@@ -154,7 +154,8 @@ def witness_pretraining() -> Digests:
         found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {training.VERSION}"
     for key, model in models.items():
         for corpus in model.corpora:
-            for split, packed in tokens.pack(corpus, model.vocabulary, scale).items():
+            for split in tokens.SPLITS:
+                packed = study.vocabulary(model.vocabulary).packed(study.corpus(corpus), split)
                 found[f"packed {corpus} by {model.vocabulary}, {split}"] = (
                     f"{len(packed.ids)} tokens {digest(packed.ids.tolist())}, "
                     f"starts {digest(packed.starts.tolist())}, version {tokens.VERSION}"

@@ -10,22 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from lib.pretraining import tokens
 from lib.pretraining.blocks import Blocks, Files, Layout, permute
 from lib.pretraining.masking import REPEAT, REST, Masking, make_keys
 from lib.pretraining.tokens import Text, Tokens
-from lib.progress import Progress
-from lib.study import params, vocabularies
 
 FILE_PIECES = 1_000_000  # of a file: about 5 MB of English; the paper does not say what size theirs had
 METHODS = ("split files", "simultaneous")
 KINDS = ("core with core", "core with satellite", "satellite with satellite")  # by the number of satellite documents
-COLUMNS = [
-    "core", "satellite", "vocabulary", "method", "core pieces", "satellite pieces", "instances", "core share",
-    "core seen", "satellite seen", "random pairs", "distinct pairs", *KINDS,
-]  # fmt: skip
 COUNTED_STEP = 4096  # rows counted at once
 
 
@@ -135,67 +127,3 @@ def count_instances(
         "distinct pairs": len(distinct),
         **dict(zip(KINDS, of_kind.tolist(), strict=True)),
     }
-
-
-def compare_methods(scale: str, uses: int, instances: int) -> pd.DataFrame:
-    """Count the instances of both methods for each vocabulary that amplifies a core and can be had; a row each.
-
-    As many instances of both as the original implementation makes of all text when it uses each document `uses`
-    times, but at most `instances`.
-    """
-    length = min(128, params.load("scales", scale).sequence_length)
-    amplified = [one for one in vocabularies.at_hand(scale) if one.settings.amplify]
-    progress, lines = Progress("mixtures counted"), []
-    for one in amplified:
-        key, vocabulary, tokenizer = one.key, one.settings, one.tokenizer()
-        packed = {corpus: tokens.pack(corpus, key, scale)["train"] for corpus in vocabulary.corpora}
-        core = [packed[corpus] for corpus in vocabulary.amplify]
-        satellites = [packed[corpus] for corpus in vocabulary.corpora if corpus not in vocabulary.amplify]
-        pieces = sum(len(corpus.ids) for corpus in core)
-        for method in METHODS:
-            layout = arrange(method, core, satellites)
-            wanted = min(instances, uses * (len(layout.text) // (length - 3)))
-            counts = count_instances(
-                layout, tokenizer, core=pieces, instances=wanted, length=length,
-                duplicates=uses if method == "split files" else None,
-            )  # fmt: skip
-            lines.append(
-                {"core": " + ".join(vocabulary.amplify),
-                 "satellite": " + ".join(c for c in vocabulary.corpora if c not in vocabulary.amplify),
-                 "vocabulary": key, "method": method, "core pieces": pieces,
-                 "satellite pieces": len(layout.text) - pieces} | counts
-            )  # fmt: skip
-            progress.update(len(lines), len(amplified) * len(METHODS))
-    return pd.DataFrame(lines, columns=COLUMNS)
-
-
-def describe_methods(table: pd.DataFrame, scale: str) -> str:
-    """What the counts of both methods show, in sentences made from them (Markdown)."""
-    if table.empty:
-        return "- No vocabulary that amplifies a core can be had here, so there is nothing to count."
-    lines, more = [], {"core share": 0, "distinct pairs": 0}
-    cases = table.groupby("vocabulary", sort=False)
-    for _, rows in cases:
-        split, ours = (rows[rows["method"] == method].iloc[0] for method in METHODS)
-        lines.append(
-            f"- {split['core']} with {split['satellite']}, {split['instances']:,} instances of each method: "
-            f"{split['core share']:.1%} of the text is core with split files, {ours['core share']:.1%} with "
-            f"simultaneous pretraining; a piece of the core is seen {split['core seen']:.1f} and "
-            f"{ours['core seen']:.1f} times; the random pairs are of {split['distinct pairs']:,} and "
-            f"{ours['distinct pairs']:,} distinct pairs of documents, {with_core(split):,} and {with_core(ours):,} of "
-            "them with a document of the core."
-        )
-        for name in more:
-            more[name] += ours[name] > split[name]
-    lines.append(
-        f"- Simultaneous pretraining raises the share of core text in {more['core share']} of {len(cases)} cases, and "
-        f"the number of distinct document pairs in {more['distinct pairs']} of {len(cases)}."
-    )
-    if params.load("scales", scale).made_up:
-        lines.append("- The data are made up.")
-    return "\n".join(lines)
-
-
-def with_core(counts: pd.Series) -> int:
-    """How many distinct pairs have core text in them."""
-    return counts[KINDS[0]] + counts[KINDS[1]]

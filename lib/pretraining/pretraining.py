@@ -50,8 +50,10 @@ def run(key: str, scale: str) -> dict:
     if processes == 1:
         train(key, scale)
     else:
-        for corpus in params.load("models", key).corpora:  # once, and not in every process
-            tokens.pack(corpus, params.load("models", key).vocabulary, scale)
+        study, model = open_study(scale), params.load("models", key)
+        vocabulary = study.vocabulary(model.vocabulary)
+        for corpus in model.corpora:  # once, and not in every process
+            vocabulary.pack(study.corpus(corpus))
         launch(key, scale, processes)
     return artefacts.read_record(folder) | {"log": pretrained.read_log(folder)}
 
@@ -114,7 +116,8 @@ def train(key: str, scale: str) -> None:
     record = describe_run(key, scale)
     if artefacts.find_finished(paths.model(scale, key), record):
         return
-    tokenizer = open_study(scale).vocabulary(model_settings.vocabulary).tokenizer()
+    vocabulary = open_study(scale).vocabulary(model_settings.vocabulary)
+    tokenizer = vocabulary.tokenizer()
     folder = paths.model(scale, key)
     partial_folder = folder.with_name(f".{key}.partial")
     device = training.accelerator(budget.precision)
@@ -157,7 +160,7 @@ def train(key: str, scale: str) -> None:
         "seconds": round(log[-1]["seconds"]) if log else 0,
         "seconds of the start": time_start(model_settings, scale, plan, model),
         "documents too short": sum(
-            tokens.count_left_out(corpus, model_settings.vocabulary, scale) for corpus in model_settings.corpora
+            vocabulary.pack(open_study(scale).corpus(corpus))["left out"] for corpus in model_settings.corpora
         ),
         "FLOPs": sum(map(flops_of, range(len(batches)))) if log else 0.0,
         "device": training.describe_device(device),
@@ -266,7 +269,8 @@ def start(model: torch.nn.Module, key: str, scale: str, plan: Pretraining) -> No
 
 def read_texts(model: params.Model, scale: str, split: str = "train") -> list[tokens.Tokens]:
     """The packed corpora of a model, in the order of its file."""
-    return [tokens.pack(corpus, model.vocabulary, scale)[split] for corpus in model.corpora]
+    study = open_study(scale)
+    return [study.vocabulary(model.vocabulary).packed(study.corpus(corpus), split) for corpus in model.corpora]
 
 
 def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:

@@ -2,19 +2,16 @@
 
 import hashlib
 import itertools
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from lib import artefacts, provenance
+from lib import artefacts
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.progress import Progress
-from lib.study import open_study, paths
 from lib.vocabularies.training import all_cores
 
 VERSION = 1  # raised when the same corpus and vocabulary give other ids
@@ -65,50 +62,14 @@ class Text:
         return first, end
 
 
-def pack(corpus: str, vocabulary: str, scale: str) -> dict[str, Tokens]:
-    """A corpus as pieces of a vocabulary, in the splits `train` and `held_out`; memory-mapped.
+def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT) -> dict:
+    """Write texts as pieces of a vocabulary into `folder`, in the splits `train` and `held_out`; the sizes.
 
-    Which documents are held out depends on their text alone. Written once for each corpus and vocabulary. StudyError
-    when a file is missing or cut off, and when a split holds no document.
+    One document in `hold_out` is held out, 0 for none; which, depends on its text alone. A document of fewer than two
+    pieces is left out and counted: it makes no pair, and there is little to learn from it. The record that open_packed
+    reads is written last, so that what was cut off is not taken for whole.
     """
-    folder = paths.tokens(scale, corpus, vocabulary)
-    tokenizer = open_study(scale).vocabulary(vocabulary).tokenizer()
-    identity = provenance.record(
-        "tokens",
-        VERSION,
-        {"held out": f"one document in {HELD_OUT}"},
-        {
-            "corpus": open_study(scale).corpus(corpus).record["content"],
-            "vocabulary": fingerprint_vocabulary(tokenizer),
-        },
-    )
-    names = {"corpus": corpus, "vocabulary": vocabulary}
-    record = artefacts.cached(folder, identity, lambda new: names | write(new, read_texts(corpus, scale), tokenizer))
-    return {split: open_split(folder, split, record) for split in SPLITS}
-
-
-def read_texts(corpus: str, scale: str) -> Iterator[str]:
-    """The texts of a built corpus, with a line that shows how far they have been read."""
-    found = open_study(scale).corpus(corpus)
-    progress, done, size = Progress(f"bytes of {corpus} in pieces"), 0, found.record["bytes"]
-    for document in found.documents():
-        yield document.text
-        done += len(document.text.encode()) + 1
-        if done < size:
-            progress.update(done, size)
-
-
-def fingerprint_vocabulary(tokenizer) -> str:
-    """A hash of all that decides which pieces a text becomes, wherever the vocabulary came from."""
-    content = json.loads(tokenizer.backend_tokenizer.to_str())
-    return provenance.fingerprint({k: v for k, v in content.items() if k not in ("truncation", "padding")})
-
-
-def write(folder: Path, texts: Iterable[str], tokenizer) -> dict:
-    """Write the splits of some texts; the type of the ids, and the sizes.
-
-    A document of fewer than two pieces is left out and counted: it makes no pair, and there is little to learn from it.
-    """
+    folder.mkdir(parents=True, exist_ok=True)
     kind = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
     counts = {"type": kind.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
     texts = iter(texts)
@@ -124,17 +85,13 @@ def write(folder: Path, texts: Iterable[str], tokenizer) -> dict:
                 if len(ids) < 2:
                     counts["left out"] += 1
                     continue
-                split = SPLITS[hash_text(text) % HELD_OUT == 0]
+                split = SPLITS[bool(hold_out) and hash_text(text) % hold_out == 0]
                 files[f"{split}.ids"].write(np.array([*ids, tokenizer.sep_token_id], dtype=kind).tobytes())
                 counts[split]["pieces"] += len(ids) + 1
                 counts[split]["documents"] += 1
                 files[f"{split}.starts"].write(np.int64(counts[split]["pieces"]).tobytes())
+    artefacts.write_record(folder, counts)
     return counts
-
-
-def count_left_out(corpus: str, vocabulary: str, scale: str) -> int:
-    """How many documents of a packed corpus were too short to keep."""
-    return artefacts.read_record(paths.tokens(scale, corpus, vocabulary))["left out"]
 
 
 def hash_text(text: str) -> int:
@@ -146,12 +103,17 @@ def file_names(split: str) -> tuple[str, str]:
     return f"{split}.ids", f"{split}.starts"
 
 
-def open_split(folder: Path, split: str, record: dict) -> Tokens:
-    """Map one split into memory; StudyError when a file of it is missing, or not as long as the record says."""
-    counts = record[split]
-    name = f"corpus '{record['corpus']}', {split.replace('_', ' ')}"
+def open_packed(folder: Path, split: str = "train", name: str = "") -> Tokens:
+    """Map one split of packed texts into memory, to be called `name` in messages, else as the folder is.
+
+    StudyError when it holds no document, and when a file of it is missing, or not as long as the record says.
+    """
+    record = artefacts.read_record(folder)
+    if record is None:
+        raise StudyError(f"{show_path(folder)}: no packed text in it, or one that was not finished; pack it again")
+    counts, name = record[split], name or folder.name
     if not counts["documents"]:
-        raise StudyError(f"{name}: no document; the corpus is too small")
+        raise StudyError(f"{name}, {split.replace('_', ' ')}: no document; the corpus is too small")
     arrays = []
     for file, kind, length in zip(
         file_names(split), (record["type"], "int64"), (counts["pieces"], counts["documents"] + 1), strict=True
@@ -170,5 +132,5 @@ def check_range(ids: np.ndarray, size: int, name: str) -> None:
     if ids.max(initial=0) >= size:
         raise StudyError(
             f"{name}: piece {ids.max():,} is beyond the vocabulary's {size:,}: the file is damaged, or of another "
-            "vocabulary; delete its folder below outputs/<scale>/tokens and run again"
+            "vocabulary; pack the text again"
         )

@@ -1,4 +1,4 @@
-"""The registered vocabularies at a scale: whether each can be had, its tokenizer, training it."""
+"""The registered vocabularies at a scale: whether each can be had, its training, tokenizer and packed corpora."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
+from lib.pretraining import tokens
+from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.corpora import Corpus
 from lib.vocabularies import loading, training
@@ -88,6 +90,35 @@ class Vocabulary:
     def tokenizer(self) -> "PreTrainedTokenizerBase":
         """Trained or published, its casing checked; StudyError when it cannot be had."""
         return load(self)
+
+    def pack(self, corpus: Corpus) -> dict:
+        """Write a corpus as tokens of this vocabulary, unless that is done; the sizes, and what is left out."""
+        tokenizer, built = self.tokenizer(), corpus.record
+        identity = provenance.record(
+            "tokens",
+            tokens.VERSION,
+            {"held out": f"one document in {tokens.HELD_OUT}"},
+            {"corpus": built["content"], "vocabulary": loading.fingerprint(tokenizer)},
+        )
+
+        def texts() -> Iterator[str]:
+            progress, done = Progress(f"bytes of {corpus.key} in pieces"), 0
+            for document in corpus.documents():
+                yield document.text
+                done += len(document.text.encode()) + 1
+                if done < built["bytes"]:
+                    progress.update(done, built["bytes"])
+
+        folder = paths.tokens(self.scale, corpus.key, self.key)
+        return artefacts.cached(folder, identity, lambda new: tokens.pack(texts(), tokenizer, new))
+
+    def packed(self, corpus: Corpus, split: str = "train") -> tokens.Tokens:
+        """A split of a corpus, `train` or `held_out`, in tokens of this vocabulary; memory-mapped, packed when needed.
+
+        StudyError when a file is missing or cut off, and when the split holds no document.
+        """
+        self.pack(corpus)
+        return tokens.open_packed(paths.tokens(self.scale, corpus.key, self.key), split, f"corpus '{corpus.key}'")
 
 
 @cache

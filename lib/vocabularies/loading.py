@@ -1,11 +1,13 @@
 """Vocabularies as tokenizers, published or trained here, whose casing is checked."""
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer, processors
 
+from lib import provenance
 from lib.errors import StudyError
 from lib.places import show_path
 
@@ -35,6 +37,12 @@ def load_wordpiece(path: Path, cased: bool) -> "PreTrainedTokenizerBase":
     from transformers import BertTokenizer
 
     return BertTokenizer(vocab=str(path), do_lower_case=not cased, strip_accents=None)
+
+
+def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """A hash of all that decides which tokens a text becomes, wherever the vocabulary came from."""
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    return provenance.fingerprint({k: v for k, v in content.items() if k not in ("truncation", "padding")})
 
 
 def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":

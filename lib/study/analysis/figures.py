@@ -223,7 +223,7 @@ def save(figure: Figure, path: Path) -> None:
 def draw_mixing(table: pd.DataFrame) -> Figure:
     """For each core and method: how much of the text is core, and the distinct document pairs by where they are from.
 
-    `table`: from mixing.compare_methods. Pairs as a share of the random pairs, whatever the size of the corpora.
+    `table`: from mixtures.compare. Pairs as a share of the random pairs, whatever the size of the corpora.
     """
     kinds = ["core with core", "core with satellite", "satellite with satellite"]
     names = [f"{core}, {method}" for core, method in zip(table["core"], table["method"], strict=True)]
