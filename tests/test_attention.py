@@ -8,8 +8,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from lib.errors import StudyError
-from lib.modeling import models
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.analysis import attention, facts, figures, scoreboard
 from lib.study.vocabularies import load as load_registered
 from lib.vocabularies.loading import load_wordpiece
@@ -58,7 +57,7 @@ def test_every_piece_of_a_row_belongs_to_a_word(tokenizer):
 def test_attention_is_that_of_the_last_layer_but_one_from_the_first_piece(tmp_path, tokenizer):
     folder = make_model(tmp_path / "model", tokenizer, layers=2)
     row, owners = attention.lay_out(WORDS, tokenizer)
-    body = models.find(folder, "smoke").load().body(0.0).eval()
+    body = open_study("smoke").encoder(folder).load().body(0.0).eval()
     with torch.inference_mode():  # the first of two layers, one head after the other
         hidden = body.embeddings(torch.tensor([row]))[0]
         own = body.encoder.layer[0].attention.self

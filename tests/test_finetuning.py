@@ -1,6 +1,7 @@
 """Every family through the whole path: a few examples learnt by heart, labels dealt anew, one record a run."""
 
 import json
+import math
 import random
 import re
 from dataclasses import replace
@@ -67,7 +68,7 @@ def encoder(home, monkeypatch, tmp_path):
 
     monkeypatch.setattr(paths, "output", output)
     params.load.cache_clear()
-    return models.find(str(home / "tiny"), "smoke")
+    return open_study("smoke").encoder(str(home / "tiny"))
 
 
 def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **changes) -> None:
@@ -278,7 +279,8 @@ def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, t
 def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my-encoder").symlink_to(home / "tiny")
-    (tmp_path / "my-text.txt").write_text("Iron helps against anaemia\n" * 9)
+    lines = [f"Iron helps against anaemia in {number} of {number + 9} patients .\n" for number in range(400)]
+    (tmp_path / "my-text.txt").write_text("".join(lines))
     (tmp_path / "notes").mkdir()
     for split in TRAIN_TEST:
         (tmp_path / "notes" / f"{split}.tsv").write_text("Iron\tB\nhelps\tO\n\n" * 12)
@@ -290,6 +292,8 @@ def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, mon
     assert len(given["result"]["candidates"]) == 2
     assert len(list((tmp_path / "runs").glob("[123].parquet"))) == 3
     assert (tmp_path / "my-vocabulary" / "tokenizer.json").exists()
+    assert given["made"]["log"][-1]["held-out loss"] < math.log(len(given["tokenizer"]))  # of any token alike
+    assert loading.load_encoder(tmp_path / "my-model").max_length == 128
 
 
 @pytest.mark.parametrize(

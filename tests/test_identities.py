@@ -96,10 +96,10 @@ STATES = """
 from unittest.mock import patch
 from lib.finetuning import finetuning
 from lib.pretraining import embeddings, pretraining, tokens
-from lib.study import params
+from lib.study import open_study, params
 
 def state():
-    return pretraining.describe_run("bert-general", "smoke")["fingerprint"]
+    return open_study("smoke").model("bert-general").identity["fingerprint"]
 
 plan = params.load_pretraining("bert-general", "smoke")
 before, found = state(), []

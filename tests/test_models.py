@@ -10,7 +10,8 @@ from transformers import BertTokenizer
 from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.settings import Body
-from lib.study import params
+from lib.study import params, paths
+from lib.study.models import find
 from lib.vocabularies.training import train_wordpiece
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
@@ -29,11 +30,11 @@ def folder(tmp_path):
 
 
 def test_a_folder_is_known_by_its_name_and_what_is_in_it(folder):
-    checkpoint = models.find(str(folder), "smoke")
+    checkpoint = find(str(folder), "smoke")
     assert re.fullmatch("my-model-[0-9a-f]{6}", checkpoint.key) and checkpoint.title == "my-model"
     assert checkpoint.load().fingerprint == checkpoint.fingerprint
     (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
-    assert models.find(str(folder), "smoke").key != checkpoint.key
+    assert find(str(folder), "smoke").key != checkpoint.key
 
 
 @pytest.mark.parametrize(
@@ -43,17 +44,17 @@ def test_a_folder_is_known_by_its_name_and_what_is_in_it(folder):
 )  # fmt: skip
 def test_names_that_lead_nowhere(name, message):
     with pytest.raises(StudyError, match=message):
-        models.find(name, "smoke")
+        find(name, "smoke")
 
 
 def test_a_model_that_is_not_pretrained_says_how(monkeypatch, tmp_path):
-    monkeypatch.setattr(models.paths, "output", lambda *parts: tmp_path.joinpath(*parts))
+    monkeypatch.setattr(paths, "output", lambda *parts: tmp_path.joinpath(*parts))
     with pytest.raises(StudyError, match="run ./run_all.sh laptop bert-general"):
-        models.find("bert-general", "laptop")
+        find("bert-general", "laptop")
 
 
 def test_a_hub_name_has_a_key_that_can_be_a_file_name():
-    assert models.find("somebody/some-bert", "smoke").key == "somebody.some-bert"
+    assert find("somebody/some-bert", "smoke").key == "somebody.some-bert"
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
@@ -104,8 +105,8 @@ def test_electra_s_generator_shares_the_embeddings_and_is_a_quarter_as_wide():
 
 
 def test_a_released_model_stands_in_at_paper_scale_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(models.paths, "output", lambda *parts: tmp_path.joinpath(*parts))
-    assert models.find("pubmedbert", "paper").source == params.load("models", "pubmedbert").released
+    monkeypatch.setattr(paths, "output", lambda *parts: tmp_path.joinpath(*parts))
+    assert find("pubmedbert", "paper").source == params.load("models", "pubmedbert").released
     for scale, released in (("paper", False), ("laptop", True)):
         with pytest.raises(StudyError, match="not pretrained"):
-            models.find("pubmedbert", scale, released=released)
+            find("pubmedbert", scale, released=released)

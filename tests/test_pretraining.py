@@ -1,5 +1,6 @@
 """Pretraining from a model's file to its folder: every kind, killed at any moment, and what goes wrong."""
 
+import dataclasses
 import json
 import math
 import os
@@ -16,6 +17,14 @@ from conftest import each
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
+from lib.errors import StudyError
+from lib.modeling.loading import load_encoder
+from lib.modeling.settings import Body
+from lib.pretraining import pretraining, tokens
+from lib.pretraining.settings import Pretraining
+from lib.training.settings import Machine, Phase
+from lib.vocabularies.training import train
+
 MODEL = {
     "title": "Tiny", "papers": ["gu"], "architecture": "bert", "size": "base", "vocabulary": "wiki-books-cased",
     "corpora": ["wiki-books"], "objective": "masked pieces", "pairs": "none", "masking": "word-piece",
@@ -27,7 +36,7 @@ KINDS = {
     "tiny-electra": {"architecture": "electra", "objective": "replaced pieces"},
     "tiny-adversarial": {"adversarial": True},
     "tiny-rising": {"masked_share": [0.05, 0.1, 0.15, 0.2, 0.25], "start": "random"},
-    "tiny-mixed": {"corpora": ["wiki-books", "pubmed"], "core": ["pubmed"], "mixing": "simultaneous",
+    "tiny-mixed": {"corpora": ["pubmed", "wiki-books"], "core": ["pubmed"], "mixing": "simultaneous",
                    "pairs": "next sentence"},
     "tiny-continued": {"initial": "tiny-pairs", "corpora": ["pubmed"]},
 }  # fmt: skip
@@ -35,7 +44,7 @@ KINDS = {
 # What a process of its own runs: a checkpoint after every step, so that a kill falls into the writing of one too.
 EAGER = """
 import sys
-from lib.pretraining import pretraining
+from lib.study import pretraining
 from lib.training import training
 training.CHECKPOINT_SHARE = 1e9
 training.train.__kwdefaults__["checkpoint_seconds"] = 0.0
@@ -59,7 +68,7 @@ def write_model(folder, key: str, **changes) -> None:
 
 def start(folder, model: str, program: str = "") -> subprocess.Popen:
     """The command line of pretraining in a copy of the study, or a program of its own, which nothing has warmed."""
-    command = ["-c", program] if program else ["-SP", "lib/study/submit.py", "lib.pretraining.pretraining"]
+    command = ["-c", program] if program else ["-SP", "lib/study/submit.py", "lib.study.pretraining"]
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, *command, "smoke", model], cwd=folder, env=environment, text=True,
@@ -182,7 +191,7 @@ def test_a_loss_that_is_not_finite_stops_with_one_line(study):
         ({"initial": "bert-unknown"}, "unknown model 'bert-unknown'"),
         ({"initial": "tiny-absent"}, "model 'tiny-absent' is not pretrained at scale 'smoke'"),
         ({"masked_share": 1.5}, "masked_share lies between 0 and 1"),
-        ({"core": ["wiki-books"]}, "core names some of the corpora"),
+        ({"core": ["wiki-books"]}, "core names the first of the corpora"),
         ({"not_run": "its text is not at hand"}, "cannot be pretrained here: its text is not at hand"),
     ],
 )
@@ -206,3 +215,57 @@ def test_a_cut_off_token_file_is_named(study):
     finally:
         tokens.write_bytes(whole)
     assert "train.ids" in output and "run again" in output and "Traceback" not in output
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory) -> dict:
+    """What pretrains a model of a reader's own text, nothing of it registered."""
+    folder = tmp_path_factory.mktemp("own")
+    texts = [f"Iron helps against anaemia in {number} of {number + 9} patients ." for number in range(400)]
+    tokenizer = train(lambda: texts, "wordpiece", 200, cased=True)
+    tokens.pack(texts, tokenizer, folder / "packed", hold_out=10)
+    plan = Pretraining(
+        architecture="bert", body=Body(layers=1, hidden=16, heads=2, intermediate=32, embedding=16), positions=32,
+        phases=[Phase(length=32, batch_size=8, steps=20, learning_rate=1e-2, warmup=0.1)], start=["word vectors"],
+        optimizer="adamw", weight_decay=0.01, betas=[0.9, 0.98], dropout=0.0,
+    )  # fmt: skip
+    text, unseen = (tokens.open_packed(folder / "packed", split) for split in tokens.SPLITS)
+    return {"plan": plan, "corpora": [text], "tokenizer": tokenizer, "folder": folder / "model", "held_out": [unseen]}
+
+
+def test_a_model_of_ones_own_text_is_made_once_and_can_be_continued(own):
+    made = pretraining.pretrain(**own, evaluations=2)
+    assert [row["step"] for row in made["log"] if "held-out loss" in row] == [10, 20]
+    assert made["log"][-1]["held-out loss"] < made["log"][0]["loss"]
+    written = (own["folder"] / "model.safetensors").stat().st_mtime_ns
+    assert pretraining.pretrain(**own, evaluations=2) == made
+    assert (own["folder"] / "model.safetensors").stat().st_mtime_ns == written
+    few = own["plan"].model_copy(update={"phases": [own["plan"].phases[0].model_copy(update={"steps": 1})]})
+    more = {"plan": few.model_copy(update={"start": []}), "folder": own["folder"].with_name("next"), "held_out": []}
+    after = pretraining.pretrain(**own | more, initial=load_encoder(own["folder"]))
+    assert list(after["log"][0]) == ["step", "loss", "tokens", "seconds"] and after["log"][0]["loss"] < 5
+    assert "| continues | model |" in (more["folder"] / "README.md").read_text()
+    before, moved = (load_file(place / "model.safetensors") for place in (own["folder"], more["folder"]))
+    assert all((before[name] - moved[name]).abs().max() < 1.1e-2 for name in before)  # one step of Adam
+
+
+def test_all_that_weights_follow_from_is_in_their_fingerprint(own):
+    def find(**changes) -> str:
+        given = own | {"machine": Machine(), "seed": 1, "initial": None, "measuring": {}} | changes
+        del given["folder"]
+        return pretraining.describe_run(**given)["fingerprint"]
+
+    other = dataclasses.replace(own["corpora"][0], ids=own["corpora"][0].ids[::-1])
+    dropout = own["plan"].model_copy(update={"dropout": 0.1})
+    changes = [{"plan": dropout}, {"corpora": [other]}, {"held_out": [other]}, {"seed": 2},
+               {"machine": Machine(threads=2)}, {"measuring": {"evaluations": 3}}]  # fmt: skip
+    found = [find(), *(find(**change) for change in changes)]
+    assert len(set(found)) == len(found) and find() == found[0]
+
+
+def test_a_core_needs_a_way_to_mix_it_and_a_satellite(own):
+    with pytest.raises(ValueError, match="core corpora and a way to mix them go together"):
+        Pretraining(**own["plan"].model_dump() | {"core": 1})
+    mixed = Pretraining(**own["plan"].model_dump() | {"core": 1, "mixing": "simultaneous"})
+    with pytest.raises(StudyError, match="the first 1 of 1 corpora are the core: give a satellite after them"):
+        pretraining.make_batches(mixed, own["corpora"], own["tokenizer"], 1)

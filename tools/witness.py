@@ -161,7 +161,7 @@ def witness_pretraining() -> Digests:
                     f"starts {digest(packed.starts.tolist())}, version {tokens.VERSION}"
                 )
         for split in tokens.SPLITS:
-            batches = pretraining.make_batches(key, scale, 0, split)
+            batches = study.model(key).batches().parts[0] if split == "train" else study.model(key).held_out()
             for step in sorted({0, len(batches) // 2, len(batches) - 1}):
                 arrays = batches[step, 0, 1]
                 found[f"batch {step} of {key}, {split}"] = ", ".join(
@@ -246,7 +246,7 @@ def of_losses() -> Digests:
             documents.read(source, file, scale)
         open_study(scale).corpus("pubmed-gu").build()
         open_study(scale).vocabulary("pubmed-uncased").train()
-        logs = {"pretraining": (pretraining.run(model, scale)["log"], pretraining.VERSION)}
+        logs = {"pretraining": (open_study(scale).model(model).pretrain()["log"], pretraining.VERSION)}
         for dataset, protocol in HEADS:
             (run,) = open_study(scale).finetune(model, dataset, protocol)["runs"]
             logs[f"{dataset} under {protocol}"] = run["log"], finetuning.VERSION

@@ -1,6 +1,5 @@
-"""Encoders: built from settings, or found by key, folder or hub name."""
+"""Models to pretrain, built from settings or continued, and those that were pretrained."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +18,11 @@ from transformers import (
     PreTrainedModel,
 )
 
-from lib import artefacts, provenance
-from lib.errors import StudyError, unknown
+from lib import provenance
+from lib.errors import StudyError
 from lib.modeling import loading
 from lib.modeling.settings import Body
 from lib.places import show_path
-from lib.study import params, paths
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
@@ -172,42 +170,6 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
 def is_output(name: str) -> bool:
     """Whether a weight belongs to the output layer over the vocabulary."""
     return name.endswith(("decoder.weight", "decoder.bias", "predictions.bias")) or "generator_lm_head" in name
-
-
-def find(name: str, scale: str, released: bool = True) -> Checkpoint:
-    """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
-
-    At paper scale a registered model that was not pretrained here is the published one, unless `released` is false.
-
-    Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet, or a folder without
-    a model in it.
-    """
-    if name in params.keys("models"):
-        folder, settings = paths.model(scale, name), params.load("models", name)
-        if not (folder / "config.json").exists():
-            as_published = params.load("scales", scale).pretraining.recipe is None
-            if released and settings.released and as_published:
-                return Checkpoint(name, settings.title, settings.released, "")
-            raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
-        return Checkpoint(name, settings.title, str(folder), weights_fingerprint(folder))
-    asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
-    if name in asked:  # the key of somebody's encoder
-        name = artefacts.read_json(asked[name])["source"]
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        title = folder.resolve().name
-        fingerprint = loading.fingerprint_folder(folder, title)
-        return Checkpoint(to_key(f"{title}-{fingerprint[:6]}"), title, str(folder), fingerprint)
-    if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        if "/" in name:
-            raise StudyError(f"no folder {name} with a model in it")
-        raise unknown("model", name, params.keys("models"))
-    return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
-
-
-def to_key(name: str) -> str:
-    """A name as a key of the graph: lower case, single hyphens for other signs than dots."""
-    return re.sub("[^a-z0-9.]+", "-", name.lower()).strip("-.")
 
 
 def weights_fingerprint(folder: Path) -> str:

@@ -7,12 +7,14 @@ from itertools import pairwise
 import numpy as np
 
 from lib.errors import StudyError
+from lib.pretraining.tokens import Tokens
 
 VERSION = 1  # raised when the same text gives other vectors
 STANDARD_DEVIATION = 0.02  # of BERT's initial weights (Devlin et al. 2019, its released code)
 WAVES = 2  # times as large: with waves as large as the vectors of pieces, neighbours are found later
 WINDOW, NEGATIVES = 5, 5  # pieces on each side; false neighbours for each true one
 LONGEST = 10_000  # of a longer document gensim would not see the rest
+PIECES = 600  # of text for each piece of the vocabulary are enough: a minute at 8,192
 SLICE = 2**20  # pieces counted at once, so that memory does not grow with the text
 
 
@@ -85,6 +87,12 @@ def train_vectors(
     table = np.random.default_rng(seed).normal(0, STANDARD_DEVIATION, (vocabulary_size, width)).astype(np.float32)
     table[found] = vectors * (STANDARD_DEVIATION / vectors.std())
     return table
+
+
+def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int) -> np.ndarray:
+    """Word vectors for a model to start with, of as much of its text as they need; as of train_vectors."""
+    ids, starts = [text.ids for text in texts], [text.starts for text in texts]
+    return train_vectors(ids, starts, vocabulary_size, width, seed=1, limit=PIECES * vocabulary_size)
 
 
 def log_counts(tokens: Sequence[np.ndarray], vocabulary_size: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from torch.nn import functional
 from lib.modeling import bodies
 from lib.modeling.models import Electra
 from lib.pretraining import masking
-from lib.study import params
+from lib.pretraining.settings import Pretraining
 
 DISCRIMINATOR_WEIGHT = 50.0  # of the discriminator's loss beside the generator's (Clark et al. 2020, section 3.1)
 NOISE, ADVERSARIAL_WEIGHT = 1e-5, 10.0  # Liu et al. 2020, section 4.1
@@ -24,11 +24,11 @@ ADVERSARIAL_PASSES = 8 / 3  # of the cost of a plain step: two more passes, one 
 Batch = dict[str, torch.Tensor]
 
 
-def loss_of(model: params.Model) -> Callable[[nn.Module, Batch], torch.Tensor]:
-    """The loss that a registered model is trained on."""
-    if model.objective == "replaced pieces":
+def loss_of(plan: Pretraining) -> Callable[[nn.Module, Batch], torch.Tensor]:
+    """The loss that a model is trained on."""
+    if plan.architecture == "electra":
         return replaced_pieces
-    return adversarial_pieces if model.adversarial else masked_pieces
+    return adversarial_pieces if plan.adversarial else masked_pieces
 
 
 def masked_pieces(model: nn.Module, batch: Batch) -> torch.Tensor:

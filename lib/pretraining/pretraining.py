@@ -1,16 +1,8 @@
-"""Pretraining of one registered model: from its text and its start to a folder that anybody can load.
-
-    python -m lib.pretraining.pretraining SCALE MODEL
-
-does the same from the command line; started by torchrun, on many processes, GPUs or nodes.
-"""
+"""Pretraining: from packed text, a tokenizer and a plan to a folder that anybody can load."""
 
 import json
 import os
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
@@ -19,154 +11,134 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
+from transformers import PreTrainedTokenizerBase
 
-from lib import artefacts, parent, provenance
+from lib import artefacts, provenance
 from lib.errors import StudyError
-from lib.modeling import costs, models
+from lib.modeling import costs, loading, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
 from lib.pretraining.settings import Pretraining
+from lib.pretraining.tokens import Tokens
 from lib.progress import Progress
-from lib.study import open_study, params, paths
-from lib.study.analysis import pretrained
 from lib.training import checkpoints, optimizers, training
-from lib.training.settings import Phase
+from lib.training.settings import Machine, Phase
+from lib.vocabularies.loading import fingerprint
 
 VERSION = 1  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
 HELD_OUT_SHARE, HELD_OUT_ROWS = 0.15, 32  # of held-out text: what is hidden, and the rows looked at together
-VECTOR_PIECES = 600  # of text for each piece of the vocabulary are enough for word vectors: a minute at 8,192
 
 
-def run(key: str, scale: str) -> dict:
-    """Pretrain a registered model unless it is there already; returns its record, with its log.
+def pretrain(
+    plan: Pretraining,
+    corpora: Sequence[Tokens],
+    tokenizer: PreTrainedTokenizerBase,
+    folder: Path,
+    machine: Machine | None = None,
+    *,
+    seed: int = 1,
+    held_out: Sequence[Tokens] = (),
+    initial: loading.Encoder | None = None,
+    vectors: np.ndarray | None = None,
+    evaluations: int = 8,
+    held_out_blocks: int = 128,
+    record: dict | None = None,
+    title: str = "",
+    note: str = "",
+) -> dict | None:
+    """Pretrain a model and write it to `folder` in the save_pretrained layout, whole or not at all.
 
-    Writes outputs/<scale>/models/<key> in the save_pretrained layout, whole or not at all. Goes on from the
-    checkpoint of a run that was killed. Where the scale asks for more than one process, torchrun starts them.
+    Goes on from the checkpoint of a run that was killed; a finished one is not repeated. `held_out`: text on which the
+    loss is measured, `evaluations` times a phase, on `held_out_blocks` rows; `initial`: a model that it continues, with
+    another vocabulary of its body alone; `vectors`: word vectors to start from, (vocabulary, width), else made of the
+    text where the plan asks for them; `record`: what is known before it starts, with the fingerprint of all that the
+    weights follow from, else found from the arguments; `title`, `note`: of the model card.
+
+    Returns the record with the log, a row a dict, or None in processes other than the first of a run started by
+    torchrun. StudyError for text that is too short or of another vocabulary, a model that cannot be continued, a batch
+    that cannot be dealt to the processes, and a loss that is not finite.
     """
-    record = describe_run(key, scale)
-    folder = paths.model(scale, key)
+    folder, machine = Path(folder), machine or Machine()
+    if record is None:
+        measuring = {"evaluations": evaluations, "held_out_blocks": held_out_blocks}
+        record = describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, measuring)
     if finished := artefacts.find_finished(folder, record):
-        return finished | {"log": pretrained.read_log(folder)}
-    processes = count_processes(scale)
-    if processes == 1:
-        train(key, scale)
-    else:
-        study, model = open_study(scale), params.load("models", key)
-        vocabulary = study.vocabulary(model.vocabulary)
-        for corpus in model.corpora:  # once, and not in every process
-            vocabulary.pack(study.corpus(corpus))
-        launch(key, scale, processes)
-    return artefacts.read_record(folder) | {"log": pretrained.read_log(folder)}
-
-
-def count_processes(scale: str) -> int:
-    """The processes that pretrain a model at a scale: as many as it says, or one a GPU."""
-    return params.load("scales", scale).processes or max(1, torch.cuda.device_count())
-
-
-def launch(key: str, scale: str, processes: int) -> None:
-    """Train in processes of their own on this machine; what they print is passed on."""
-    start = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
-    command = [sys.executable, "-c", start, "--standalone", f"--nproc-per-node={processes}"]
-    ran = subprocess.Popen(
-        [*command, "-m", "lib.pretraining.pretraining", scale, key],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    last = ""
-    for line in ran.stdout:
-        print(line, end="", flush=True)
-        last = line.strip() if line.startswith("error: ") else last
-    if ran.wait():
-        raise StudyError(
-            last.removeprefix("error: ") or f"{processes} processes of pretraining ended with {ran.returncode}"
-        )
-
-
-def describe_run(key: str, scale: str) -> dict:
-    """The record of a run before it starts: all that its weights follow from.
-
-    StudyError for a model that cannot be pretrained from what is at hand: its weights would be random ones.
-    """
-    if reason := params.load("models", key).not_run:
-        raise StudyError(f"model '{key}' cannot be pretrained here: {reason}")
-    model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
-    inputs = {
-        "vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json"),
-    } | {corpus: open_study(scale).corpus(corpus).record["content"] for corpus in model.corpora}
-    if model.initial:
-        inputs["initial weights"] = models.find(model.initial, scale, released=False).fingerprint
-    return provenance.record(
-        "pretraining",
-        VERSION,
-        model.model_dump(exclude={"title", "papers", "published", "released", "parameters", "not_run", "differs"})
-        | plan.model_dump()
-        | {"precision": training.resolve(budget.precision), "threads": budget.threads, "seed": budget.seeds[0]}
-        | {"processes": count_processes(scale), "epsilon": optimizers.EPSILON}
-        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}  # which follow from the inputs
-        | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"}),
-        inputs,
-    )
-
-
-def train(key: str, scale: str) -> None:
-    """Train one model in this process, or in this process's share of a run started by torchrun; write its folder."""
-    model_settings, budget = params.load("models", key), params.load("scales", scale)
-    plan = params.load_pretraining(key, scale)
-    record = describe_run(key, scale)
-    if artefacts.find_finished(paths.model(scale, key), record):
-        return
-    vocabulary = open_study(scale).vocabulary(model_settings.vocabulary)
-    tokenizer = vocabulary.tokenizer()
-    folder = paths.model(scale, key)
-    partial_folder = folder.with_name(f".{key}.partial")
-    device = training.accelerator(budget.precision)
-    torch.set_num_threads(budget.threads)  # after Accelerate, which may set its own number
+        return finished | {"log": read_log(folder)}
+    unfinished = folder.with_name(f".{folder.name}.partial")
+    device = training.accelerator(machine.precision)
+    torch.set_num_threads(machine.threads)  # after Accelerate, which may set its own number
     for phase in plan.phases:  # now, and not after days of an earlier phase
-        training.count_parts(phase.batch_size, phase.length, device.num_processes, budget.pretraining.micro_batch)
-    transformers.set_seed(budget.seeds[0])
+        training.count_parts(phase.batch_size, phase.length, device.num_processes, machine.micro_batch)
+    transformers.set_seed(seed)
     model = models.build(
-        model_settings.architecture, plan.body, len(tokenizer), plan.positions, plan.dropout,
-        pairs=model_settings.pairs != "none",
-    )  # fmt: skip
+        plan.architecture, plan.body, len(tokenizer), plan.positions, plan.dropout, pairs=plan.pairs != "none"
+    )
     log: list[dict] = []
-    if model_settings.corpora:
-        batches = Phases([make_batches(key, scale, number) for number in range(len(plan.phases))], plan.phases)
-        held_out = make_batches(key, scale, len(plan.phases) - 1, "held_out")
-        flops_of = partial(count_flops, model, batches, model_settings.adversarial)
+    if plan.phases:
+        batches = make_batches(plan, corpora, tokenizer, seed)
+        evaluate = None
+        if held_out:
+            evaluate = partial(measure, model, make_held_out(plan, held_out, tokenizer, held_out_blocks), device)
+        flops_of = partial(count_flops, model, batches, plan.adversarial)
         log = training.train(
             model,
             batches,
-            objectives.loss_of(model_settings),
+            objectives.loss_of(plan),
             device=device,
             settings=plan,
             rate_of=batches.rate,
-            seed=budget.seeds[0],
-            progress=Progress(f"{key} on {', '.join(model_settings.corpora)}", curve=True),
-            begin=lambda: start(model, key, scale, plan),
-            evaluate=lambda: evaluate(model, held_out, device),
-            evaluations=batches.evaluations(budget.pretraining.evaluations),
-            micro_batch=budget.pretraining.micro_batch,
-            workers=budget.pretraining.workers,
-            compiled=budget.pretraining.compile and not model_settings.adversarial,
+            seed=seed,
+            progress=Progress(f"{folder.name} on {', '.join(text.name for text in corpora)}", curve=True),
+            begin=lambda: start(model, plan, corpora, tokenizer, initial, vectors),
+            evaluate=evaluate,
+            evaluations=batches.evaluations(evaluations) if held_out else (),
+            micro_batch=machine.micro_batch,
+            workers=machine.workers,
+            compiled=machine.compile and not plan.adversarial,
             flops_of=flops_of,
-            folder=partial_folder,
+            folder=unfinished,
             fingerprint=record["fingerprint"],
         )
     if not device.is_main_process:
-        return
-    record |= models.count_parameters(model) | {
+        return None
+    record = record | models.count_parameters(model) | {
         "tokens": log[-1]["tokens"] if log else 0,
         "seconds": round(log[-1]["seconds"]) if log else 0,
-        "seconds of the start": time_start(model_settings, scale, plan, model),
-        "documents too short": sum(
-            vocabulary.pack(open_study(scale).corpus(corpus))["left out"] for corpus in model_settings.corpora
-        ),
         "FLOPs": sum(map(flops_of, range(len(batches)))) if log else 0.0,
         "device": training.describe_device(device),
-    }
-    save(model, tokenizer, folder, record, log, partial_folder / "live.jsonl")
-    checkpoints.clear(partial_folder)
+    }  # fmt: skip
+    with artefacts.whole_folder(folder) as new:
+        model.save_pretrained(new)
+        tokenizer.save_pretrained(new)
+        artefacts.write_text(new / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
+        if (unfinished / "live.jsonl").exists():
+            shutil.copy(unfinished / "live.jsonl", new / "live.jsonl")
+        artefacts.write_text(new / "README.md", write_card(title or folder.name, record, log, note))
+        artefacts.write_record(new, record)
+    checkpoints.clear(unfinished)
+    return record | {"log": log}
+
+
+def describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, measuring: dict) -> dict:
+    """The record of a run before it starts, with the fingerprint of all that its weights and its log follow from."""
+    words = {"corpora": [text.name for text in corpora], "vocabulary": f"{len(tokenizer):,} tokens"}
+    inputs = {f"corpus {number}": text.fingerprint() for number, text in enumerate(corpora, start=1)}
+    inputs |= {f"held out {number}": text.fingerprint() for number, text in enumerate(held_out, start=1)}
+    inputs["vocabulary"] = fingerprint(tokenizer)
+    if initial:
+        inputs["initial weights"] = initial.fingerprint
+    settings = settle(plan, machine, seed) | measuring | words | {"initial": initial and initial.title}
+    return provenance.record("pretraining", VERSION, settings, inputs)
+
+
+def settle(plan: Pretraining, machine: Machine, seed: int, processes: int | None = None) -> dict:
+    """All settings that weights follow from, as they are resolved on this machine."""
+    return (
+        plan.model_dump(exclude={"core"})
+        | machine.model_dump(include={"threads", "compile", "micro_batch"})
+        | {"precision": training.resolve(machine.precision), "seed": seed, "epsilon": optimizers.EPSILON}
+        | {"processes": processes or int(os.environ.get("WORLD_SIZE", 1))}
+        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}  # which follow from the inputs
+    )
 
 
 class Phases:
@@ -208,104 +180,78 @@ class Phases:
         ]
 
 
-def make_batches(key: str, scale: str, number: int, split: str = "train") -> blocks.Blocks:
-    """The batches of one phase of a model; of the held-out text, always the same rows with the same masks.
+def make_batches(plan: Pretraining, corpora: Sequence[Tokens], tokenizer, seed: int) -> Phases:
+    """The batches of all phases of a plan."""
+    if plan.core and plan.core >= len(corpora):
+        raise StudyError(f"the first {plan.core} of {len(corpora)} corpora are the core: give a satellite after them")
+    done, steps, parts = 0, sum(phase.steps for phase in plan.phases), []
+    for number, phase in enumerate(plan.phases):
+        own = seed * 100 + number
+        parts.append(
+            blocks.Blocks(
+                mixing.arrange(plan.mixing, corpora[: plan.core], corpora[plan.core :], seed=own),
+                tokenizer,
+                length=phase.length,
+                batch_size=phase.batch_size,
+                steps=phase.steps,
+                masking=make_masking(plan, plan.masked_share, phase.max_predictions),
+                pairs=plan.pairs,
+                duplicates=plan.duplicates,
+                seed=own,
+                span=(done / steps, (done + phase.steps) / steps),
+            )
+        )
+        done += phase.steps
+    return Phases(parts, plan.phases)
 
-    Held-out rows hide 15% of the pieces in the model's own way, whatever the training hides.
+
+def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, wanted: int) -> blocks.Blocks:
+    """At most about `wanted` rows of held-out text, as long as the last phase's; always the same, with the same masks.
+
+    They hide 15% of the pieces in the model's own way, whatever the training hides.
     """
-    model, plan, budget = params.load("models", key), params.load_pretraining(key, scale), params.load("scales", scale)
-    tokenizer = open_study(scale).vocabulary(model.vocabulary).tokenizer()
-    packed = dict(zip(model.corpora, read_texts(model, scale, split), strict=True))
-    core = [packed[corpus] for corpus in model.core]
-    satellites = [packed[corpus] for corpus in model.corpora if corpus not in model.core]
-    phase, seed = plan.phases[number], budget.seeds[0] * 100 + number
-    if split == "held_out":
-        rows, wanted = min(HELD_OUT_ROWS, budget.pretraining.held_out_blocks), budget.pretraining.held_out_blocks
-        layout = mixing.arrange("as they are", [], [*core, *satellites])
-        return blocks.Blocks(
-            layout, tokenizer, length=phase.length, batch_size=rows,
-            steps=max(1, min(wanted, layout.count(phase.length)) // rows),
-            masking=make_masking(model, HELD_OUT_SHARE), pairs=model.pairs,
-        )  # fmt: skip
-    before, steps = sum(p.steps for p in plan.phases[:number]), sum(p.steps for p in plan.phases)
+    rows, length = min(HELD_OUT_ROWS, wanted), plan.phases[-1].length
+    layout = mixing.arrange("as they are", [], texts)
     return blocks.Blocks(
-        mixing.arrange(model.mixing, core, satellites, seed=seed),
-        tokenizer,
-        length=phase.length,
-        batch_size=phase.batch_size,
-        steps=phase.steps,
-        masking=make_masking(model, plan.masked_share, phase.max_predictions),
-        pairs=model.pairs,
-        duplicates=plan.duplicates,
-        seed=seed,
-        span=(before / steps, (before + phase.steps) / steps),
-    )
+        layout, tokenizer, length=length, batch_size=rows,
+        steps=max(1, min(wanted, layout.count(length)) // rows),
+        masking=make_masking(plan, HELD_OUT_SHARE), pairs=plan.pairs,
+    )  # fmt: skip
 
 
-def make_masking(model: params.Model, share: float | list[float], limit: int | None = None) -> masking.Masking:
+def make_masking(plan: Pretraining, share: float | list[float], limit: int | None = None) -> masking.Masking:
     """How a model's rows are hidden. All chosen pieces of ELECTRA's are (Clark et al. 2020, section 3.1)."""
-    hidden = {"hidden": 1.0, "replaced": 0.0} if model.objective == "replaced pieces" else {}
-    return masking.Masking(model.masking, tuple(share) if isinstance(share, list) else share, limit, **hidden)
+    hidden = {"hidden": 1.0, "replaced": 0.0} if plan.architecture == "electra" else {}
+    return masking.Masking(plan.masking, tuple(share) if isinstance(share, list) else share, limit, **hidden)
 
 
-def start(model: torch.nn.Module, key: str, scale: str, plan: Pretraining) -> None:
-    """Give a model its first weights: random ones stay; another model's; what the scale's recipe has for a start."""
-    settings = params.load("models", key)
-    if settings.initial:
-        encoder = models.find(settings.initial, scale, released=False)  # a published one has pieces of its own
-        same = params.load("models", settings.initial).vocabulary == settings.vocabulary
-        models.continue_from(model, encoder.source, same, f"{settings.title}, from {encoder.title}")
+def start(
+    model: torch.nn.Module,
+    plan: Pretraining,
+    corpora: Sequence[Tokens],
+    tokenizer: PreTrainedTokenizerBase,
+    initial: loading.Encoder | None,
+    vectors: np.ndarray | None,
+) -> None:
+    """Give a model its first weights: random ones stay; another model's; what the plan has for a start."""
+    if initial:
+        same = initial.tokenizer.get_vocab() == tokenizer.get_vocab()
+        models.continue_from(model, initial.source, same, initial.title)
     table, output = model.get_input_embeddings(), model.get_output_embeddings()
     with torch.no_grad():
         if "word vectors" in plan.start:
-            table.weight.copy_(torch.from_numpy(find_vectors(settings, scale, table.embedding_dim)))
+            if vectors is None:
+                vectors = embeddings.make_vectors(corpora, table.num_embeddings, table.embedding_dim)
+            table.weight.copy_(torch.from_numpy(vectors))
         if "piece counts" in plan.start:
-            ids = [text.ids for text in read_texts(settings, scale)]
+            ids = [text.ids for text in corpora]
             output.bias.copy_(torch.from_numpy(embeddings.log_counts(ids, table.num_embeddings)))
         if "position waves" in plan.start:
             places = models.encoder_of(model).embeddings.position_embeddings.weight
             places.copy_(torch.from_numpy(embeddings.make_waves(*places.shape)))
 
 
-def read_texts(model: params.Model, scale: str, split: str = "train") -> list[tokens.Tokens]:
-    """The packed corpora of a model, in the order of its file."""
-    study = open_study(scale)
-    return [study.vocabulary(model.vocabulary).packed(study.corpus(corpus), split) for corpus in model.corpora]
-
-
-def find_vectors(model: params.Model, scale: str, width: int) -> np.ndarray:
-    """Word vectors of a model's own text, (vocabulary, width); made once for all models of one text and vocabulary."""
-    texts = read_texts(model, scale)
-    size = len(open_study(scale).vocabulary(model.vocabulary).tokenizer())
-    folder = paths.vectors(scale, model.corpora, model.vocabulary, width)
-    limit = VECTOR_PIECES * size
-    identity = provenance.record(
-        "word vectors",
-        embeddings.VERSION,
-        {"width": width, "limit": limit},
-        {corpus: open_study(scale).corpus(corpus).record["content"] for corpus in model.corpora}
-        | {"vocabulary": provenance.file_fingerprint(paths.vocabulary(scale, model.vocabulary) / "tokenizer.json")},
-    )
-
-    def write(new: Path) -> dict:
-        begun = time.monotonic()
-        ids, starts = [text.ids for text in texts], [text.starts for text in texts]
-        np.save(new / "vectors.npy", embeddings.train_vectors(ids, starts, size, width, seed=1, limit=limit))
-        return {"seconds": round(time.monotonic() - begun)}
-
-    artefacts.cached(folder, identity, write)
-    return np.load(folder / "vectors.npy")
-
-
-def time_start(settings: params.Model, scale: str, plan: Pretraining, model: torch.nn.Module) -> int:
-    """Seconds that a model's word vectors took, when they were made; 0 without them."""
-    if "word vectors" not in plan.start or not settings.corpora:
-        return 0
-    width = model.get_input_embeddings().embedding_dim
-    return artefacts.read_record(paths.vectors(scale, settings.corpora, settings.vocabulary, width))["seconds"]
-
-
-def evaluate(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
+def measure(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
     """What objectives.measure finds, over all held-out batches."""
     sums: dict[str, list[float]] = {}
     torch.manual_seed(0)  # ELECTRA's draws
@@ -328,32 +274,30 @@ def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step
     return passes * rows * costs.training_flops(model.config, length, asked, generator)
 
 
-def save(model, tokenizer, folder: Path, record: dict, log: list[dict], live: Path) -> None:
-    """Write the model's folder: weights, tokenizer, model card, log.jsonl with a row a line, and the record."""
-    with artefacts.whole_folder(folder) as temporary:
-        model.save_pretrained(temporary)
-        tokenizer.save_pretrained(temporary)
-        artefacts.write_text(temporary / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
-        if live.exists():
-            shutil.copy(live, temporary / "live.jsonl")
-        artefacts.write_text(temporary / "README.md", pretrained.write_card(folder.name, record, log))
-        artefacts.write_record(temporary, record)
+def read_log(folder: Path) -> list[dict]:
+    """The log of a pretrained model."""
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def main(words: Sequence[str]) -> int:
-    """Pretrain the model that the words name: scale, key. The exit status."""
-    if len(words) != 2:
-        print("usage: python -m lib.pretraining.pretraining SCALE MODEL", file=sys.stderr)
-        return 2
-    if "WORLD_SIZE" in os.environ:  # torchrun's processes outlive it when it is killed
-        parent.watch()
-    try:
-        train(words[1], words[0])
-    except StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def write_card(title: str, record: dict, log: list[dict], note: str) -> str:
+    """A model card in Markdown: what it is, from which text, how long, how well, and of which commit."""
+    settings = record["settings"]
+    steps = sum(phase["steps"] for phase in settings["phases"])
+    loss = log[-1].get("held-out loss") if log else None
+    learns = "replaced" if settings["architecture"] == "electra" else "masked"
+    rows = {
+        "text": ", ".join(settings["corpora"]) or "none",
+        "continues": settings["initial"] or "no other model",
+        "start": ", ".join(settings["start"]) or "random weights",
+        "vocabulary": settings["vocabulary"],
+        "objective": f"{learns} pieces, {settings['masking']} masking, pairs: {settings['pairs']}",
+        "size": f"{record['parameters']:,} parameters",
+        "trained on": f"{record['tokens']:,} pieces in {steps:,} steps",
+        "cross-entropy of hidden pieces": f"{loss:.3f} on held-out text of its corpora" if loss else "n/a",
+        "cost": f"{record['seconds']:,} s on {record['device']}, {record['FLOPs']:.2e} FLOPs",
+        "commit": record["commit"],
+        "fingerprint": record["fingerprint"],
+    }
+    lines = [f"# {title}", "", "Made by a reproducibility study of five biomedical language models.", ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+    return "\n".join([*lines, *(["", note] if note else []), ""])

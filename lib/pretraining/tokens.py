@@ -17,6 +17,7 @@ from lib.vocabularies.training import all_cores
 VERSION = 1  # raised when the same corpus and vocabulary give other ids
 HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
 SPLITS = ("train", "held_out")
+HASHED = 2**24  # pieces at once
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Tokens:
     ids: np.ndarray  # (pieces,), on disk
     starts: np.ndarray  # (documents + 1,) int64, on disk: the first piece of each document; last, len(ids)
     name: str  # for messages
+
+    def fingerprint(self) -> str:
+        """A hash of all that is in it; reads it once."""
+        content = hashlib.sha256(self.starts)
+        for first in range(0, len(self.ids), HASHED):
+            content.update(self.ids[first : first + HASHED])
+        return content.hexdigest()[:16]
 
 
 class Text:

@@ -118,14 +118,13 @@ def evaluate(words: list[str]) -> int:
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     options = parser.parse_args(words)
-    from lib.modeling import models  # here, as it takes seconds
-    from lib.study.analysis import plans
+    from lib.study.analysis import plans  # here, as it takes seconds
 
     scale, protocol = options.scale, options.protocol
     study, _ = open_study(scale), params.load("protocols", protocol)
-    encoder = models.find(options.model, scale)
+    encoder = study.encoder(options.model)
     if not encoder.fingerprint:  # a published model of the study's goes by the name that it has on the hub
-        encoder = models.find(encoder.source, scale)
+        encoder = study.encoder(encoder.source)
     print(encoder.load().describe())
     chosen = options.datasets or panels.choose(protocol)
     at_hand = [key for key in chosen if not study.why_missing(key, protocol)]

@@ -15,7 +15,7 @@ from lib.errors import StudyError, unknown
 from lib.finetuning.settings import FinetuningSettings, Numbers
 from lib.modeling.settings import Body
 from lib.places import show_path
-from lib.pretraining.settings import Pretraining, Start
+from lib.pretraining.settings import Architecture, Mixing, Pairs, Pretraining, Start, Unit
 from lib.settings import Settings
 from lib.study import paths
 from lib.training.settings import Optimization, Phase
@@ -186,15 +186,15 @@ class Model(Settings):
 
     title: str
     papers: list[str]  # that name it
-    architecture: Literal["bert", "albert", "electra"]
+    architecture: Architecture
     size: Literal["small", "base", "large"]
     vocabulary: str
     corpora: list[str]  # empty: not pretrained
     core: list[str] = []  # those of the corpora that are the small, special ones
-    mixing: Literal["as they are", "split files", "simultaneous"] = "as they are"  # of several corpora
+    mixing: Mixing = "as they are"  # of several corpora
     objective: Literal["masked pieces", "replaced pieces"]
-    pairs: Literal["none", "next sentence", "sentence order"]
-    masking: Literal["word-piece", "whole-word", "n-gram"]
+    pairs: Pairs
+    masking: Unit
     masked_share: float | list[float]  # a list: of equal parts of the training, one after the other
     adversarial: bool = False
     start: Literal["random", "skip-gram"] = "random"  # skip-gram: as the scale's recipe says, from its own text
@@ -212,8 +212,8 @@ class Model(Settings):
         shares = self.masked_share if isinstance(self.masked_share, list) else [self.masked_share]
         if not shares or not all(0 < share < 1 for share in shares):
             raise ValueError("masked_share lies between 0 and 1")
-        if not set(self.core) < set(self.corpora) and self.core:
-            raise ValueError("core names some of the corpora, and leaves others as satellites")
+        if self.core and (self.core != self.corpora[: len(self.core)] or self.core == self.corpora):
+            raise ValueError("core names the first of the corpora, and leaves others as satellites")
         if (self.mixing == "as they are") == bool(self.core):
             raise ValueError("core corpora and a way to mix them go together")
         if (self.architecture == "electra") != (self.objective == "replaced pieces"):
@@ -695,13 +695,18 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
         start = [part for part in start if part != "position waves"]
     return Pretraining(
         **recipe.model_dump(include=set(Optimization.model_fields)),
+        architecture=model.architecture,
         body=budget.bodies[model.size],
-        vocabulary=model.vocabulary,
         positions=max(budget.sequence_length, *(phase.length for phase in phases)),
         start=start,
         masked_share=model.masked_share if as_published or rises else recipe.masked_share or model.masked_share,
         phases=phases if model.corpora else [],
         duplicates=recipe.duplicates if as_published else None,
+        masking=model.masking,
+        pairs=model.pairs,
+        adversarial=model.adversarial,
+        mixing=model.mixing,
+        core=len(model.core),
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a whi
     from lib.finetuning.finetuning import Finetuning
     from lib.modeling.models import Checkpoint
     from lib.study.corpora import Corpus
+    from lib.study.pretraining import Model
     from lib.study.vocabularies import Vocabulary
 
 # Two releases of MeSH below the data folder; a descriptor has the tree numbers of both.
@@ -75,9 +76,15 @@ class Study:
     def machine(self) -> Machine:
         return Machine(precision=self.budget.precision, threads=self.budget.threads)
 
-    def model(self, name: str) -> "Checkpoint":
+    def model(self, key: str) -> "Model":
+        """A registered model, to pretrain; StudyError with the nearest names for no such one."""
+        from lib.study.pretraining import Model
+
+        return Model(key, self.scale)
+
+    def encoder(self, name: str) -> "Checkpoint":
         """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""
-        from lib.modeling import models
+        from lib.study import models
 
         return models.find(name, self.scale)
 
@@ -111,7 +118,7 @@ class Study:
         """The fine-tuning of a model on a dataset under a protocol, with its files below outputs/<scale>/."""
         from lib.finetuning.finetuning import Finetuning, First
 
-        encoder, settings, first = self.model(model), self.protocol(protocol, dataset), None
+        encoder, settings, first = self.encoder(model), self.protocol(protocol, dataset), None
         if settings.first_on:
             weights = paths.intermediate(self.scale, encoder.key, settings.first_on, protocol)
             other, how = self.dataset(settings.first_on), self.protocol(protocol, settings.first_on)

@@ -8,10 +8,13 @@ from lib.settings import Settings
 
 
 class Machine(Settings):
-    """What a machine is to compute with; both change the last bits of a number."""
+    """What a machine is to compute with; all but `workers` change the last bits of a number."""
 
     precision: Literal["float32", "auto"] = "auto"  # auto: bfloat16 where the device computes in it
     threads: int = Field(default=1, gt=0)
+    micro_batch: int | None = Field(default=None, gt=0)  # pieces in memory at once on each device; None: a whole step
+    compile: bool = False  # by torch: worth it from about ten minutes of training
+    workers: int = Field(default=0, ge=0)  # processes that prepare batches; 0: the training process itself
 
 
 class Phase(Settings):

@@ -59,9 +59,7 @@ def measure(model: str, words: Sequence[str], asked: str, scale: str) -> list[fl
     """
     import torch  # here, as it takes seconds, and the graph only asks why_not
 
-    from lib.modeling import models
-
-    encoder = models.find(model, scale).load()
+    encoder = open_study(scale).encoder(model).load()
     body = encoder.body(dropout=0.0).eval()
     if body.config.num_hidden_layers < 2:
         raise StudyError(f"{encoder.title}: it has one layer, and none is the last but one")

@@ -23,7 +23,7 @@ from lib.finetuning import tuning
 from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
 from lib.finetuning.finetuning import say_settings
 from lib.finetuning.sequences import class_of
-from lib.modeling import heads, models
+from lib.modeling import heads
 from lib.progress import Progress
 from lib.study import open_study, params, paths
 from lib.training import optimizers, training
@@ -250,7 +250,7 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
     A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
     section 2.2). Nothing is trained.
     """
-    encoder = models.find(model, scale).load()
+    encoder = open_study(scale).encoder(model).load()
     body = encoder.body(dropout=0.0).eval()
     row = open_study(scale).dataset(dataset)
     pairs: list[Pair] = row.load("test")

@@ -28,7 +28,8 @@ def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
     text = next(open_study(scale).corpus(corpus).documents()).text if show_text else made_up
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:60]
     row = np.array([[tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]])
-    hidden = pretraining.make_masking(model, params.load_pretraining(key, scale).masked_share)
+    plan = params.load_pretraining(key, scale)
+    hidden = pretraining.make_masking(plan, plan.masked_share)
     seen, _, asked = masking.hide(
         row, masking.make_keys(0), masking.take_inventory(tokenizer), hidden, np.array([hidden.share_at(0.0)])
     )
@@ -43,7 +44,7 @@ def check_batches(scale: str, rows: int) -> pd.DataFrame:
     """What the first rows of each of the scale's models are like, measured beside wanted (blocks.describe)."""
     found = []
     for model in params.load("scales", scale).models:
-        batches = pretraining.make_batches(model, scale, 0)
+        batches = open_study(scale).model(model).batches().parts[0]
         for row in blocks.describe(batches, max(1, rows // batches.batch_size)):
             found.append({"model": model} | row)
     return pd.DataFrame(found)
@@ -67,7 +68,7 @@ def count_published() -> pd.DataFrame:
         counted = models.count_parameters(models.encoder_of(built))["parameters"] / 1e6
         found.append(
             {"model": key, "architecture": model.architecture, "layers": plan.body.layers, "width": plan.body.hidden,
-             "embeddings": plan.body.hidden if model.architecture == "bert" else plan.body.embedding,
+             "embeddings": plan.embedding_width,
              "vocabulary": size, "printed, millions": model.parameters, "counted, millions": round(counted, 2),
              "difference, %": round(100 * (counted / model.parameters - 1), 1)}
         )  # fmt: skip
@@ -102,14 +103,14 @@ def compare_losses(scale: str) -> pd.DataFrame:
 
 def prepare(key: str, scale: str, rows: int) -> tuple[torch.nn.Module, objectives.Batch]:
     """A model with random weights, without dropout, and the first rows that it would see."""
-    settings, plan = params.load("models", key), params.load_pretraining(key, scale)
-    batches = pretraining.make_batches(key, scale, 0)
+    model = open_study(scale).model(key)
+    plan, batches = model.plan, model.batches().parts[0]
     batches.batch_size = rows  # instead of the scale's
     transformers.set_seed(0)
-    model = models.build(
-        settings.architecture, plan.body, batches.inventory.size, plan.positions, 0.0, settings.pairs != "none"
+    built = models.build(
+        plan.architecture, plan.body, batches.inventory.size, plan.positions, 0.0, plan.pairs != "none"
     )
-    return model.eval(), batches[0]
+    return built.eval(), batches[0]
 
 
 def spread_targets(batch: objectives.Batch) -> torch.Tensor:
@@ -140,7 +141,7 @@ def overfit(scale: str) -> pd.DataFrame:
     recipe = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     for key in params.load("scales", scale).models:
         model, batch = prepare(key, scale, rows=SENTENCES)
-        loss_of = objectives.loss_of(params.load("models", key))
+        loss_of = objectives.loss_of(params.load_pretraining(key, scale))
         optimizer = optimizers.make(model, recipe, OVERFITTING_RATE)
         progress, losses = Progress(f"{key} on {len(batch['input_ids'])} rows"), []
         for step in range(OVERFITTING_STEPS):

@@ -30,7 +30,7 @@ def count_work(key: str, changes: dict[str, int] | None = None, scale: str = "pa
     steps, tokens, flops = 0, 0, 0.0
     for phase in plan.phases or model.published.phases:  # none where the text is not public
         phase = phase.model_copy(update=changes or {})
-        asked = pretraining.make_masking(model, plan.masked_share, phase.max_predictions).slots(phase.length)
+        asked = pretraining.make_masking(plan, plan.masked_share, phase.max_predictions).slots(phase.length)
         rows = phase.steps * phase.batch_size
         steps += phase.steps
         tokens += rows * phase.length

@@ -1,43 +1,13 @@
-"""What pretraining leaves behind, as cards and pages show it: logs, costs, comparisons, sentences."""
+"""What pretraining leaves behind, as pages show it: logs, costs, comparisons, sentences."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from lib import artefacts
 from lib.errors import StudyError
+from lib.pretraining.pretraining import read_log
 from lib.study import params, paths
-
-
-def write_card(key: str, record: dict, log: list[dict]) -> str:
-    """A model card in Markdown: what it is, from which text, how long, how well, and of which commit."""
-    settings, model = record["settings"], params.load("models", key)
-    steps = sum(phase["steps"] for phase in settings["phases"])
-    loss = f"{log[-1]['held-out loss']:.3f} on held-out text of its corpora" if log else "not pretrained"
-    rows = {
-        "text": ", ".join(settings["corpora"]) or "none",
-        "continues": settings["initial"] or "no other model",
-        "start": ", ".join(settings["start"]) or "random weights",
-        "vocabulary": settings["vocabulary"],
-        "objective": f"{settings['objective']}, {settings['masking']} masking, pairs: {settings['pairs']}",
-        "size": f"{record['parameters']:,} parameters",
-        "trained on": f"{record['tokens']:,} pieces in {steps:,} steps",
-        "cross-entropy of hidden pieces": loss,
-        "cost": f"{record['seconds']:,} s after {record['seconds of the start']:,} s for the start, on "
-        f"{record['device']}, {record['FLOPs']:.2e} FLOPs",
-        "commit": record["commit"],
-        "fingerprint": record["fingerprint"],
-    }
-    lines = [f"# {model.title}", "", "Made by a reproducibility study of five biomedical language models.", ""]
-    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
-    return "\n".join([*lines, "", f"Where it differs from the published model: {model.differs}", ""])
-
-
-def read_log(folder: Path) -> list[dict]:
-    """The log of a pretrained model."""
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def summarise(record: dict) -> dict:

@@ -57,11 +57,11 @@ def time_steps(key: str, scale: str) -> pd.DataFrame:
     torch.set_num_threads(budget.threads)  # after Accelerate, which may set its own number
     works = {}
     for model in list_timed(key):
-        settings, plan = params.load("models", model), params.load_pretraining(model, scale)
+        plan = params.load_pretraining(model, scale)
         phase, asked = plan.phases[0], count_asked(model, scale)
         built = build_trained(model, scale)
         batch = make_batch(built.config.vocab_size, table.batch_size, phase.length, asked)
-        works[model] = make_step(built, objectives.loss_of(settings), batch, plan, phase.learning_rate, device)
+        works[model] = make_step(built, objectives.loss_of(plan), batch, plan, phase.learning_rate, device)
     times = interleave(works, table.repetitions, wait_for(device.device))
     times["device"] = training.describe_device(device)
     device.free_memory()
@@ -83,9 +83,9 @@ def describe_steps(key: str, scale: str) -> pd.DataFrame:
 
 def count_asked(model: str, scale: str) -> int:
     """The pieces of a row of a model's first phase that are to be predicted."""
-    settings, plan = params.load("models", model), params.load_pretraining(model, scale)
+    plan = params.load_pretraining(model, scale)
     phase = plan.phases[0]
-    return pretraining.make_masking(settings, plan.masked_share, phase.max_predictions).slots(phase.length)
+    return pretraining.make_masking(plan, plan.masked_share, phase.max_predictions).slots(phase.length)
 
 
 def build_trained(model: str, scale: str) -> PreTrainedModel:

@@ -1,0 +1,46 @@
+"""Pretrained models by name: a registered key, a folder, a name on the hub."""
+
+import re
+from pathlib import Path
+
+from lib import artefacts
+from lib.errors import StudyError, unknown
+from lib.modeling import loading
+from lib.modeling.models import Checkpoint, weights_fingerprint
+from lib.study import params, paths
+
+
+def find(name: str, scale: str, released: bool = True) -> Checkpoint:
+    """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
+
+    At paper scale a registered model that was not pretrained here is the published one, unless `released` is false.
+
+    Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet, or a folder without
+    a model in it.
+    """
+    if name in params.keys("models"):
+        folder, settings = paths.model(scale, name), params.load("models", name)
+        if not (folder / "config.json").exists():
+            as_published = params.load("scales", scale).pretraining.recipe is None
+            if released and settings.released and as_published:
+                return Checkpoint(name, settings.title, settings.released, "")
+            raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
+        return Checkpoint(name, settings.title, str(folder), weights_fingerprint(folder))
+    asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
+    if name in asked:  # the key of somebody's encoder
+        name = artefacts.read_json(asked[name])["source"]
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        title = folder.resolve().name
+        fingerprint = loading.fingerprint_folder(folder, title)
+        return Checkpoint(to_key(f"{title}-{fingerprint[:6]}"), title, str(folder), fingerprint)
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        if "/" in name:
+            raise StudyError(f"no folder {name} with a model in it")
+        raise unknown("model", name, params.keys("models"))
+    return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
+
+
+def to_key(name: str) -> str:
+    """A name as a key of the graph: lower case, single hyphens for other signs than dots."""
+    return re.sub("[^a-z0-9.]+", "-", name.lower()).strip("-.")
