@@ -41,10 +41,10 @@ class Progress:
         elif self.curve and log and now - self.drawn > CURVE_SECONDS:
             from matplotlib import pyplot  # here, since the runner imports this module and draws nothing
 
-            from lib.study.analysis import figures
-
             self.drawn = now
-            figure = figures.draw_learning_curve({self.what: log})
+            figure, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
+            draw_log(axes, self.what, log)
+            axes.legend(fontsize=7)
             self.show("curve", figure)
             pyplot.close(figure)
 
@@ -61,3 +61,13 @@ class Progress:
             artefacts.write_json(
                 Path(os.environ[FILE]), {"what": self.what, "done": done, "total": total, "seconds_left": round(left)}
             )
+
+
+def draw_log(axes, name: str, log: list[dict]) -> None:
+    """Loss against pieces; the loss on held-out text as markers where there is one."""
+    tokens, losses = ([row[key] for row in log] for key in ("tokens", "loss"))
+    line = axes.plot(tokens, losses, linewidth=1, label=f"{name}, training")[0]
+    if seen := [row for row in log if "held-out loss" in row]:
+        tokens, losses = ([row[key] for row in seen] for key in ("tokens", "held-out loss"))
+        axes.plot(tokens, losses, "o", color=line.get_color(), label=f"{name}, held out")
+    axes.set(xlabel="pieces", ylabel="loss")

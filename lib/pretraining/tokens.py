@@ -30,9 +30,9 @@ class Tokens:
 
     def fingerprint(self) -> str:
         """A hash of all that is in it; reads it once."""
-        content = hashlib.sha256(self.starts)
+        content = hashlib.sha256(self.starts.tobytes())
         for first in range(0, len(self.ids), HASHED):
-            content.update(self.ids[first : first + HASHED])
+            content.update(self.ids[first : first + HASHED].tobytes())
         return content.hexdigest()[:16]
 
 

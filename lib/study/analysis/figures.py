@@ -8,6 +8,7 @@ import seaborn as sns
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from lib.progress import draw_log
 from lib.study import params
 from lib.study.analysis import compare
 
@@ -32,19 +33,10 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
 def draw_learning_curve(logs: dict[str, list[dict]]) -> Figure:
     """Loss against pieces for each named log; the loss on held-out text as markers where there is one."""
     figure, axes = new_figure(6, 3)
-    draw_logs(axes[0, 0], logs)
+    for name, log in logs.items():
+        draw_log(axes[0, 0], name, log)
     axes[0, 0].legend(fontsize=7)
     return figure
-
-
-def draw_logs(axes, logs: dict[str, list[dict]]) -> None:
-    for name, log in logs.items():
-        rows = pd.DataFrame(log)
-        line = axes.plot(rows["tokens"], rows["loss"], linewidth=1, label=f"{name}, training")[0]
-        if "held-out loss" in rows:
-            seen = rows.dropna(subset="held-out loss")
-            axes.plot(seen["tokens"], seen["held-out loss"], "o", color=line.get_color(), label=f"{name}, held out")
-    axes.set(xlabel="pieces", ylabel="loss")
 
 
 def draw_learning_curves(logs: dict[str, list[dict]]) -> Figure:
@@ -52,7 +44,7 @@ def draw_learning_curves(logs: dict[str, list[dict]]) -> Figure:
     rows = -(-len(logs) // 2)
     figure, axes = new_figure(7.5, 2.2 * rows, 2, rows)
     for panel, (name, log) in zip(axes.flat, logs.items(), strict=False):
-        draw_logs(panel, {name: log})
+        draw_log(panel, name, log)
         panel.set_title(name, fontsize=8)
     for panel in axes.flat[len(logs) :]:
         panel.set_visible(False)
