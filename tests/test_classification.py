@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from lib.benchmarks import classification
 from lib.benchmarks.instances import Labelled
-from lib.corpora import records
 from lib.errors import StudyError
 from lib.made_up import smoke_language, smoke_texts
+from lib.reading import find_file, read_columns
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 SECRET = "Zebrafish"  # stands in every bad file; no message may quote it
@@ -268,7 +268,7 @@ def test_refuses_a_fold_that_cannot_be(split, fold, folds):
 def read_table_of_sentences(path) -> list[Labelled]:
     """The abstracts of BLURB's form of the hallmarks, a sentence a row with ten flags, each with all its labels."""
     sentences, labels = defaultdict(list), defaultdict(set)
-    for _, (flags, sentence, index) in records.read_columns(path, 3, "labels sentence index"):
+    for _, (flags, sentence, index) in read_columns(path, 3, "labels sentence index"):
         pmid = index.split("_")[0]
         sentences[pmid].append(sentence)
         labels[pmid] |= {number for number, flag in enumerate(flags.split(",")) if flag.endswith("_1")}
@@ -281,13 +281,13 @@ def test_made_up_files_have_every_label(tmp_path):
     folder = tmp_path / "doccls/hoc"
     for split in ("train", "dev", "test"):
         documents = classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv")
-        assert read_table_of_sentences(records.find_file(folder / f"blurb/{split}.tsv")) == documents
+        assert read_table_of_sentences(find_file(folder / f"blurb/{split}.tsv")) == documents
         assert {label for d in documents for label in d.labels} == set(classification.HALLMARKS.values())
         assert len(documents) == 30 and any(not d.labels for d in documents)
     documents = classification.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
     assert {label for d in documents for label in d.labels} == set(smoke_texts.CATEGORIES)
     for key, (_, _, options) in smoke_texts.JMED.items():
-        documents = classification.read_jmed(records.find_file(tmp_path / f"doccls/jmed-llm/all/{key.upper()}.csv"))
+        documents = classification.read_jmed(find_file(tmp_path / f"doccls/jmed-llm/all/{key.upper()}.csv"))
         assert {label for d in documents for label in d.labels} == set(options)
         assert len(classification.take_fold(documents, "test", 1)) == 12
         assert classification.read_jmed(tmp_path / f"doccls/jmed-llm/{key}.csv") == documents[:30]
@@ -298,7 +298,7 @@ def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
     corpus = []
     for split in ("train", "dev", "test"):
         corpus.append(classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv"))
-        table = read_table_of_sentences(records.find_file(folder / f"blurb/{split}.tsv"))
+        table = read_table_of_sentences(find_file(folder / f"blurb/{split}.tsv"))
         assert bool(corpus[-1] == table)
     assert [len(split) for split in corpus] == [1295, 186, 371]  # gu, table 3
     documents = [d for split in corpus for d in split]
@@ -312,6 +312,6 @@ def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
 def test_real_japanese_sets_have_the_counts_of_their_source(real_data):
     folder = real_data / "doccls/jmed-llm"
     for key, size, labels in (("CRADE", 1630, 8), ("RRTNM", 324, 11), ("SMDIS", 15360, 16)):
-        documents = classification.read_jmed(records.find_file(folder / f"all/{key}.csv"))
+        documents = classification.read_jmed(find_file(folder / f"all/{key}.csv"))
         assert (len(documents), len({d.labels for d in documents})) == (size, labels)
         assert len(classification.read_jmed(folder / f"{key.lower()}.csv")) == 100

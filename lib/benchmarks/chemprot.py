@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.relations import Splitter, check_label, find_dummies, load_punkt, read_masked
-from lib.corpora import archives
-from lib.corpora.records import AGAIN, read_columns, read_json_lines
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, read_columns, read_json_lines, read_members, split_lines
 
 LABELS = ("false", "CPR:3", "CPR:4", "CPR:5", "CPR:6", "CPR:9")  # in the order of Lim and Kang's numbers
 LIM_LABELS = {str(number): label for number, label in enumerate(LABELS)}
@@ -196,7 +195,7 @@ def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
     archive or a malformed line, an unknown label, a pair that comes twice. Source: Lim and Kang 2018; Lee et al. 2020.
     """
     name, found = f"{show_path(archive)}: {member}", {}
-    for number, line in archives.split_lines(name, archives.read_members(archive, [member])[member]):
+    for number, line in split_lines(name, read_members(archive, [member])[member]):
         where, cells = f"{name}:{number}", line.split("\t")
         if len(cells) != 6:
             raise StudyError(f"{where}: expected 6 columns, found {len(cells)}; {AGAIN}")

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lib.benchmarks.instances import Labelled
-from lib.corpora import archives
-from lib.corpora.records import AGAIN, read_lines
 from lib.errors import StudyError, unknown
 from lib.places import show_path
+from lib.reading import AGAIN, read_lines, read_members, split_lines
 
 HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of BLURB's 0 to 9
     "Activating invasion and metastasis": "invasion and metastasis",
@@ -38,12 +37,12 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
     Baker et al. 2016; Gu et al. 2021, section 2.3.5, takes whole abstracts.
     """
     pmids = read_split_list(split_list)
-    members = archives.read_members(corpus, [f"{kind}/{pmid}.txt" for pmid in pmids for kind in ("text", "labels")])
+    members = read_members(corpus, [f"{kind}/{pmid}.txt" for pmid in pmids for kind in ("text", "labels")])
     documents = []
     for pmid in pmids:
         at = f"{show_path(corpus)}: document {pmid}"
         text, labels = (
-            "\n".join(line for _, line in archives.split_lines(f"{at}, {kind}", members[f"{kind}/{pmid}.txt"]))
+            "\n".join(line for _, line in split_lines(f"{at}, {kind}", members[f"{kind}/{pmid}.txt"]))
             for kind in ("text", "labels")
         )
         sentences = tuple(line.strip() for line in text.split("\n") if line.strip())

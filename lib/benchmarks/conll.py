@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
-from lib.corpora.records import AGAIN, open_bytes, read_lines
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, open_bytes, read_lines
 
 DOCUMENT = "-DOCSTART-"
 # How many blocks end at a word of a tagged file; an empty string is a blank line. Unlike sentences, empty blocks count

@@ -18,9 +18,9 @@ import numpy as np
 from lib import provenance
 from lib.benchmarks import metrics, questions, relations
 from lib.benchmarks.instances import Instance
-from lib.corpora.records import AGAIN, find_file
 from lib.errors import StudyError, unknown
 from lib.places import show_path
+from lib.reading import AGAIN, find_file
 
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
 SPLITS = ("train", "dev", "test")

@@ -13,9 +13,9 @@ from itertools import combinations
 from pathlib import Path
 
 from lib.benchmarks.instances import Mention, Relation, Sentence
-from lib.corpora.records import AGAIN, read_lines
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, read_lines
 
 TYPES = ("problem", "test", "treatment")
 LABELS = ("TrIP", "TrWP", "TrCP", "TrAP", "TrNAP", "TeRP", "TeCP", "PIP")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from lib.benchmarks import questions
 from lib.benchmarks.instances import Pair
-from lib.corpora.records import AGAIN, read_columns, read_json_lines, read_lines
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, read_columns, read_json_lines, read_lines
 
 YES_NO = ("yes", "no")
 YES_NO_MAYBE = ("yes", "no", "maybe")

@@ -10,9 +10,9 @@ from itertools import groupby
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
-from lib.corpora.records import AGAIN, find_file, read_lines
 from lib.errors import StudyError, unknown
 from lib.places import show_path
+from lib.reading import AGAIN, find_file, read_lines
 
 ELEMENTS = {"INT": "interventions", "OUT": "outcomes", "PAR": "participants"}  # in the order of a joined tag
 FOLDERS = {"train": "train", "dev": "train", "test": "test/gold"}

@@ -8,9 +8,9 @@ from pathlib import Path
 from lib.benchmarks import standoff
 from lib.benchmarks.conll import require_end
 from lib.benchmarks.instances import Mention, Sentence
-from lib.corpora.records import AGAIN, read_lines
 from lib.errors import StudyError, unknown
 from lib.places import show_path
+from lib.reading import AGAIN, read_lines
 
 # The types of BC5CDR, and NCBI-disease's four, all of them diseases (Dogan et al. 2014).
 KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lib.benchmarks.instances import Answer, Question, Span
-from lib.corpora.records import AGAIN, read_json
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, read_json
 
 KINDS = {str: "a text", list: "a list", int: "a number", dict: "an object"}
 TYPES = ("yesno", "factoid", "list", "summary")

@@ -8,10 +8,9 @@ from pathlib import Path
 from lxml import etree
 
 from lib.benchmarks.instances import BREAKS, Marked, Mention, Relation
-from lib.corpora import archives
-from lib.corpora.records import AGAIN, read_columns, read_lines, refuse_entities
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, read_columns, read_lines, read_members, refuse_entities, split_lines
 
 # Folders of a split list -> folders of the zip, which has the test set of another task too.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
@@ -160,7 +159,7 @@ def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, et
     if not members:
         raise StudyError(f"{show_path(split_list)}: empty file; {AGAIN}")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    contents = archives.read_members(corpus, members)
+    contents = read_members(corpus, members)
     for member in members:
         where = f"{show_path(corpus)}: {member}"
         try:
@@ -209,7 +208,7 @@ def read_gad(path: Path) -> list[Relation]:
 def read_gad_archive(archive: Path, member: str) -> list[Relation]:
     """One file of BioBERT's ten folds, such as `GAD/1/test.tsv`, as read_gad; StudyError for a damaged archive too."""
     where = f"{show_path(archive)}: {member}"
-    return parse_gad(where, archives.split_lines(where, archives.read_members(archive, [member])[member]))
+    return parse_gad(where, split_lines(where, read_members(archive, [member])[member]))
 
 
 def parse_gad(name: str, lines: Iterable[tuple[int, str]]) -> list[Relation]:

@@ -14,9 +14,9 @@ from lxml import etree
 from lib.benchmarks import standoff
 from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import Annotation
-from lib.corpora.records import AGAIN, open_bytes, read_lines, refuse_entities
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, open_bytes, read_lines, refuse_entities
 
 FOLDER = "ner/share-clef-2013"
 TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"

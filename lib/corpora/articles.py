@@ -10,9 +10,10 @@ from lxml import etree
 from mwparserfromhell.nodes import Tag, Wikilink
 from mwparserfromhell.wikicode import Wikicode
 
-from lib.corpora.records import Document, flat_text, iterate_xml, open_bytes, read_year, refuse_entities
+from lib.corpora.records import Document, flat_text, iterate_xml, read_year
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import open_bytes, refuse_entities
 
 # Left out of a body, as Bio-ELECTRA leaves out the references (Ozyurt 2020, section 2.1), and what is no prose.
 NO_PROSE = {"ref-list", "table-wrap", "table-wrap-group", "fig", "fig-group", "disp-formula", "disp-formula-group",

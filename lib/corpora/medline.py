@@ -6,9 +6,10 @@ from pathlib import Path
 
 from lxml import etree
 
-from lib.corpora.records import Document, Heading, flat_text, open_bytes, read_lines, read_year
+from lib.corpora.records import Document, Heading, flat_text, read_year
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import open_bytes, read_lines
 
 PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8", remove_comments=True, remove_pis=True

@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lib.corpora.records import Heading, read_lines
+from lib.corpora.records import Heading
 from lib.corpora.settings import Selection
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import read_lines
 
 # Tree number, UI and name in the tables of two releases.
 COLUMNS = ("Tree Number", "Desc Ui", "Term"), ("mesh_tree_number", "mesh_id", "mesh_name")

@@ -8,9 +8,10 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from lib.corpora import articles, medline
-from lib.corpora.records import Document, Heading, open_bytes, read_json_lines, read_lines, read_year
+from lib.corpora.records import Document, Heading, read_year
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import open_bytes, read_json_lines, read_lines
 
 
 def read_citations(path: Path) -> Iterator[Document]:
