@@ -46,8 +46,19 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); fetch the file again") from None
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a text, without their ends; StudyError with the line for bytes that are not UTF-8."""
+def name_file(path: Path, member: str = "") -> str:
+    """A file, or a member of an archive, as messages name it."""
+    return f"{show_path(path)}: {member}" if member else show_path(path)
+
+
+def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
+    """Numbered lines of a text, without their ends; StudyError with the line for bytes that are not UTF-8.
+
+    `member`: of an archive.
+    """
+    if member:
+        yield from split_lines(name_file(path, member), read_members(path, [member])[member])
+        return
     number = 0
     with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
@@ -68,13 +79,13 @@ def find_file(path: Path) -> Path:
     return form
 
 
-def read_columns(path: Path, width: int, header: str = "") -> Iterator[tuple[str, list[str]]]:
+def read_columns(path: Path, width: int, header: str = "", member: str = "") -> Iterator[tuple[str, list[str]]]:
     """`file:line` and the cells of every line of a tab-separated file; StudyError for a line of another width.
 
-    `header`: names that the first line must have, which is then left out.
+    `header`: names that the first line must have, which is then left out. `member`: of an archive.
     """
-    name, number = show_path(path), 0
-    for number, line in read_lines(path):
+    name, number = name_file(path, member), 0
+    for number, line in read_lines(path, member):
         where, cells = f"{name}:{number}", line.split("\t")
         if len(cells) != width:
             raise StudyError(f"{where}: expected {width} columns, found {len(cells)}; {AGAIN}")

@@ -13,7 +13,7 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import classification
+from lib.benchmarks import classification, tables
 from lib.benchmarks.instances import Labelled
 from lib.errors import StudyError
 from lib.made_up import smoke_language, smoke_texts
@@ -72,9 +72,9 @@ def test_hallmarks_of_an_abstract_are_those_of_its_sentences(tmp_path):
 def test_reads_japanese_documents(tmp_path):
     content = 'id,text,label,notes\na,"熱、咳\n「疹」",感染症,\nb,胸の痛み,循環器,-\n'
     expected = [Labelled("a", ("熱、咳\n「疹」",), ("感染症",)), Labelled("b", ("胸の痛み",), ("循環器",))]
-    assert read_text(classification.read_docclsjp, tmp_path, content) == expected
+    assert read_text(tables.read_docclsjp, tmp_path, content) == expected
     expected = [Labelled("1", ("Asked?", "One.\nTwo."), ("not, hot",)), Labelled("2", ("Why?", "Three"), ("x",))]
-    assert read_text(classification.read_jmed, tmp_path, JMED) == expected
+    assert read_text(tables.read_jmed, tmp_path, JMED) == expected
 
 
 @each(
@@ -122,24 +122,24 @@ def test_refuses_a_member_that_comes_twice(tmp_path):
 @each(
     "reader, content, message",
     [
-        (classification.read_docclsjp, "", "bad: no rows"),
-        (classification.read_docclsjp, "id,text,label\n", "bad: no rows"),
-        (classification.read_docclsjp, f"id,label\n1,{SECRET}\n", "bad:1: expected the columns id, text, label"),
-        (classification.read_docclsjp, f"id,text,text,label\n1,{SECRET},b,c\n", "bad:1: expected the columns"),
-        (classification.read_docclsjp, f"id,text,label\n1,{SECRET}\n", "bad:2: expected 3 columns, found 2"),
-        (classification.read_docclsjp, f'id,text,label\n1,"{SECRET}\n', "bad:2: not CSV"),
-        (classification.read_docclsjp, f'id,text,label\n1,"{SECRET}"x,b\n', "bad:2: not CSV"),
-        (classification.read_docclsjp, f"id,text,label\n1,a,b\n1,{SECRET},b\n", "bad:3: an id that came before"),
-        (classification.read_docclsjp, f"id,text,label\n1, ,{SECRET}\n", "bad:2: an id that came before, or an empty"),
+        (tables.read_docclsjp, "", "bad: no rows"),
+        (tables.read_docclsjp, "id,text,label\n", "bad: no rows"),
+        (tables.read_docclsjp, f"id,label\n1,{SECRET}\n", "bad:1: expected the columns id, text, label"),
+        (tables.read_docclsjp, f"id,text,text,label\n1,{SECRET},b,c\n", "bad:1: expected the columns"),
+        (tables.read_docclsjp, f"id,text,label\n1,{SECRET}\n", "bad:2: expected 3 columns, found 2"),
+        (tables.read_docclsjp, f'id,text,label\n1,"{SECRET}\n', "bad:2: not CSV"),
+        (tables.read_docclsjp, f'id,text,label\n1,"{SECRET}"x,b\n', "bad:2: not CSV"),
+        (tables.read_docclsjp, f"id,text,label\n1,a,b\n1,{SECRET},b\n", "bad:3: an id that is empty or came before"),
+        (tables.read_docclsjp, f"id,text,label\n1, ,{SECRET}\n", "bad:2: a blank text or label"),
         (
-            classification.read_docclsjp,
+            tables.read_docclsjp,
             gzip.compress(b"id,text,label\n1,a,b\n" * 9, mtime=0)[:-8],
             "bad: cut off or damaged",
         ),
-        (classification.read_jmed, f"tag,question,answer\nx,{SECRET},A\n", "bad:1: expected the columns tag, question"),
-        (classification.read_jmed, JMED.replace("」", ""), "bad:4: expected a question over a document"),
-        (classification.read_jmed, JMED.replace(",B\n", f",{SECRET}\n"), "bad:4: expected a question over a document"),
-        (classification.read_jmed, JMED.replace("x,y,A", f",{SECRET},A"), "bad:6: expected a question over a document"),
+        (tables.read_jmed, f"tag,question,answer\nx,{SECRET},A\n", "bad:1: expected the columns tag, question"),
+        (tables.read_jmed, JMED.replace("」", ""), "bad:4: expected a question over a document"),
+        (tables.read_jmed, JMED.replace(",B\n", f",{SECRET}\n"), "bad:4: expected a question over a document"),
+        (tables.read_jmed, JMED.replace("x,y,A", f",{SECRET},A"), "bad:6: expected a question over a document"),
     ],
 )  # fmt: skip
 def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, content, message):
@@ -153,8 +153,8 @@ def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, c
 SPOILT = {
     "hoc": (read_hoc, pack(FILES)),
     "hoc-unpacked": (read_hoc, gzip.decompress(pack(FILES))),
-    "docclsjp": (partial(read_text, classification.read_docclsjp), b'id,text,label\n1,"a\nb",c\n2,d,e\n'),
-    "jmed": (partial(read_text, classification.read_jmed), JMED.encode()),
+    "docclsjp": (partial(read_text, tables.read_docclsjp), b'id,text,label\n1,"a\nb",c\n2,d,e\n'),
+    "jmed": (partial(read_text, tables.read_jmed), JMED.encode()),
 }  # fmt: skip
 
 
@@ -209,10 +209,10 @@ def test_csv_is_read_as_written(tmp_path_factory, rows):
     labelled = [Labelled(str(i), ("\n".join(lines),), (label,)) for i, (_, lines, label) in enumerate(rows, 1)]
     asked = [Labelled(d.id, (row[0], d.sentences[0]), d.labels) for d, row in zip(labelled, rows, strict=True)]
     content = to_csv(["id", "text", "label"], [[d.id, *d.sentences, *d.labels] for d in labelled])
-    assert read_text(classification.read_docclsjp, folder, content) == labelled
+    assert read_text(tables.read_docclsjp, folder, content) == labelled
     table = [["t", f"{d.sentences[0]}\n「{d.sentences[1]}」", "other", *d.labels, "B"] for d in asked]
     content = to_csv(["tag", "question", "optionA", "optionB", "answer"], table)
-    assert read_text(classification.read_jmed, folder, content) == asked
+    assert read_text(tables.read_jmed, folder, content) == asked
 
 
 def to_csv(header: list[str], rows: list[list[str]]) -> str:
@@ -284,13 +284,13 @@ def test_made_up_files_have_every_label(tmp_path):
         assert read_table_of_sentences(find_file(folder / f"blurb/{split}.tsv")) == documents
         assert {label for d in documents for label in d.labels} == set(classification.HALLMARKS.values())
         assert len(documents) == 30 and any(not d.labels for d in documents)
-    documents = classification.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
+    documents = tables.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
     assert {label for d in documents for label in d.labels} == set(smoke_texts.CATEGORIES)
     for key, (_, _, options) in smoke_texts.JMED.items():
-        documents = classification.read_jmed(find_file(tmp_path / f"doccls/jmed-llm/all/{key.upper()}.csv"))
+        documents = tables.read_jmed(find_file(tmp_path / f"doccls/jmed-llm/all/{key.upper()}.csv"))
         assert {label for d in documents for label in d.labels} == set(options)
         assert len(classification.take_fold(documents, "test", 1)) == 12
-        assert classification.read_jmed(tmp_path / f"doccls/jmed-llm/{key}.csv") == documents[:30]
+        assert tables.read_jmed(tmp_path / f"doccls/jmed-llm/{key}.csv") == documents[:30]
 
 
 def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
@@ -312,6 +312,6 @@ def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
 def test_real_japanese_sets_have_the_counts_of_their_source(real_data):
     folder = real_data / "doccls/jmed-llm"
     for key, size, labels in (("CRADE", 1630, 8), ("RRTNM", 324, 11), ("SMDIS", 15360, 16)):
-        documents = classification.read_jmed(find_file(folder / f"all/{key}.csv"))
+        documents = tables.read_jmed(find_file(folder / f"all/{key}.csv"))
         assert (len(documents), len({d.labels for d in documents})) == (size, labels)
-        assert len(classification.read_jmed(folder / f"{key.lower()}.csv")) == 100
+        assert len(tables.read_jmed(folder / f"{key.lower()}.csv")) == 100

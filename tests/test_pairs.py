@@ -12,7 +12,7 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import pairs
+from lib.benchmarks import tables
 from lib.benchmarks.instances import Pair
 from lib.errors import StudyError
 from lib.made_up import smoke_language, smoke_texts
@@ -37,44 +37,44 @@ def pubmedqa(**changes) -> str:
 
 GOOD = {
     "biosses": (
-        pairs.read_biosses,
+        tables.read_biosses,
         BIOSSES + "9\tA b.\tC d.\t2.4\n3\tE.\tF.\t0.0\n",
         [Pair("9", "A b.", "C d.", 2.4), Pair("3", "E.", "F.", 0.0)],
     ),
-    "medsts": (pairs.read_medsts, "A\tB\t3.5 \nC\tD\t5\n", [Pair("1", "A", "B", 3.5), Pair("2", "C", "D", 5.0)]),
-    "medsts-blue": (pairs.read_medsts, BLUE + "0\tx\t-\t-\tA\tB\t1\n", [Pair("0", "A", "B", 1.0)]),
-    "medsts-headed": (pairs.read_medsts, "sentence1\tsentence2\tscore\nA\tB\t1\n", [Pair("1", "A", "B", 1.0)]),
-    "mednli": (pairs.read_mednli, nli(), [Pair("p1", "A", "B", "neutral")]),
-    "pubmedqa": (pairs.read_pubmedqa, pubmedqa(), [Pair("1", "A?", "B.", "maybe")]),
-    "yesno": (pairs.read_yesno, "q1\tA?\tB\tno\nq2\tA?\tB\tyes\n",
+    "medsts": (tables.read_medsts, "A\tB\t3.5 \nC\tD\t5\n", [Pair("1", "A", "B", 3.5), Pair("2", "C", "D", 5.0)]),
+    "medsts-blue": (tables.read_medsts, BLUE + "0\tx\t-\t-\tA\tB\t1\n", [Pair("0", "A", "B", 1.0)]),
+    "medsts-headed": (tables.read_medsts, "sentence1\tsentence2\tscore\nA\tB\t1\n", [Pair("1", "A", "B", 1.0)]),
+    "mednli": (tables.read_mednli, nli(), [Pair("p1", "A", "B", "neutral")]),
+    "pubmedqa": (tables.read_pubmedqa, pubmedqa(), [Pair("1", "A?", "B.", "maybe")]),
+    "yesno": (tables.read_yesno, "q1\tA?\tB\tno\nq2\tA?\tB\tyes\n",
               [Pair("q1", "A?", "B", "no"), Pair("q2", "A?", "B", "yes")]),
-    "yesno-ideal": (pairs.read_yesno_ideal, IDEAL + "1\tA?\tB\n0\tC?\tD\n",
+    "yesno-ideal": (tables.read_yesno_ideal, IDEAL + "1\tA?\tB\n0\tC?\tD\n",
                     [Pair("1", "A?", "B", "yes"), Pair("2", "C?", "D", "no")]),
-    "candidates": (pairs.read_candidates, CANDIDATES + "0\tA?\tB\n1\tC?\tD\n1\tA?\tB\n",
+    "candidates": (tables.read_candidates, CANDIDATES + "0\tA?\tB\n1\tC?\tD\n1\tA?\tB\n",
                    [Pair("1", "A?", "B", "0", "1"), Pair("2", "C?", "D", "1", "2"), Pair("3", "A?", "B", "1", "1")]),
 }  # fmt: skip
 BAD = [
-    (pairs.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\n", "bad:2: expected 4 columns, found 3"),
-    (pairs.read_biosses, f"{BIOSSES}1\tA\tB\t1\n1\t{SECRET}\tB\t2\n", "bad:3: an id that is empty or came before"),
-    (pairs.read_biosses, f"{BIOSSES}1\t \t{SECRET}\t1\n", "bad:2: one of the two texts is blank"),
-    (pairs.read_biosses, f"{BIOSSES}1\tA\tB\t{SECRET}\n", "bad:2: expected a score of 0 to 4"),
-    (pairs.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\t4.1\n", "bad:2: expected a score of 0 to 4"),
-    (pairs.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\tnan\n", "bad:2: expected a score of 0 to 4"),
-    (pairs.read_biosses, f"{SECRET}\tb\tc\td\n", "bad:1: expected the header pair_id, sent1, sent2, score"),
-    (pairs.read_biosses, BIOSSES, "bad: no pairs in the file"),
-    (pairs.read_medsts, f"A\tB\t1\n{SECRET}\tB\n", "bad:2: expected 3 columns, found 2"),
-    (pairs.read_medsts, f"{SECRET}\tB\t5.5\n", "bad:1: expected a score of 0 to 5"),
-    (pairs.read_medsts, f"{BLUE}0\tx\t-\t-\tA\tB\t1\n0\tx\t-\t-\t{SECRET}\tB\t1\n", "bad:3: an id that"),
-    (pairs.read_mednli, nli(gold_label=SECRET), "bad:1: expected the label entailment, contradiction, neutral"),
-    (pairs.read_mednli, nli(sentence2=["B", SECRET]), "bad:1: expected a text under sentence2"),
-    (pairs.read_mednli, f'{{"pairID": "{SECRET}', "bad:1: not JSON"),
-    (pairs.read_mednli, f'["{SECRET}"]\n', "bad:1: not a JSON object"),
-    (pairs.read_mednli, nli() + nli(sentence1=SECRET), "bad:2: an id that is empty or came before"),
-    (pairs.read_pubmedqa, pubmedqa(label=SECRET), "bad:1: expected the label yes, no, maybe"),
-    (pairs.read_pubmedqa, pubmedqa(id=7, sentence1=SECRET), "bad:1: expected a text under id"),
-    (pairs.read_yesno, f"q1\t{SECRET}\tB\tmaybe\n", "bad:1: expected the label yes, no"),
-    (pairs.read_yesno_ideal, f"{IDEAL}yes\t{SECRET}\tB\n", "bad:2: expected the label 1, 0"),
-    (pairs.read_candidates, f"{CANDIDATES}2\t{SECRET}\tB\n", "bad:2: expected the label 0, 1"),
+    (tables.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\n", "bad:2: expected 4 columns, found 3"),
+    (tables.read_biosses, f"{BIOSSES}1\tA\tB\t1\n1\t{SECRET}\tB\t2\n", "bad:3: an id that is empty or came before"),
+    (tables.read_biosses, f"{BIOSSES}1\t \t{SECRET}\t1\n", "bad:2: one of the two texts is blank"),
+    (tables.read_biosses, f"{BIOSSES}1\tA\tB\t{SECRET}\n", "bad:2: expected a score of 0 to 4"),
+    (tables.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\t4.1\n", "bad:2: expected a score of 0 to 4"),
+    (tables.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\tnan\n", "bad:2: expected a score of 0 to 4"),
+    (tables.read_biosses, f"{SECRET}\tb\tc\td\n", "bad:1: expected the header pair_id, sent1, sent2, score"),
+    (tables.read_biosses, BIOSSES, "bad: no rows in the file"),
+    (tables.read_medsts, f"A\tB\t1\n{SECRET}\tB\n", "bad:2: expected 3 columns, found 2"),
+    (tables.read_medsts, f"{SECRET}\tB\t5.5\n", "bad:1: expected a score of 0 to 5"),
+    (tables.read_medsts, f"{BLUE}0\tx\t-\t-\tA\tB\t1\n0\tx\t-\t-\t{SECRET}\tB\t1\n", "bad:3: an id that"),
+    (tables.read_mednli, nli(gold_label=SECRET), "bad:1: expected the label entailment, contradiction, neutral"),
+    (tables.read_mednli, nli(sentence2=["B", SECRET]), "bad:1: expected a text under sentence2"),
+    (tables.read_mednli, f'{{"pairID": "{SECRET}', "bad:1: not JSON"),
+    (tables.read_mednli, f'["{SECRET}"]\n', "bad:1: not a JSON object"),
+    (tables.read_mednli, nli() + nli(sentence1=SECRET), "bad:2: an id that is empty or came before"),
+    (tables.read_pubmedqa, pubmedqa(label=SECRET), "bad:1: expected the label yes, no, maybe"),
+    (tables.read_pubmedqa, pubmedqa(id=7, sentence1=SECRET), "bad:1: expected a text under id"),
+    (tables.read_yesno, f"q1\t{SECRET}\tB\tmaybe\n", "bad:1: expected the label yes, no"),
+    (tables.read_yesno_ideal, f"{IDEAL}yes\t{SECRET}\tB\n", "bad:2: expected the label 1, 0"),
+    (tables.read_candidates, f"{CANDIDATES}2\t{SECRET}\tB\n", "bad:2: expected the label 0, 1"),
 ]
 READERS = {name: reader for name, (reader, *_) in GOOD.items()}
 TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
@@ -135,18 +135,18 @@ def test_what_is_written_is_read_again(tmp_path_factory, rows):
     scored = [Pair(str(i), one, two, n / 10) for i, (one, two, n) in enumerate(rows, 1)]
     table = "".join(f"{p.id}\t{p.first}\t{p.second}\t{p.label}\n" for p in scored)
     official = "".join(f"{p.first}\t{p.second}\t{p.label}\n" for p in scored)
-    labelled = [Pair(p.id, p.first, p.second, pairs.YES_NO[n % 2]) for p, (_, _, n) in zip(scored, rows, strict=True)]
+    labelled = [Pair(p.id, p.first, p.second, tables.YES_NO[n % 2]) for p, (_, _, n) in zip(scored, rows, strict=True)]
     lines = [json.dumps({"id": p.id, "sentence1": p.first, "sentence2": p.second, "label": p.label}) for p in labelled]
     ideal = "".join(f"{int(p.label == 'yes')}\t{p.first}\t{p.second}\n" for p in labelled)
     inferred = [Pair(p.id, p.first, p.second, "entailment") for p in labelled]
     claims = [nli(pairID=p.id, sentence1=p.first, sentence2=p.second, gold_label=p.label) for p in inferred]
     for reader, content, expected in (
-        (pairs.read_biosses, BIOSSES + table, scored),
-        (pairs.read_medsts, official, scored),
-        (pairs.read_yesno, table_of(labelled), labelled),
-        (pairs.read_yesno_ideal, IDEAL + ideal, labelled),
-        (pairs.read_pubmedqa, "\n".join(lines), labelled),
-        (pairs.read_mednli, "".join(claims), inferred),
+        (tables.read_biosses, BIOSSES + table, scored),
+        (tables.read_medsts, official, scored),
+        (tables.read_yesno, table_of(labelled), labelled),
+        (tables.read_yesno_ideal, IDEAL + ideal, labelled),
+        (tables.read_pubmedqa, "\n".join(lines), labelled),
+        (tables.read_mednli, "".join(claims), inferred),
     ):
         (folder / "file").write_text(content, encoding="utf-8")
         found = reader(folder / "file")
@@ -162,7 +162,7 @@ def table_of(labelled: list[Pair]) -> str:
 def test_candidates_are_grouped_by_their_question(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("candidates") / "test.tsv"
     path.write_text(CANDIDATES + "".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
-    found = pairs.read_candidates(path)
+    found = tables.read_candidates(path)
     assert [(pair.label, pair.first, pair.second) for pair in found] == rows
     assert len({pair.group for pair in found}) == len({question for _, question, _ in rows})
     assert len({(pair.group, pair.first) for pair in found}) == len({pair.group for pair in found})
@@ -188,24 +188,24 @@ def test_made_up_files_have_every_label_in_every_split(tmp_path):
     votes = read_votes(tmp_path / "sts/biosses/annotation_pairs_scores.tsv")
     whole = read_pubmedqa_original(tmp_path / "qa/pubmedqa/ori_pqal.json.gz")
     for split in ("train", "dev", "test"):
-        scored = pairs.read_biosses(tmp_path / f"sts/biosses/blurb/{split}.tsv")
+        scored = tables.read_biosses(tmp_path / f"sts/biosses/blurb/{split}.tsv")
         assert len(scored) == 30 and all(votes[pair.id]["mean"] == pytest.approx(pair.label) for pair in scored)
-        assert len(pairs.read_medsts(tmp_path / f"sts/medsts/{split}.tsv")) == 30
-        inferred = pairs.read_mednli(tmp_path / f"nli/mednli/mli_{split}_v1.jsonl")
-        assert {pair.label for pair in inferred} == set(pairs.INFERENCE)
-        asked = pairs.read_pubmedqa(tmp_path / f"qa/pubmedqa/blurb/{split}.jsonl")
-        assert {pair.label for pair in asked} == set(pairs.YES_NO_MAYBE) and set(asked) <= whole
-        asked = pairs.read_yesno(tmp_path / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
-        assert {pair.label for pair in asked} == set(pairs.YES_NO)
+        assert len(tables.read_medsts(tmp_path / f"sts/medsts/{split}.tsv")) == 30
+        inferred = tables.read_mednli(tmp_path / f"nli/mednli/mli_{split}_v1.jsonl")
+        assert {pair.label for pair in inferred} == set(tables.INFERENCE)
+        asked = tables.read_pubmedqa(tmp_path / f"qa/pubmedqa/blurb/{split}.jsonl")
+        assert {pair.label for pair in asked} == set(tables.YES_NO_MAYBE) and set(asked) <= whole
+        asked = tables.read_yesno(tmp_path / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
+        assert {pair.label for pair in asked} == set(tables.YES_NO)
     for split in ("train", "test"):
-        assert len(pairs.read_yesno_ideal(tmp_path / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
-        ranked = pairs.read_candidates(tmp_path / f"qa/bioasq-reranker/{split}.tsv.gz")
+        assert len(tables.read_yesno_ideal(tmp_path / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
+        ranked = tables.read_candidates(tmp_path / f"qa/bioasq-reranker/{split}.tsv.gz")
         assert Counter(pair.group for pair in ranked if pair.label == "1") == {str(i): 1 for i in range(1, 11)}
 
 
 def test_real_similarity_sets_have_the_printed_counts(real_data):
     rows = read_votes(real_data / "sts/biosses/annotation_pairs_scores.tsv")
-    splits = [pairs.read_biosses(real_data / f"sts/biosses/blurb/{split}.tsv") for split in ("train", "dev", "test")]
+    splits = [tables.read_biosses(real_data / f"sts/biosses/blurb/{split}.tsv") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [64, 16, 20]  # gu, table 3
     found = [pair for split in splits for pair in split]
     assert {pair.id: pair.label for pair in found} == pytest.approx({id: row["mean"] for id, row in rows.items()})
@@ -216,13 +216,13 @@ def test_real_similarity_sets_have_the_printed_counts(real_data):
 def test_real_questions_have_the_printed_counts(real_data):
     whole = read_pubmedqa_original(real_data / "qa/pubmedqa/ori_pqal.json.gz")
     folder = real_data / "qa/pubmedqa"
-    splits = [pairs.read_pubmedqa(folder / f"blurb/{split}.jsonl") for split in ("train", "dev", "test")]
+    splits = [tables.read_pubmedqa(folder / f"blurb/{split}.jsonl") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [450, 50, 500]  # gu, table 3
     assert set().union(*splits) == whole and len(whole) == 1000
     truth = json.loads((folder / "test_ground_truth.json").read_text())
     assert bool({pair.id: pair.label for pair in splits[2]} == truth)
     folder = real_data / "qa/bioasq-7b-yesno-blurb"
-    splits = [pairs.read_yesno(folder / f"{split}.tsv") for split in ("train", "dev", "test")]
+    splits = [tables.read_yesno(folder / f"{split}.tsv") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [670, 75, 140]  # gu, table 3
     assert [sum(pair.label == "yes" for pair in split) for split in splits] == [552, 62, 94]
     for name, split in zip(("train", "dev", "test"), splits, strict=True):
@@ -243,10 +243,10 @@ def read_golden(folder, pattern: str) -> list[list[dict]]:
 
 
 def test_real_sets_of_bio_electra_have_the_printed_counts(real_data):
-    splits = [pairs.read_yesno_ideal(real_data / f"qa/bioasq-8b-yesno/{split}.tsv") for split in ("train", "test")]
+    splits = [tables.read_yesno_ideal(real_data / f"qa/bioasq-8b-yesno/{split}.tsv") for split in ("train", "test")]
     assert [len(split) for split in splits] == [728, 128]  # ozyurt, section 3.1
     assert [sum(pair.label == "yes" for pair in split) for split in splits] == [579, 102]
-    ranked = pairs.read_candidates(real_data / "qa/bioasq-reranker/test.tsv.gz")
+    ranked = tables.read_candidates(real_data / "qa/bioasq-reranker/test.tsv.gz")
     assert len(ranked) == 9064  # ozyurt, section 3.1
     assert len({pair.group for pair in ranked}) == len({pair.group for pair in ranked if pair.label == "1"}) == 100
     assert sum(pair.label == "1" for pair in ranked) == 117

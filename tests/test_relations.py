@@ -17,7 +17,7 @@ from conftest import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import chemprot, relations
+from lib.benchmarks import chemprot, relations, tables
 from lib.benchmarks.instances import Mention, Relation
 from lib.errors import StudyError
 from lib.made_up import smoke_relations
@@ -202,7 +202,7 @@ def test_chemprot_mentions_across_a_cut_are_in_no_pair(tmp_path):
         ("entities", "8\tT1\tCHEMICAL\t0\t6\tsecret\n", ":1: the entity is not in its document"),
         ("entities", ENTITIES + "7\tT1\tCHEMICAL\t0\t4\tIron\n", ":7: no entity id of its own"),
         ("entities", "7\tsecret\tCHEMICAL\t0\t4\tIron\n", ":1: no entity id of its own"),
-        ("relations", "7\tsecret\tY \tX\tArg1:T1\tArg2:T2\n", "relations.tsv:1: unknown label, expected one of CPR:0"),
+        ("relations", "7\tsecret\tY \tX\tArg1:T1\tArg2:T2\n", "relations.tsv:1: expected the label CPR:0"),
         ("relations", "7\tCPR:3\tArg1:T1\tArg2:T2\n", ":1: expected 6 columns, found 4"),
         ("relations", "7\tCPR:3\tY \tX\tArg1:T2\tArg2:T1\n", ":1: expected Arg1 of a chemical and Arg2 of a gene"),
         ("relations", "7\tCPR:3\tY \tX\tArg1:T1\tArg2:T99\n", ":1: expected Arg1"),
@@ -253,7 +253,7 @@ def lim(label="2", words="bc6entg, binds, bc6entc, .", ids="7\tT2\tT1") -> str:
 def test_lim(tmp_path):
     text = lim() + lim("0", "x, ,, bc6entg", "7\tT1\tT3")
     path = write_zip(tmp_path / "a.zip", {"dev": text, "other": ""})
-    first, second = chemprot.read_chemprot_lim(path, "dev")
+    first, second = tables.read_chemprot_lim(path, "dev")
     ends = Mention("T2", "GENE", 0, 7), Mention("T1", "CHEMICAL", 14, 21)
     assert first == Relation("7.T2.T1", "bc6entg binds bc6entc .", *ends, "CPR:4", masked=True, document="7")
     # One dummy is missing: both mentions stand at the other.
@@ -266,21 +266,21 @@ def test_lim(tmp_path):
     [
         ("", "dev: empty file"),
         ("secret\tsecret\n", "dev:1: expected 6 columns, found 2"),
-        (lim() + lim("6"), "dev:2: unknown label, expected one of 0, 1, 2, 3, 4, 5"),
-        (lim() + lim(), "dev:2: no ids of its own"),
-        (lim(ids="7\tT1\t"), "dev:1: no ids of its own"),
+        (lim() + lim("6"), "dev:2: expected the label 0, 1, 2, 3, 4, 5"),
+        (lim() + lim(), "dev:2: an id that is empty or came before"),
+        (lim(ids="7\tT1\t"), "dev:1: an id that is empty or came before"),
         (lim(words="secret"), "dev:1: expected bc6entc and bc6entg, found 0 dummies"),
         (lim(words="bc6entc, bc6entc, secret"), "dev:1: expected bc6entc and bc6entg, found 2 dummies"),
         (lim().encode() + b"\xff", "dev:2: not UTF-8"),
     ],
 )
 def test_bad_lim_members(tmp_path, text, message):
-    fails(message, chemprot.read_chemprot_lim, write_zip(tmp_path / "a.zip", {"dev": text}), "dev")
+    fails(message, tables.read_chemprot_lim, write_zip(tmp_path / "a.zip", {"dev": text}), "dev")
 
 
 def test_bioelectra(tmp_path):
     text = 'sentence\tlabel\r\nBC6OTHER , BC6ENTC and BC6ENTG\tFalse\r\n"The ""old"" BC6ENTG"\tCPR:9\r\n'
-    first, second = chemprot.read_chemprot_bioelectra(write(tmp_path / "a.tsv.gz", gzip.compress(text.encode())))
+    first, second = tables.read_chemprot_bioelectra(write(tmp_path / "a.tsv.gz", gzip.compress(text.encode())))
     ends = Mention("", "CHEMICAL", 11, 18), Mention("", "GENE", 23, 30)
     assert first == Relation("1", "BC6OTHER , BC6ENTC and BC6ENTG", *ends, "false", masked=True)
     assert (second.id, second.text, second.label) == ("2", 'The "old" BC6ENTG', "CPR:9")
@@ -291,16 +291,16 @@ def test_bioelectra(tmp_path):
     ("text", "message"),
     [
         ("", "a.tsv: empty file"),
-        ("sentence\tlabel\n", "a.tsv: empty file"),
+        ("sentence\tlabel\n", "a.tsv: no rows in the file"),
         ("secret\tsecret\n", ":1: expected the header sentence, label"),
         ("sentence\tlabel\nsecret\n", ":2: expected 2 columns, found 1"),
-        ("sentence\tlabel\nBC6ENTC BC6ENTG\tsecret\n", ":2: unknown label, expected one of False, CPR:3"),
+        ("sentence\tlabel\nBC6ENTC BC6ENTG\tsecret\n", ":2: expected the label False, CPR:3"),
         ("sentence\tlabel\nsecret\tFalse\n", ":2: expected BC6ENTC and BC6ENTG, found 0 dummies"),
         ('sentence\tlabel\nBC6ENTC "BC6ENTG secret\tFalse\n', ":2: a quotation mark"),
     ],
 )
 def test_bad_bioelectra_files(tmp_path, text, message):
-    fails(message, chemprot.read_chemprot_bioelectra, write(tmp_path / "a.tsv", text))
+    fails(message, tables.read_chemprot_bioelectra, write(tmp_path / "a.tsv", text))
 
 
 def scibert(**changes) -> str:
@@ -323,8 +323,8 @@ def test_scibert(tmp_path):
         ('["secret"]\n', "a.txt:1: not a JSON object"),
         (scibert(text="[[ secret ]] << a >>"), "a.txt:1: expected a text with << >> and then"),
         (scibert(text=["secret"]), "a.txt:1: expected a text"),
-        (scibert(label="secret"), "a.txt:1: unknown label, expected one of ACTIVATOR"),
-        (scibert(label=["secret"]), "a.txt:1: unknown label"),
+        (scibert(label="secret"), "a.txt:1: expected the label ACTIVATOR"),
+        (scibert(label=["secret"]), "a.txt:1: expected the label"),
     ],
 )
 def test_bad_scibert_files(tmp_path, text, message):
@@ -422,7 +422,7 @@ def test_bad_split_lists(tmp_path, names, message):
 
 def test_ddi_table(tmp_path):
     text = "D.d1.s0.p0\tA @DRUG$ or @DRUG$ \tDDI-int\nD.d1.s0.p1\tA @DRUG-DRUG$\tDDI-false\n"
-    first, second = relations.read_ddi_table(write(tmp_path / "a.tsv", text))
+    first, second = tables.read_ddi_table(write(tmp_path / "a.tsv", text))
     ends = Mention("", "DRUG", 2, 8), Mention("", "DRUG", 12, 18)
     assert first == Relation("D.d1.s0.p0", "A @DRUG$ or @DRUG$ ", *ends, "DDI-int", masked=True, document="D.d1")
     assert second.first == second.second == Mention("", "DRUG", 2, 13) and second.label == "DDI-false"
@@ -433,15 +433,15 @@ def test_ddi_table(tmp_path):
     [
         ("", "a.tsv: empty file"),
         ("p\tsecret\n", ":1: expected 3 columns, found 2"),
-        ("p\t@DRUG$ @DRUG$\tsecret\n", ":1: unknown label, expected one of DDI-false"),
+        ("p\t@DRUG$ @DRUG$\tsecret\n", ":1: expected the label DDI-false"),
         ("p\t@DRUG$ secret\tDDI-int\n", ":1: expected @DRUG. and @DRUG., found 1 dummies"),
         ("p\t@DRUG$ @DRUG-DRUG$\tDDI-int\n", "found 2 dummies"),
-        (2 * "p\t@DRUG-DRUG$\tDDI-int\n", ":2: no id of its own"),
-        ("\t@DRUG-DRUG$\tDDI-int\n", ":1: no id of its own"),
+        (2 * "p\t@DRUG-DRUG$\tDDI-int\n", ":2: an id that is empty or came before"),
+        ("\t@DRUG-DRUG$\tDDI-int\n", ":1: an id that is empty or came before"),
     ],
 )
 def test_bad_ddi_tables(tmp_path, text, message):
-    fails(message, relations.read_ddi_table, write(tmp_path / "a.tsv", text))
+    fails(message, tables.read_ddi_table, write(tmp_path / "a.tsv", text))
 
 
 # GAD and EU-ADR
@@ -450,12 +450,12 @@ PLAIN = "In @DISEASE$ the @GENE$ is\t1\nNo @GENE$ in @DISEASE$\t0\n"
 
 
 def test_gad_with_and_without_header(tmp_path):
-    first, second = relations.read_gad(write(tmp_path / "a.tsv", PLAIN))
+    first, second = tables.read_gad(write(tmp_path / "a.tsv", PLAIN))
     ends = Mention("", "DISEASE", 3, 12), Mention("", "GENE", 17, 23)
     assert first == Relation("0", "In @DISEASE$ the @GENE$ is", *ends, "1", masked=True)
     assert (second.id, second.first.kind, second.label) == ("1", "GENE", "0")
     rows = [f"{number + 5}\t{row}\n" for number, row in enumerate(PLAIN.splitlines())]
-    headed = relations.read_gad(write(tmp_path / "a.tsv", "".join(["index\tsentence\tlabel\n", *rows])))
+    headed = tables.read_gad(write(tmp_path / "a.tsv", "".join(["index\tsentence\tlabel\n", *rows])))
     assert [relation.id for relation in headed] == ["5", "6"]
     assert [in_brief([relation])[0][1:] for relation in headed] == [row[1:] for row in in_brief([first, second])]
 
@@ -464,29 +464,29 @@ def test_gad_with_and_without_header(tmp_path):
     ("text", "message"),
     [
         ("", ": empty file"),
-        ("index\tsentence\tlabel\n", ": empty file"),
+        ("index\tsentence\tlabel\n", ": no rows in the file"),
         ("0\tsecret\t1\n", ":1: expected 2 columns, found 3"),
         ("index\tsentence\tlabel\n@GENE$ @DISEASE$\t1\n", ":2: expected 3 columns, found 2"),
-        ("@GENE$ @DISEASE$\tsecret\n", ":1: unknown label, expected one of 0, 1"),
+        ("@GENE$ @DISEASE$\tsecret\n", ":1: expected the label 0, 1"),
         (PLAIN + "@GENE$ secret\t1\n", ":3: expected @GENE. and @DISEASE., found 1 dummies"),
         ("@GENE$ @GENE$ @DISEASE$\t1\n", ":1: expected .* found 3 dummies"),
-        ("index\tsentence\tlabel\n" + 2 * "3\t@GENE$ @DISEASE$\t1\n", ":3: no index of its own"),
+        ("index\tsentence\tlabel\n" + 2 * "3\t@GENE$ @DISEASE$\t1\n", ":3: an id that is empty or came before"),
         (b"@GENE$ \xff\t1\n", ":1: not UTF-8"),
     ],
 )
 def test_bad_gad_files(tmp_path, text, message):
-    fails(message, relations.read_gad, write(tmp_path / "a.tsv", text))
+    fails(message, tables.read_gad, write(tmp_path / "a.tsv", text))
     if isinstance(text, str):
         archive = write_tar(tmp_path / "a.tar.gz", {"GAD/1/test.tsv": text})
-        fails(message, relations.read_gad_archive, archive, "GAD/1/test.tsv")
+        fails(message, tables.read_gad, archive, "GAD/1/test.tsv")
 
 
 def test_gad_archive(tmp_path):
     archive = write_tar(tmp_path / "a.tar.gz", {"GAD/1/dev.tsv": "", "GAD/1/train.tsv": PLAIN})
-    found = relations.read_gad_archive(archive, "GAD/1/train.tsv")
-    assert found == relations.read_gad(write(tmp_path / "a.tsv", PLAIN)) and len(found) == 2
-    fails("GAD/1/dev.tsv: empty file", relations.read_gad_archive, archive, "GAD/1/dev.tsv")
-    fails("GAD/2/test.tsv: no such member", relations.read_gad_archive, archive, "GAD/2/test.tsv")
+    found = tables.read_gad(archive, "GAD/1/train.tsv")
+    assert found == tables.read_gad(write(tmp_path / "a.tsv", PLAIN)) and len(found) == 2
+    fails("GAD/1/dev.tsv: empty file", tables.read_gad, archive, "GAD/1/dev.tsv")
+    fails("GAD/2/test.tsv: no such member", tables.read_gad, archive, "GAD/2/test.tsv")
 
 
 # Archives
@@ -532,7 +532,7 @@ def corpora(draw) -> tuple[str, str, str, list[tuple[str, str, str, str]]]:
         parts, start = [], 0
         for place in range(draw(st.integers(2, 4))):
             chemical, gene, middle = draw(WORDS), draw(WORDS), draw(WORDS)
-            label, turned = draw(st.sampled_from(chemprot.LABELS)), draw(st.booleans())
+            label, turned = draw(st.sampled_from(tables.CHEMPROT_LABELS)), draw(st.booleans())
             first, second = (gene, chemical) if turned else (chemical, gene)
             parts.append(f"{first} {middle} {second}.")
             ids = f"T{2 * place}", f"T{2 * place + 1}"
@@ -590,38 +590,38 @@ def test_any_gad_comes_back(tmp_path, rows, header):
     table = "".join(
         ["index\tsentence\tlabel\n", *(f"{n}\t{line}" for n, line in enumerate(lines))] if header else lines
     )
-    found = relations.read_gad(write(tmp_path / "a.tsv", table))
+    found = tables.read_gad(write(tmp_path / "a.tsv", table))
     assert in_rows(found) == rows and [relation.id for relation in found] == [str(n) for n in range(len(rows))]
-    assert relations.read_gad_archive(write_tar(tmp_path / "a.tar.gz", {"x": table}), "x") == found
+    assert tables.read_gad(write_tar(tmp_path / "a.tar.gz", {"x": table}), "x") == found
 
 
 @QUICK
-@given(masked(("@DRUG$", "@DRUG$"), relations.DDI_LABELS))
+@given(masked(("@DRUG$", "@DRUG$"), tables.DDI_LABELS))
 def test_any_ddi_table_comes_back(tmp_path, rows):
     table = "".join(f"d.s.p{number}\t{text}\t{label}\n" for number, (text, _, label) in enumerate(rows))
-    assert in_rows(relations.read_ddi_table(write(tmp_path / "a.tsv", table))) == rows
+    assert in_rows(tables.read_ddi_table(write(tmp_path / "a.tsv", table))) == rows
 
 
 @QUICK
-@given(masked(("BC6ENTC", "BC6ENTG"), chemprot.LABELS), st.booleans())
+@given(masked(("BC6ENTC", "BC6ENTG"), tables.CHEMPROT_LABELS), st.booleans())
 def test_any_bioelectra_comes_back(tmp_path, rows, quoted):
     rows = [(f'{text} "', ends, label) for text, ends, label in rows] if quoted else rows
     texts = ['"' + text.replace('"', '""') + '"' if quoted else text for text, _, _ in rows]
     labels = ["False" if label == "false" else label for _, _, label in rows]
     table = "".join(f"{text}\t{label}\r\n" for text, label in zip(texts, labels, strict=True))
-    found = chemprot.read_chemprot_bioelectra(write(tmp_path / "a.tsv", "sentence\tlabel\r\n" + table))
+    found = tables.read_chemprot_bioelectra(write(tmp_path / "a.tsv", "sentence\tlabel\r\n" + table))
     assert in_rows(found) == rows
 
 
 @QUICK
-@given(masked(("bc6entc", "bc6entg"), chemprot.LABELS))
+@given(masked(("bc6entc", "bc6entg"), tables.CHEMPROT_LABELS))
 def test_any_lim_comes_back(tmp_path, rows):
     rows = [(" ".join(text.split()), None, label) for text, _, label in rows]
     lines = [
-        lim(str(chemprot.LABELS.index(label)), ", ".join(text.split()), f"7\tT{number}\tT99")
+        lim(str(tables.CHEMPROT_LABELS.index(label)), ", ".join(text.split()), f"7\tT{number}\tT99")
         for number, (text, _, label) in enumerate(rows)
     ]
-    found = chemprot.read_chemprot_lim(write_zip(tmp_path / "a.zip", {"m": "".join(lines)}), "m")
+    found = tables.read_chemprot_lim(write_zip(tmp_path / "a.zip", {"m": "".join(lines)}), "m")
     assert [(one.text, None, one.label) for one in found] == rows
     assert all(one.text[one.first.start : one.first.end].startswith("bc6ent") for one in found)
     assert [one.id for one in found] == [f"7.T{number}.T99" for number in range(len(rows))]
@@ -638,7 +638,7 @@ def test_any_scibert_comes_back(tmp_path, rows):
 
 
 @QUICK
-@given(st.lists(st.tuples(WORDS, WORDS, WORDS, st.sampled_from(relations.DDI_LABELS)), min_size=1, max_size=5))
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS, st.sampled_from(tables.DDI_LABELS)), min_size=1, max_size=5))
 def test_any_ddi_corpus_comes_back(tmp_path, rows):
     body = ""
     for number, (one, middle, other, label) in enumerate(rows):
@@ -656,14 +656,14 @@ READERS = {
     "chemprot": (lambda *files: chemprot.read_chemprot(*files, sentences), 3),
     "chemprot-blue": (lambda *files: chemprot.read_chemprot_blue(*files, sentences), 3),
     "chemprot-abstracts": (chemprot.read_chemprot_abstracts, 1),
-    "bioelectra": (chemprot.read_chemprot_bioelectra, 1),
+    "bioelectra": (tables.read_chemprot_bioelectra, 1),
     "scibert": (chemprot.read_chemprot_scibert, 1),
-    "lim": (lambda path: chemprot.read_chemprot_lim(path, "m"), 1),
-    "gad": (relations.read_gad, 1),
-    "gad-archive": (lambda path: relations.read_gad_archive(path, "m"), 1),
+    "lim": (lambda path: tables.read_chemprot_lim(path, "m"), 1),
+    "gad": (tables.read_gad, 1),
+    "gad-archive": (lambda path: tables.read_gad(path, "m"), 1),
     "ddi": (relations.read_ddi, 2),
     "ddi-sentences": (relations.read_ddi_sentences, 2),
-    "ddi-table": (relations.read_ddi_table, 1),
+    "ddi-table": (tables.read_ddi_table, 1),
 }
 
 
@@ -733,20 +733,20 @@ def read_smoke(folder, key: str, split: str) -> list[Relation]:
     return {
         "chemprot": lambda: chemprot.read_chemprot(*corpus, sentences),
         "chemprot-blue": lambda: chemprot.read_chemprot_blue(*corpus, sentences),
-        "lim": lambda: chemprot.read_chemprot_lim(folder / LIM, chemprot.LIM_MEMBERS[split]),
-        "bioelectra": lambda: chemprot.read_chemprot_bioelectra(gz),
+        "lim": lambda: tables.read_chemprot_lim(folder / LIM, tables.LIM_MEMBERS[split]),
+        "bioelectra": lambda: tables.read_chemprot_bioelectra(gz),
         "scibert": lambda: chemprot.read_chemprot_scibert(folder / f"re/chemprot-scibert/{split}.txt"),
         "ddi": lambda: relations.read_ddi(folder / ZIP, folder / f"re/ddi/splits/{split}_files.tsv"),
-        "gad": lambda: relations.read_gad(folder / f"re/gad/blurb/{split}.tsv"),
-        "gad-bioelectra": lambda: relations.read_gad(folder / f"re/gad/bioelectra/{split}.tsv"),
+        "gad": lambda: tables.read_gad(folder / f"re/gad/blurb/{split}.tsv"),
+        "gad-bioelectra": lambda: tables.read_gad(folder / f"re/gad/bioelectra/{split}.tsv"),
     }[key]()
 
 
-CORPUS = Counter(chemprot.LABELS)
+CORPUS = Counter(tables.CHEMPROT_LABELS)
 SMOKE = {
     "chemprot": (48, 40, 40, CORPUS), "chemprot-blue": (48, 40, 40, CORPUS), "lim": (48, 40, 40, CORPUS),
     "bioelectra": (47, 39, 39, CORPUS), "scibert": (39, 32, 32, Counter(smoke_relations.RELATION_NAMES.values())),
-    "ddi": (48, 40, 40, Counter(relations.DDI_LABELS)), "gad": (64, 8, 8, Counter("01")),
+    "ddi": (48, 40, 40, Counter(tables.DDI_LABELS)), "gad": (64, 8, 8, Counter("01")),
     "gad-bioelectra": (72, 8, 8, Counter("01")),
 }  # fmt: skip
 
@@ -766,23 +766,23 @@ def test_made_up_forms_of_one_corpus_agree(smoke):
     with gzip.open(smoke / "re/chemprot-blurb/dev.tsv.gz", "rt") as file:
         assert [tuple(line.rstrip("\n").split("\t")) for line in file] == in_brief(dev)
     assert [(one.id, one.label) for one in read_smoke(smoke, "lim", "dev")] == [(one.id, one.label) for one in dev]
-    whole = chemprot.read_chemprot_lim(smoke / LIM, "train_whole_SNLIformat")
+    whole = tables.read_chemprot_lim(smoke / LIM, "train_whole_SNLIformat")
     assert whole == read_smoke(smoke, "lim", "train") + read_smoke(smoke, "lim", "dev")
     for split in ("dev", "test"):
-        table = relations.read_ddi_table(smoke / f"re/ddi/blurb/{split}.tsv")
+        table = tables.read_ddi_table(smoke / f"re/ddi/blurb/{split}.tsv")
         assert in_brief(table) == in_brief(read_smoke(smoke, "ddi", split))
 
 
 def test_made_up_folds(smoke):
-    tests = [relations.read_gad_archive(smoke / FOLDS, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
-    euadr = [relations.read_gad(smoke / f"re/euadr/{fold}/test.tsv") for fold in range(1, 11)]
+    tests = [tables.read_gad(smoke / FOLDS, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
+    euadr = [tables.read_gad(smoke / f"re/euadr/{fold}/test.tsv") for fold in range(1, 11)]
     for folds in (tests, euadr):
         assert len({one.text for rows in folds for one in rows}) == sum(map(len, folds)) == 80
         assert all({one.label for one in rows} == {"0", "1"} for rows in folds)
     for fold in range(10):
         trains = (
-            relations.read_gad_archive(smoke / FOLDS, f"GAD/{fold + 1}/train.tsv"),
-            relations.read_gad(smoke / f"re/euadr/{fold + 1}/train.tsv"),
+            tables.read_gad(smoke / FOLDS, f"GAD/{fold + 1}/train.tsv"),
+            tables.read_gad(smoke / f"re/euadr/{fold + 1}/train.tsv"),
         )
         for train, test in zip(trains, (tests[fold], euadr[fold]), strict=True):
             assert len(train) == 72 and not {one.text for one in train} & {one.text for one in test}
@@ -818,7 +818,7 @@ def count(found: list[Relation]) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("split", "blob", "labels", "blue"),
     [
-        # Labels in the order of chemprot.LABELS. The names in git are those of BLURB's files in KeBioLM's repository.
+        # Labels in the order of CHEMPROT_LABELS. The names in git are those of BLURB's files in KeBioLM's repository.
         ("train", "d96c15e279cb97e7215d52bae53f02586c6e3020", (13923, 756, 2227, 173, 229, 727), (18733, 4157)),
         ("dev", "4410e5ed378942526fdd5e7f61fe331be4eba18e", (8860, 546, 1091, 115, 199, 457), (11734, 2416)),
         ("test", "27b03d66258f0373e6600e0de42cfcf6d00a06c5", (12315, 663, 1655, 178, 292, 642), (16269, 3457)),
@@ -828,7 +828,7 @@ def test_real_chemprot_is_blurbs_byte_for_byte(real_data, punkt, split, blob, la
     files = need(real_data, *(CHEMPROT[split].format(what) for what in ("abstracts", "entities", "relations")))
     found = chemprot.read_chemprot(*files)
     assert len(found) == {"train": 18035, "dev": 11268, "test": 15745}[split]
-    assert count(found) == dict(zip(chemprot.LABELS, labels, strict=True))
+    assert count(found) == dict(zip(tables.CHEMPROT_LABELS, labels, strict=True))
     assert git_blob(found) == blob
     if split == "dev":  # the one file of BLURB's that is at hand
         (table,) = need(real_data, "re/chemprot-blurb/dev.tsv.gz")
@@ -856,10 +856,10 @@ def test_real_sets_made_of_chemprot(real_data, split, lim_labels, lost, scibert_
     archive, table, lines = need(
         real_data, LIM, f"re/chemprot-bioelectra/{split}.tsv.gz", f"re/chemprot-scibert/{split}.txt"
     )
-    found = chemprot.read_chemprot_lim(archive, chemprot.LIM_MEMBERS[split])
-    assert count(found) == dict(zip(chemprot.LABELS, lim_labels, strict=True))
+    found = tables.read_chemprot_lim(archive, tables.LIM_MEMBERS[split])
+    assert count(found) == dict(zip(tables.CHEMPROT_LABELS, lim_labels, strict=True))
     assert sum(one.first[2:] == one.second[2:] for one in found) == lost
-    rows = chemprot.read_chemprot_bioelectra(table)
+    rows = tables.read_chemprot_bioelectra(table)
     same_labels = [one.label for one in rows] == [one.label for one in found[1:]]
     assert same_labels and len(rows) == {"train": 16521, "dev": 10361, "test": 14396}[split]
     related = chemprot.read_chemprot_scibert(lines)
@@ -868,9 +868,9 @@ def test_real_sets_made_of_chemprot(real_data, split, lim_labels, lost, scibert_
 
 def test_real_lim_training_and_development_together(real_data):
     (archive,) = need(real_data, LIM)
-    found = chemprot.read_chemprot_lim(archive, "train_whole_SNLIformat")
+    found = tables.read_chemprot_lim(archive, "train_whole_SNLIformat")
     labels = (20339, 1309, 3344, 288, 434, 1170)  # sums of the two splits
-    assert count(found) == dict(zip(chemprot.LABELS, labels, strict=True))
+    assert count(found) == dict(zip(tables.CHEMPROT_LABELS, labels, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -888,13 +888,13 @@ def test_real_ddi(real_data, split, labels, natural):
     """
     files = need(real_data, ZIP, f"re/ddi/splits/{split}_files.tsv")
     found = relations.read_ddi(*files)
-    assert count(found) == dict(zip(relations.DDI_LABELS, labels, strict=True))
+    assert count(found) == dict(zip(tables.DDI_LABELS, labels, strict=True))
     assert len(relations.read_ddi_sentences(*files)) == natural
     if split == "train":
         assert {one.id: one.label for one in found}["DDI-DrugBank.d236.s29.p0"] == "DDI-false"
         return
     (path,) = need(real_data, f"re/ddi/blurb/{split}.tsv")
-    table = relations.read_ddi_table(path)
+    table = tables.read_ddi_table(path)
     same_labels = [(one.id, one.document, one.label) for one in found] == [(o.id, o.document, o.label) for o in table]
     same_texts = sum(one.text == other.dummify().text for one, other in zip(table, found, strict=True))
     assert same_labels and same_texts == {"dev": 2475, "test": 5716}[split]
@@ -904,15 +904,15 @@ def test_real_ddi(real_data, split, labels, natural):
 
 def test_real_gad(real_data):
     names = [f"re/gad/{form}/{split}.tsv" for form in ("blurb", "bioelectra") for split in SPLITS]
-    counts = [len(relations.read_gad(path)) for path in need(real_data, *names)]
+    counts = [len(tables.read_gad(path)) for path in need(real_data, *names)]
     assert counts == [4261, 535, 534, 4796, 534, 534]
 
 
 def test_real_gad_folds(real_data):
     """5,330 rows, of which 5,122 are distinct; BioBERT prints 5,339."""
     (archive,) = need(real_data, FOLDS)
-    tests = [relations.read_gad_archive(archive, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
-    trains = [relations.read_gad_archive(archive, f"GAD/{fold}/train.tsv") for fold in (1, 10)]
+    tests = [tables.read_gad(archive, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
+    trains = [tables.read_gad(archive, f"GAD/{fold}/train.tsv") for fold in (1, 10)]
     assert [len(rows) for rows in tests] == [534, *8 * [533], 532] and [len(rows) for rows in trains] == [4796, 4798]
     assert len({(one.text, one.label) for rows in tests for one in rows}) == 5122
 
@@ -920,7 +920,7 @@ def test_real_gad_folds(real_data):
 def test_real_euadr_folds(real_data):
     splits = [
         [
-            len(relations.read_gad(path))
+            len(tables.read_gad(path))
             for path in need(real_data, *(f"re/euadr/{fold}/{split}.tsv" for fold in range(1, 11)))
         ]
         for split in ("train", "test")

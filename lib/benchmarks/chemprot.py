@@ -1,4 +1,4 @@
-"""ChemProt, chemicals and proteins, in five forms: the corpus cut as BLURB or BLUE cut it, and three derived sets."""
+"""ChemProt, chemicals and proteins: the corpus cut as BLURB or BLUE cut it, and SciBERT's form of it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,23 +7,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lib.benchmarks.instances import Mention, Relation
-from lib.benchmarks.relations import Splitter, check_label, find_dummies, load_punkt, read_masked
+from lib.benchmarks.relations import Splitter, load_punkt
+from lib.benchmarks.tables import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
-from lib.places import show_path
-from lib.reading import AGAIN, read_columns, read_json_lines, read_members, split_lines
+from lib.reading import AGAIN, read_columns, read_json_lines
 
-LABELS = ("false", "CPR:3", "CPR:4", "CPR:5", "CPR:6", "CPR:9")  # in the order of Lim and Kang's numbers
-LIM_LABELS = {str(number): label for number, label in enumerate(LABELS)}
 GROUPS = tuple(f"CPR:{number}" for number in range(11))
 KINDS = {"CHEMICAL": "CHEMICAL", "GENE-Y": "GENE", "GENE-N": "GENE"}
-LIM_MEMBERS = {"train": "training_SNLIformat", "dev": "develop_SNLIformat", "test": "test_SNLIformat"}
 RELATION_TYPES = (
     "ACTIVATOR", "AGONIST", "AGONIST-ACTIVATOR", "AGONIST-INHIBITOR", "ANTAGONIST", "DOWNREGULATOR",
     "INDIRECT-DOWNREGULATOR", "INDIRECT-UPREGULATOR", "INHIBITOR", "PRODUCT-OF", "SUBSTRATE",
     "SUBSTRATE_PRODUCT-OF", "UPREGULATOR",
 )  # fmt: skip
 MARKED = re.compile(r"(.*?)<< (.*?) >>(.*?)\[\[ (.*?) \]\](.*)", re.DOTALL)
-QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 Corpus = dict[str, tuple[str, str]]  # PMID -> title and abstract
 Mentions = dict[str, dict[str, Mention]]  # PMID -> id -> mention, offsets in title TAB abstract
 Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups in the order of the file
@@ -51,14 +47,9 @@ def read_chemprot(
     cut = partial(cut_at_tab, split=split_sentences or load_punkt())
 
     def label(groups: list[str]) -> list[str]:
-        return [groups[-1] if groups and groups[-1] in LABELS else "false"]
+        return [groups[-1] if groups and groups[-1] in CHEMPROT_LABELS else "false"]
 
     return pair_up(abstracts, entities, relations, cut, label, in_text_order=True)
-
-
-def read_chemprot_table(path: Path) -> list[Relation]:
-    """BLURB's own files: `@CHEMICAL$` and `@GENE$`, or `@CHEM-GENE$`; errors as in relations.read_masked."""
-    return read_masked(path, ("@CHEMICAL$", "@GENE$"), "@CHEM-GENE$", LABELS)
 
 
 def read_chemprot_blue(
@@ -75,7 +66,7 @@ def read_chemprot_blue(
     cut = partial(cut_and_merge, split=split_sentences or load_punkt())
 
     def label(groups: list[str]) -> list[str]:
-        return [group for group in dict.fromkeys(groups) if group in LABELS] or ["false"]
+        return [group for group in dict.fromkeys(groups) if group in CHEMPROT_LABELS] or ["false"]
 
     return pair_up(abstracts, entities, relations, cut, label, in_text_order=False)
 
@@ -184,54 +175,6 @@ def read_groups(path: Path, mentions: Mentions) -> Groups:
             raise StudyError(f"{where}: expected Arg1 of a chemical and Arg2 of a gene of its document; {AGAIN}")
         groups.setdefault((pmid, chemical.id, gene.id), []).append(group)
     return groups
-
-
-def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
-    """Lim and Kang's form of ChemProt, which BioBERT used: lower-case words with bc6entc, bc6entg and bc6other.
-
-    `archive`: a zip of tables of label 0 to 5, parse, words separated by `, `, PMID and the two ids in text order.
-    `member`: see LIM_MEMBERS; train_whole_SNLIformat is training and development together. In 24, 6 and 15 rows of
-    the splits one of the two dummies is missing; both mentions then stand at the other. StudyError for a damaged
-    archive or a malformed line, an unknown label, a pair that comes twice. Source: Lim and Kang 2018; Lee et al. 2020.
-    """
-    name, found = f"{show_path(archive)}: {member}", {}
-    for number, line in split_lines(name, read_members(archive, [member])[member]):
-        where, cells = f"{name}:{number}", line.split("\t")
-        if len(cells) != 6:
-            raise StudyError(f"{where}: expected 6 columns, found {len(cells)}; {AGAIN}")
-        label, _, words, pmid, *ids = cells
-        text, id = " ".join(words.split(", ")), ".".join((pmid, *ids))
-        check_label(where, label, LIM_LABELS)
-        ends = find_dummies(where, text, ("bc6entc", "bc6entg"), ("bc6entc", "bc6entg"))
-        if id in found or not all((pmid, *ids)):
-            raise StudyError(f"{where}: no ids of its own; {AGAIN}")
-        first, second = (end._replace(id=one) for end, one in zip(ends, ids, strict=True))
-        found[id] = Relation(id, text, first, second, LIM_LABELS[label], masked=True, document=pmid)
-    if not found:
-        raise StudyError(f"{name}: empty file; {AGAIN}")
-    return list(found.values())
-
-
-def read_chemprot_bioelectra(path: Path) -> list[Relation]:
-    """Bio-ELECTRA's form of ChemProt: text with BC6ENTC, BC6ENTG and BC6OTHER, and label, under a header.
-
-    It is Lim and Kang's without the first row of each split; a missing dummy as for read_chemprot_lim. Texts with
-    quotation marks are quoted, and are given without. Ids are the numbers of the rows from 1. StudyError for a
-    malformed line or an unknown label. Source: Ozyurt 2020, Table 1; the repository SciCrunch/bio_electra.
-    """
-    found = []
-    for where, (text, label) in read_columns(path, 2, "sentence label"):
-        check_label(where, label, ("False", *LABELS[1:]))
-        quoted = QUOTED.fullmatch(text)
-        if '"' in text and not quoted:
-            raise StudyError(f"{where}: a quotation mark in a text that is not quoted; {AGAIN}")
-        text = quoted[1].replace('""', '"') if quoted else text
-        ends = find_dummies(where, text, ("BC6ENTC", "BC6ENTG"), ("BC6ENTC", "BC6ENTG"))
-        label = "false" if label == "False" else label
-        found.append(Relation(str(len(found) + 1), text, *ends, label, masked=True))
-    if not found:
-        raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
-    return found
 
 
 def read_chemprot_scibert(path: Path) -> list[Relation]:

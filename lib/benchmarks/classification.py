@@ -1,10 +1,8 @@
 """Documents and their labels: Hallmarks of Cancer, DocClsJp, and JMED-LLM in its place."""
 
-import csv
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from lib.benchmarks.instances import Labelled
@@ -24,7 +22,6 @@ HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of
     "Sustaining proliferative signaling": "proliferative signaling",
     "Tumor promoting inflammation": "inflammation",
 }
-POSTED = re.compile(r"([^\n]+)\n「(.*)」\s*", re.DOTALL)  # what JMED-LLM asks, and the document that it asks it of
 
 
 def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
@@ -59,37 +56,6 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
 def read_hoc_labelled_only(corpus: Path, split_list: Path) -> list[Labelled]:
     """As read_hoc, without the abstracts that have no hallmark: the 1,580 of BLUE (Peng et al. 2019)."""
     return [document for document in read_hoc(corpus, split_list) if document.labels]
-
-
-def read_docclsjp(path: Path) -> list[Labelled]:
-    """Japanese articles with one of 22 categories of disease: ouBioBERT's DocClsJp, which is not public.
-
-    CSV with the columns id, text, label, in a form of the study's own. StudyError for a missing column, a malformed
-    row, an id that comes twice, an empty text or label. Source: Wada et al. 2020, section 3.1.
-    """
-    documents = {}
-    for at, row in read_table(path, ("id", "text", "label")):
-        if not all(row[name].strip() for name in ("id", "text", "label")) or row["id"] in documents:
-            raise StudyError(f"{at}: an id that came before, or an empty id, text or label; fill in the file")
-        documents[row["id"]] = Labelled(row["id"], (row["text"],), (row["label"],))
-    return list(documents.values())
-
-
-def read_jmed(path: Path) -> list[Labelled]:
-    """Japanese documents of JMED-LLM with the right one of the options: CRADE, RRTNM or SMDIS.
-
-    CSV with tag, question, optionA and further, answer (a letter). A question is one line and a document in 「」; they
-    are the two `sentences`, since one document is asked of up to eight times. The label is the option in words. Ids are
-    running numbers from 1. StudyError for a missing column, a malformed row, an answer without an option. Source:
-    JMED-LLM (sociocom), datasets.
-    """
-    documents = []
-    for number, (at, row) in enumerate(read_table(path, ("tag", "question", "optionA", "answer")), start=1):
-        parts, option = POSTED.fullmatch(row["question"]), row.get(f"option{row['answer']}", "")
-        if not parts or not parts[2].strip() or not option.strip():
-            raise StudyError(f"{at}: expected a question over a document in 「」, and the letter of an option; {AGAIN}")
-        documents.append(Labelled(str(number), (parts[1], parts[2]), (option,)))
-    return documents
 
 
 def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) -> list[Labelled]:
@@ -128,24 +94,3 @@ def read_split_list(path: Path) -> list[str]:
     if len(set(names)) < len(names):
         raise StudyError(f"{show_path(path)}: {len(names) - len(set(names))} names come again; {AGAIN}")
     return [name.removesuffix(".txt") for name in names]
-
-
-def read_table(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV with a header, each with its last line; StudyError for a missing column or a malformed row."""
-    where, names, number = show_path(path), [], 0
-    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
-    try:
-        for number, cells in enumerate(reader):
-            at = f"{where}:{reader.line_num}"
-            if not number:
-                names = cells
-                if not set(needed) <= set(names) or len(set(names)) < len(names):
-                    raise StudyError(f"{at}: expected the columns {', '.join(needed)}, each once")
-            elif len(cells) != len(names):
-                raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}; {AGAIN}")
-            else:
-                yield at, dict(zip(names, cells, strict=True))
-    except csv.Error as error:
-        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off? {AGAIN}") from None
-    if not number:
-        raise StudyError(f"{where}: no rows in the file; {AGAIN}")

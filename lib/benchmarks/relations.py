@@ -1,27 +1,23 @@
 """Relation sets from their own formats: drug interactions, genes with diseases; what ChemProt's share with them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from lxml import etree
 
 from lib.benchmarks.instances import BREAKS, Marked, Mention, Relation
+from lib.benchmarks.tables import DDI_LABELS
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, read_columns, read_lines, read_members, refuse_entities, split_lines
+from lib.reading import AGAIN, read_lines, read_members, refuse_entities
 
 # Folders of a split list -> folders of the zip, which has the test set of another task too.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
 DDI_FILE = re.compile(r"(train_dataset|test_dataset)(/(?:DrugBank|MedLine)/[^/\\]+\.xml)")
-DDI_TYPES = ("mechanism", "effect", "advise", "int")
-DDI_LABELS = ("DDI-false", *(f"DDI-{kind}" for kind in DDI_TYPES))
+DDI_TYPES = tuple(label.removeprefix("DDI-") for label in DDI_LABELS[1:])
 OFFSETS = re.compile(r"[0-9]{1,9}-[0-9]{1,9}(;[0-9]{1,9}-[0-9]{1,9})*")
-KINDS = {
-    "@CHEMICAL$": "CHEMICAL", "@DISEASE$": "DISEASE", "@DRUG$": "DRUG", "@GENE$": "GENE",
-    "BC6ENTC": "CHEMICAL", "BC6ENTG": "GENE", "bc6entc": "CHEMICAL", "bc6entg": "GENE",
-}  # fmt: skip
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Splitter = Callable[[str], Iterable[str]]
 
@@ -58,33 +54,6 @@ def frame(relation: Relation) -> Marked:
         places = {other: place + len(mark) for other, place in places.items()} | {name: at + mark.index(name)}
         text = text[:at] + mark + text[at:]
     return Marked(text, *((places[start], places[end] + len(end)) for start, end in MARKERS))
-
-
-def find_dummies(where: str, text: str, dummies: tuple[str, str], alone: tuple[str, ...]) -> tuple[Mention, Mention]:
-    """The two mentions of a masked text, without ids, in text order; StudyError when it does not have both dummies.
-
-    `alone`: dummies of which one may stand for both mentions.
-    """
-    found = list(any_of(*dummies, *alone).finditer(text))
-    if len(found) == 1 and found[0][0] in alone:
-        first, second = (Mention("", KINDS[name], *found[0].span()) for name in dummies)
-    elif sorted(match[0] for match in found) == sorted(dummies):
-        first, second = (Mention("", KINDS[match[0]], *match.span()) for match in found)
-    else:
-        raise StudyError(f"{where}: expected {dummies[0]} and {dummies[1]}, found {len(found)} dummies; {AGAIN}")
-    return first, second
-
-
-@cache
-def any_of(*words: str) -> re.Pattern:
-    return re.compile("|".join(map(re.escape, words)))
-
-
-def check_label(where: str, label: str, known: Iterable[str]) -> str:
-    """A label that is known; StudyError with the known ones for another."""
-    if label not in known:
-        raise StudyError(f"{where}: unknown label, expected one of {', '.join(known)}; {AGAIN}")
-    return label
 
 
 def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
@@ -172,61 +141,3 @@ def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, et
         if root.tag != "document" or not sentences:
             raise StudyError(f"{where}: not a document with sentences; {AGAIN}")
         yield from ((where, root.get("id", ""), sentence) for sentence in sentences)
-
-
-def read_ddi_table(path: Path) -> list[Relation]:
-    """BLURB's form of the DDI corpus, with `@DRUG$` twice or `@DRUG-DRUG$`; errors as in read_masked."""
-    return read_masked(path, ("@DRUG$", "@DRUG$"), "@DRUG-DRUG$", DDI_LABELS)
-
-
-def read_masked(path: Path, dummies: tuple[str, str], both: str, labels: Collection[str]) -> list[Relation]:
-    """BLURB's tables: pair id, text with two dummies or one for `both` mentions, label; no header.
-
-    StudyError for a line of another form, an unknown label, an id that comes twice. Source: BLURB's scripts.
-    """
-    found: dict[str, Relation] = {}
-    for where, (id, text, label) in read_columns(path, 3):
-        check_label(where, label, labels)
-        ends = find_dummies(where, text, dummies, (both,))
-        if not id or id in found:
-            raise StudyError(f"{where}: no id of its own; {AGAIN}")
-        found[id] = Relation(id, text, *ends, label, masked=True, document=id.rsplit(".", 2)[0])
-    return list(found.values())
-
-
-def read_gad(path: Path) -> list[Relation]:
-    """GAD or EU-ADR in BioBERT's, BLURB's or Bio-ELECTRA's files: text with `@GENE$` and `@DISEASE$`, label 0 or 1.
-
-    Three columns under the header `index sentence label`, or two without header, when the id is the number of the row
-    from 0. Every text of every known file has each dummy once; another number is an error. Rows repeat: GAD has 5,330
-    of which 5,122 are distinct. StudyError for another width, an unknown label, an index that comes twice.
-    Source: Lee et al. 2020, Table 3; Gu et al. 2021, 2.3.3; Ozyurt 2020, Table 1.
-    """
-    return parse_gad(show_path(path), read_lines(path))
-
-
-def read_gad_archive(archive: Path, member: str) -> list[Relation]:
-    """One file of BioBERT's ten folds, such as `GAD/1/test.tsv`, as read_gad; StudyError for a damaged archive too."""
-    where = f"{show_path(archive)}: {member}"
-    return parse_gad(where, split_lines(where, read_members(archive, [member])[member]))
-
-
-def parse_gad(name: str, lines: Iterable[tuple[int, str]]) -> list[Relation]:
-    found: dict[str, Relation] = {}
-    width = 2
-    for number, line in lines:
-        where, cells = f"{name}:{number}", line.split("\t")
-        if number == 1 and cells == ["index", "sentence", "label"]:
-            width = 3
-            continue
-        if len(cells) != width:
-            raise StudyError(f"{where}: expected {width} columns, found {len(cells)}; {AGAIN}")
-        *index, text, label = cells
-        id = index[0] if index else str(number - 1)
-        check_label(where, label, ("0", "1"))
-        if not id or id in found:
-            raise StudyError(f"{where}: no index of its own; {AGAIN}")
-        found[id] = Relation(id, text, *find_dummies(where, text, ("@GENE$", "@DISEASE$"), ()), label, masked=True)
-    if not found:
-        raise StudyError(f"{name}: empty file; {AGAIN}")
-    return list(found.values())
