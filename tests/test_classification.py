@@ -13,7 +13,8 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import classification, tables
+from lib.benchmarks import hallmarks, tables
+from lib.benchmarks.datasets import take_fold
 from lib.benchmarks.instances import Labelled
 from lib.errors import StudyError
 from lib.made_up import smoke_language, smoke_texts
@@ -51,7 +52,7 @@ def pack(files: dict[str, str | bytes], **kinds: str) -> bytes:
     return gzip.compress(buffer.getvalue(), mtime=0)
 
 
-def read_hoc(folder, corpus: bytes, names: str = "2.txt,1.txt", reader=classification.read_hoc) -> list[Labelled]:
+def read_hoc(folder, corpus: bytes, names: str = "2.txt,1.txt", reader=hallmarks.read_hoc) -> list[Labelled]:
     (folder / "corpus.tar.gz").write_bytes(corpus)
     (folder / "list.tsv").write_text(names)
     return reader(folder / "corpus.tar.gz", folder / "list.tsv")
@@ -66,7 +67,7 @@ def test_hallmarks_of_an_abstract_are_those_of_its_sentences(tmp_path):
     assert read_hoc(tmp_path, pack(FILES)) == DOCUMENTS
     assert read_hoc(tmp_path, pack(FILES), "1.txt,\n2.txt\n") == DOCUMENTS[::-1]
     assert read_hoc(tmp_path, gzip.decompress(pack(FILES))) == DOCUMENTS
-    assert read_hoc(tmp_path, pack(FILES), reader=classification.read_hoc_labelled_only) == DOCUMENTS[1:]
+    assert read_hoc(tmp_path, pack(FILES), reader=hallmarks.read_hoc_labelled_only) == DOCUMENTS[1:]
 
 
 def test_reads_japanese_documents(tmp_path):
@@ -174,7 +175,7 @@ def test_a_cut_or_spoilt_file_gives_documents_or_a_study_error(tmp_path_factory,
 
 
 TEXTS = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="「」"), min_size=1, max_size=20)
-SENTENCES = st.tuples(TEXTS, st.sets(st.sampled_from(list(classification.HALLMARKS)), max_size=3))
+SENTENCES = st.tuples(TEXTS, st.sets(st.sampled_from(list(hallmarks.HALLMARKS)), max_size=3))
 ABSTRACTS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
 
 
@@ -193,7 +194,7 @@ def test_both_forms_of_hallmarks_are_read_as_written(tmp_path_factory, abstracts
             str(pmid),
             tuple(text for text, _ in sentences),
             tuple(
-                own for name, own in classification.HALLMARKS.items() if any(name in found for _, found in sentences)
+                own for name, own in hallmarks.HALLMARKS.items() if any(name in found for _, found in sentences)
             ),
         )
         for pmid, sentences in enumerate(abstracts, start=1)
@@ -227,18 +228,18 @@ def test_folds_hold_every_document_once_and_labels_in_equal_shares(sizes, folds,
     labels = [f"label{i}" for i, size in enumerate(sizes) for _ in range(size * folds)]
     rng.shuffle(labels)
     documents = [Labelled(str(i), (f"A{i}",), (label,)) for i, label in enumerate(labels)]
-    tests = [classification.take_fold(documents, "test", fold, folds) for fold in range(1, folds + 1)]
+    tests = [take_fold(documents, "test", fold, folds) for fold in range(1, folds + 1)]
     assert sorted((d for part in tests for d in part), key=lambda d: int(d.id)) == documents
     for fold, part in enumerate(tests, start=1):
         assert Counter(d.labels for d in part) == {(f"label{i}",): size for i, size in enumerate(sizes)}
-        train = classification.take_fold(documents, "train", fold, folds)
+        train = take_fold(documents, "train", fold, folds)
         assert train == [d for d in documents if d not in part]
-        assert classification.take_fold(documents, "test", fold, folds) == part
+        assert take_fold(documents, "test", fold, folds) == part
 
 
 def test_a_label_rarer_than_there_are_folds_is_kept(recwarn):
     documents = [Labelled(str(i), (f"A{i}",), ("rare" if i < 2 else "common",)) for i in range(20)]
-    tests = [classification.take_fold(documents, "test", fold) for fold in range(1, 6)]
+    tests = [take_fold(documents, "test", fold) for fold in range(1, 6)]
     assert [sum(d.labels == ("rare",) for d in part) for part in tests].count(1) == 2
     assert sum(map(len, tests)) == 20
     assert not recwarn
@@ -247,11 +248,11 @@ def test_a_label_rarer_than_there_are_folds_is_kept(recwarn):
 def test_questions_of_one_document_stay_in_one_fold():
     documents = [Labelled(str(i), (f"Q{i % 3}", f"D{i // 3}"), (f"label{i % 2}",)) for i in range(60)]
     for fold in range(1, 6):
-        train, test = (classification.take_fold(documents, split, fold) for split in ("train", "test"))
+        train, test = (take_fold(documents, split, fold) for split in ("train", "test"))
         assert len(train) + len(test) == 60
         assert not {d.sentences[-1] for d in train} & {d.sentences[-1] for d in test}
     with pytest.raises(StudyError, match="no fold"):
-        classification.take_fold(documents[:3] * 4, "test", 1)
+        take_fold(documents[:3] * 4, "test", 1)
 
 
 @pytest.mark.parametrize(
@@ -260,9 +261,9 @@ def test_questions_of_one_document_stay_in_one_fold():
 def test_refuses_a_fold_that_cannot_be(split, fold, folds):
     documents = [Labelled(str(i), (f"A{i}",), ("x",)) for i in range(8)]
     with pytest.raises(StudyError, match="unknown split|no fold"):
-        classification.take_fold(documents, split, fold, folds)
+        take_fold(documents, split, fold, folds)
     with pytest.raises(StudyError, match="no fold 1 of 5 of 0 documents"):
-        classification.take_fold([], "train", 1)
+        take_fold([], "train", 1)
 
 
 def read_table_of_sentences(path) -> list[Labelled]:
@@ -272,7 +273,7 @@ def read_table_of_sentences(path) -> list[Labelled]:
         pmid = index.split("_")[0]
         sentences[pmid].append(sentence)
         labels[pmid] |= {number for number, flag in enumerate(flags.split(",")) if flag.endswith("_1")}
-    names = list(classification.HALLMARKS.values())
+    names = list(hallmarks.HALLMARKS.values())
     return [Labelled(id, tuple(sentences[id]), tuple(names[i] for i in sorted(labels[id]))) for id in sentences]
 
 
@@ -280,16 +281,16 @@ def test_made_up_files_have_every_label(tmp_path):
     smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
     folder = tmp_path / "doccls/hoc"
     for split in ("train", "dev", "test"):
-        documents = classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv")
+        documents = hallmarks.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv")
         assert read_table_of_sentences(find_file(folder / f"blurb/{split}.tsv")) == documents
-        assert {label for d in documents for label in d.labels} == set(classification.HALLMARKS.values())
+        assert {label for d in documents for label in d.labels} == set(hallmarks.HALLMARKS.values())
         assert len(documents) == 30 and any(not d.labels for d in documents)
     documents = tables.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
     assert {label for d in documents for label in d.labels} == set(smoke_texts.CATEGORIES)
     for key, (_, _, options) in smoke_texts.JMED.items():
         documents = tables.read_jmed(find_file(tmp_path / f"doccls/jmed-llm/all/{key.upper()}.csv"))
         assert {label for d in documents for label in d.labels} == set(options)
-        assert len(classification.take_fold(documents, "test", 1)) == 12
+        assert len(take_fold(documents, "test", 1)) == 12
         assert tables.read_jmed(tmp_path / f"doccls/jmed-llm/{key}.csv") == documents[:30]
 
 
@@ -297,14 +298,14 @@ def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
     folder = real_data / "doccls/hoc"
     corpus = []
     for split in ("train", "dev", "test"):
-        corpus.append(classification.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv"))
+        corpus.append(hallmarks.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv"))
         table = read_table_of_sentences(find_file(folder / f"blurb/{split}.tsv"))
         assert bool(corpus[-1] == table)
     assert [len(split) for split in corpus] == [1295, 186, 371]  # gu, table 3
     documents = [d for split in corpus for d in split]
     assert len({d.id for d in documents}) == 1852 and sum(len(d.sentences) for d in documents) == 17464
     per_label = Counter(label for d in documents for label in d.labels)
-    counts = [per_label[label] for label in classification.HALLMARKS.values()]
+    counts = [per_label[label] for label in hallmarks.HALLMARKS.values()]
     assert counts == [291, 108, 105, 115, 240, 333, 143, 429, 462, 240]
     assert [sum(bool(d.labels) for d in split) for split in corpus] == [1098, 164, 318]  # 1,580, as BLUE's
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import datasets, registry, relations
+from lib.benchmarks import chemprot, datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
 from lib.errors import StudyError
 from lib.study import params, results
@@ -342,7 +342,7 @@ def test_real_counts(judge, key, agree, explained, differ):
 @pytest.mark.parametrize("key", CHEMPROT)
 def test_real_counts_of_chemprot(judge, key):
     try:
-        relations.load_punkt()
+        chemprot.load_punkt()
     except StudyError as reason:
         pytest.skip(str(reason))
     assert judge(key, lambda row: row == "ChemProt") == CHEMPROT[key].split()

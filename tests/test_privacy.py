@@ -28,7 +28,7 @@ import pytest
 from conftest import TINY, Study, each
 
 from lib import artefacts, places
-from lib.benchmarks import datasets, registry, relations
+from lib.benchmarks import chemprot, datasets, registry
 from lib.corpora import readers
 from lib.errors import StudyError
 from lib.made_up import smoke_relations as made_relations
@@ -223,11 +223,11 @@ def study(tmp_path_factory):
         patch.setattr(nltk.data, "path", [str(scratch / "nltk")])
         patch.setattr(paths, "ROOT", study.folder)
         patch.setattr(places, "ROOT", study.folder)
-        relations.load_punkt.cache_clear()
+        chemprot.load_punkt.cache_clear()
         plant(study.folder / "data", scratch)
         make_model(study.folder / "outputs/laptop/models" / MODEL, make_vocabularies(study.folder / "data"))
         yield study
-    relations.load_punkt.cache_clear()
+    chemprot.load_punkt.cache_clear()
 
 
 def start_tagging(study: Study) -> subprocess.Popen:

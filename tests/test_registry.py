@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from conftest import copy_made_up, each
 
-from lib.benchmarks import chemprot, datasets, metrics, registry, relations
+from lib.benchmarks import chemprot, datasets, metrics, registry
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
@@ -41,8 +41,7 @@ def made_up(tmp_path_factory):
 def data(made_up, monkeypatch):
     """The folder of made-up data, which the smoke scale reads, and a sentence splitter that needs no download."""
     monkeypatch.setattr(paths, "output", made_up.joinpath)
-    for module in (relations, chemprot):
-        monkeypatch.setattr(module, "load_punkt", lambda: cleaning.split_sentences)
+    monkeypatch.setattr(chemprot, "load_punkt", lambda: cleaning.split_sentences)
     return paths.data("smoke")
 
 
@@ -273,7 +272,7 @@ def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
     def fail():
         raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab")
 
-    monkeypatch.setattr(relations, "load_punkt", fail)
+    monkeypatch.setattr(chemprot, "load_punkt", fail)
     study = open_study("smoke")
     assert study.why_missing("chemprot") == "ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab"
     assert study.dataset("chemprot").splits == []

@@ -17,7 +17,7 @@ from conftest import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import chemprot, relations, tables
+from lib.benchmarks import chemprot, ddi, tables
 from lib.benchmarks.instances import Mention, Relation
 from lib.errors import StudyError
 from lib.made_up import smoke_relations
@@ -39,7 +39,7 @@ QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCh
 @pytest.fixture
 def punkt():
     try:
-        return relations.load_punkt()
+        return chemprot.load_punkt()
     except StudyError as reason:
         pytest.skip(str(reason))
 
@@ -227,7 +227,7 @@ def test_missing_punkt_says_how_to_get_it(tmp_path, monkeypatch):
         raise LookupError
 
     monkeypatch.setitem(sys.modules, "nltk.tokenize.punkt", SimpleNamespace(PunktTokenizer=find))
-    relations.load_punkt.cache_clear()
+    chemprot.load_punkt.cache_clear()
     fails("ChemProt needs NLTK's punkt: python -m nltk", chemprot.read_chemprot, *write_chemprot(tmp_path))
 
 
@@ -358,7 +358,7 @@ DRUGS = {"0-3": "Iron", "6-9": "zinc", "15-18;26-29": "oral gold", "23-29": "IV 
 def test_ddi_pairs(tmp_path):
     text = "Iron, zinc and oral or\nIV gold"
     body = sentence(text, DRUGS, f"e1 e0 {INT}", f"e0 e2 {FALSE}", f"e3 e2 {FALSE}", 'e0 e3 ddi="true"')
-    found = relations.read_ddi(*write_ddi(tmp_path, body + sentence(" ", {})))
+    found = ddi.read_ddi(*write_ddi(tmp_path, body + sentence(" ", {})))
     assert in_brief(found) == [
         ("p0", "@DRUG$, @DRUG$ and oral or IV gold", "DDI-int"),  # in text order, whichever is named first
         ("p1", "@DRUG$, zinc and @DRUG$", "DDI-false"),  # a mention in pieces reaches over what is between them
@@ -367,7 +367,7 @@ def test_ddi_pairs(tmp_path):
     ]
     ends = Mention("e0", "DRUG", 0, 4), Mention("e1", "DRUG", 6, 10)
     assert found[0] == Relation("p0", text, *ends, "DDI-int", document="d")
-    assert relations.read_ddi_sentences(*write_ddi(tmp_path, body + sentence(" ", {}))) == [text]
+    assert ddi.read_ddi_sentences(*write_ddi(tmp_path, body + sentence(" ", {}))) == [text]
 
 
 TWO = {"0-2": "sec", "3-5": "ret"}
@@ -395,13 +395,13 @@ TWO = {"0-2": "sec", "3-5": "ret"}
     ],
 )
 def test_bad_ddi_files(tmp_path, body, message):
-    fails(message, relations.read_ddi, *write_ddi(tmp_path, body))
+    fails(message, ddi.read_ddi, *write_ddi(tmp_path, body))
 
 
 @pytest.mark.parametrize("entity", ['SYSTEM "file:///etc/hostname"', '"' + 9 * "ha" + '"'])
 def test_ddi_expands_no_entities(tmp_path, entity):
     files = write_ddi(tmp_path, "<sentence text='a'>&x;</sentence>", f"<!DOCTYPE document [<!ENTITY x {entity}>]>")
-    for read in (relations.read_ddi, relations.read_ddi_sentences):
+    for read in (ddi.read_ddi, ddi.read_ddi_sentences):
         fails("entities of its own", read, *files)
 
 
@@ -417,7 +417,7 @@ def test_ddi_expands_no_entities(tmp_path, entity):
 )
 def test_bad_split_lists(tmp_path, names, message):
     corpus, split_list = write_ddi(tmp_path, sentence("secret", TWO, f"e0 e1 {FALSE}"))
-    fails(message, relations.read_ddi, corpus, write(split_list, names))
+    fails(message, ddi.read_ddi, corpus, write(split_list, names))
 
 
 def test_ddi_table(tmp_path):
@@ -646,7 +646,7 @@ def test_any_ddi_corpus_comes_back(tmp_path, rows):
         kind = label.removeprefix("DDI-")
         pair = f"e0 e1 {FALSE if kind == 'false' else INT.replace('int', kind)}"
         body += sentence(one + middle + other, drugs, pair).replace('"p0"', f'"p{number}"')
-    found = relations.read_ddi(*write_ddi(tmp_path, body))
+    found = ddi.read_ddi(*write_ddi(tmp_path, body))
     expected = [(f"p{number}", f"@DRUG${middle}@DRUG$", label) for number, (_, middle, _, label) in enumerate(rows)]
     assert in_brief(found) == expected
     assert [one.text for one in found] == ["".join(row[:3]) for row in rows]
@@ -661,8 +661,8 @@ READERS = {
     "lim": (lambda path: tables.read_chemprot_lim(path, "m"), 1),
     "gad": (tables.read_gad, 1),
     "gad-archive": (lambda path: tables.read_gad(path, "m"), 1),
-    "ddi": (relations.read_ddi, 2),
-    "ddi-sentences": (relations.read_ddi_sentences, 2),
+    "ddi": (ddi.read_ddi, 2),
+    "ddi-sentences": (ddi.read_ddi_sentences, 2),
     "ddi-table": (tables.read_ddi_table, 1),
 }
 
@@ -736,7 +736,7 @@ def read_smoke(folder, key: str, split: str) -> list[Relation]:
         "lim": lambda: tables.read_chemprot_lim(folder / LIM, tables.LIM_MEMBERS[split]),
         "bioelectra": lambda: tables.read_chemprot_bioelectra(gz),
         "scibert": lambda: chemprot.read_chemprot_scibert(folder / f"re/chemprot-scibert/{split}.txt"),
-        "ddi": lambda: relations.read_ddi(folder / ZIP, folder / f"re/ddi/splits/{split}_files.tsv"),
+        "ddi": lambda: ddi.read_ddi(folder / ZIP, folder / f"re/ddi/splits/{split}_files.tsv"),
         "gad": lambda: tables.read_gad(folder / f"re/gad/blurb/{split}.tsv"),
         "gad-bioelectra": lambda: tables.read_gad(folder / f"re/gad/bioelectra/{split}.tsv"),
     }[key]()
@@ -887,9 +887,9 @@ def test_real_ddi(real_data, split, labels, natural):
     There the texts of two documents differ by a character: BLURB's corpus was another release.
     """
     files = need(real_data, ZIP, f"re/ddi/splits/{split}_files.tsv")
-    found = relations.read_ddi(*files)
+    found = ddi.read_ddi(*files)
     assert count(found) == dict(zip(tables.DDI_LABELS, labels, strict=True))
-    assert len(relations.read_ddi_sentences(*files)) == natural
+    assert len(ddi.read_ddi_sentences(*files)) == natural
     if split == "train":
         assert {one.id: one.label for one in found}["DDI-DrugBank.d236.s29.p0"] == "DDI-false"
         return

@@ -5,7 +5,7 @@ import torch
 from conftest import each
 from transformers import BertTokenizer
 
-from lib.benchmarks import registry, relations
+from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
 from lib.finetuning import sequences
@@ -70,9 +70,9 @@ def test_markers_are_pieces_of_their_own(tokenizer):
 
 def test_markers_of_mentions_that_touch_or_overlap_are_in_order():
     touching = Relation("1", "ab", Mention("", "GENE", 0, 1), Mention("", "GENE", 1, 2), "")
-    assert relations.frame(touching).text == "[E1] a [/E1][E2] b [/E2]"
+    assert sequences.frame(touching).text == "[E1] a [/E1][E2] b [/E2]"
     nested = Relation("1", "abc d", Mention("", "GENE", 0, 3), Mention("", "CHEMICAL", 1, 2), "")
-    marked = relations.frame(nested)
+    marked = sequences.frame(nested)
     assert marked.text == "[E1] a[E2] b [/E2]c [/E1] d"
     assert [marked.text[slice(*place)] for place in marked[1:]] == ["[E1] a[E2] b [/E2]c [/E1]", "[E2] b [/E2]"]
 

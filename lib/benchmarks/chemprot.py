@@ -1,13 +1,12 @@
 """ChemProt, chemicals and proteins: the corpus cut as BLURB or BLUE cut it, and SciBERT's form of it."""
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from lib.benchmarks.instances import Mention, Relation
-from lib.benchmarks.relations import Splitter, load_punkt
 from lib.benchmarks.tables import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
 from lib.reading import AGAIN, read_columns, read_json_lines
@@ -20,6 +19,7 @@ RELATION_TYPES = (
     "SUBSTRATE_PRODUCT-OF", "UPREGULATOR",
 )  # fmt: skip
 MARKED = re.compile(r"(.*?)<< (.*?) >>(.*?)\[\[ (.*?) \]\](.*)", re.DOTALL)
+Splitter = Callable[[str], Iterable[str]]
 Corpus = dict[str, tuple[str, str]]  # PMID -> title and abstract
 Mentions = dict[str, dict[str, Mention]]  # PMID -> id -> mention, offsets in title TAB abstract
 Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups in the order of the file
@@ -28,6 +28,17 @@ Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups
 class Span(NamedTuple):
     start: int
     end: int
+
+
+@cache
+def load_punkt() -> Splitter:
+    """NLTK's English sentence splitter; StudyError when NLTK does not have its parameters."""
+    try:
+        from nltk.tokenize.punkt import PunktTokenizer  # here, as it takes two seconds and only ChemProt needs it
+
+        return PunktTokenizer("english").tokenize
+    except (ImportError, LookupError):
+        raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab") from None
 
 
 def read_chemprot(

@@ -7,7 +7,8 @@ One of a reader's own needs no registration:
     notes.score(test, [["O"] * len(sentence.words) for sentence in test])[notes.main_score]
 """
 
-from collections import defaultdict
+import warnings
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +17,8 @@ from statistics import fmean
 import numpy as np
 
 from lib import provenance
-from lib.benchmarks import metrics, questions, relations
-from lib.benchmarks.instances import Instance
+from lib.benchmarks import chemprot, metrics, questions
+from lib.benchmarks.instances import Instance, Labelled
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.reading import AGAIN, find_file
@@ -101,7 +102,7 @@ class Dataset:
                 for fold in range(1, self.folds + 1):
                     self.paths(split, fold)
                 if self.punkt:
-                    relations.load_punkt()
+                    chemprot.load_punkt()
             except StudyError as error:
                 reasons[split] = str(error)
         return reasons
@@ -195,3 +196,28 @@ def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]
     for number, instance in enumerate(instances):
         parts[number in held].append(instance)
     return parts
+
+
+def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) -> list[Labelled]:
+    """The train or test part of a set without a division: `fold` of 1 to `folds`, labels in equal shares, in order.
+
+    scikit-learn's StratifiedKFold, shuffled with seed 0; every instance is in one test part, and a label rarer than
+    there are folds in some of them only. Where documents come several times (JMED-LLM asks several things of one) it
+    is StratifiedGroupKFold, which keeps them together and labels in nearly equal shares. StudyError for another split,
+    a fold outside, labels that are all rarer, or documents fewer, than there are folds.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # here, as it takes seconds
+
+    if split not in ("train", "test"):
+        raise unknown("split", split, ("train", "test"))
+    labels = ["|".join(instance.labels) for instance in instances]
+    documents = [instance.sentences[-1] for instance in instances]
+    commonest, distinct = max(Counter(labels).values(), default=0), len(set(documents))
+    if not 1 <= fold <= folds or not 2 <= folds <= min(commonest, distinct):
+        raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {commonest} of the commonest label")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of labels rarer than folds
+        cutter = StratifiedKFold if distinct == len(documents) else StratifiedGroupKFold
+        cut = cutter(folds, shuffle=True, random_state=0)
+        parts = list(cut.split(labels, labels, None if cutter is StratifiedKFold else documents))[fold - 1]
+    return [instances[place] for place in parts[split == "test"]]

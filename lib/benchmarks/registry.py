@@ -6,17 +6,17 @@ from pathlib import Path
 
 from lib.benchmarks import (
     chemprot,
-    classification,
     conll,
+    ddi,
+    hallmarks,
     i2b2,
     pico,
     pubtator,
     questions,
-    relations,
     shareclef,
     tables,
 )
-from lib.benchmarks.datasets import SPLITS, TRAIN_TEST, Dataset, by_split, list_files
+from lib.benchmarks.datasets import SPLITS, TRAIN_TEST, Dataset, by_split, list_files, take_fold
 from lib.errors import unknown
 
 
@@ -118,8 +118,8 @@ ROWS = [
             chemprot.read_chemprot_scibert, by_split("re/chemprot-scibert", ".txt"), "chemprot-scibert",
             access="registration", negative=None),
     Dataset("ddi", "DDI 2013", "relations", "four types of drug interaction, or none", "relation-micro-f1",
-            relations.read_ddi, DDI, "ddi", ("gu-6", "wada-7", "naseem-7"), negative="DDI-false",
-            natural=relations.read_ddi_sentences),
+            ddi.read_ddi, DDI, "ddi", ("gu-6", "wada-7", "naseem-7"), negative="DDI-false",
+            natural=ddi.read_ddi_sentences),
     Dataset("ddi-blurb", "DDI 2013, BLURB's own files", "relations", "four types, or none", "relation-micro-f1",
             tables.read_ddi_table, by_split("re/ddi/blurb"), "ddi", negative="DDI-false"),
     Dataset("gad", "GAD, BLURB's division", "relations", "whether gene and disease are associated", "binary-f1",
@@ -145,15 +145,15 @@ ROWS = [
             "credentialed"),
     # Documents
     Dataset("hoc", "Hallmarks of Cancer, BLURB's division", "documents", "ten hallmarks, any number",
-            "multilabel-micro-f1", classification.read_hoc, HOC, "hoc", ("gu-6",)),
+            "multilabel-micro-f1", hallmarks.read_hoc, HOC, "hoc", ("gu-6",)),
     Dataset("hoc-blue", "Hallmarks of Cancer, documents with a hallmark", "documents", "ten hallmarks, at least one",
-            "example-f1", classification.read_hoc_labelled_only, HOC, "hoc", ("wada-7", "naseem-7")),
+            "example-f1", hallmarks.read_hoc_labelled_only, HOC, "hoc", ("wada-7", "naseem-7")),
     Dataset("docclsjp", "DocClsJp", "documents", "22 categories of disease", "accuracy",
             tables.read_docclsjp, dict.fromkeys(TRAIN_TEST, ("doccls/docclsjp/docclsjp.csv",)),
-            "docclsjp", ("wada-6",), "credentialed", folds=5, divide=classification.take_fold, language="ja"),
+            "docclsjp", ("wada-6",), "credentialed", folds=5, divide=take_fold, language="ja"),
     *(Dataset(f"jmed-{key}", f"JMED-LLM, {title}", "documents", labels, "accuracy",
               tables.read_jmed, dict.fromkeys(TRAIN_TEST, (f"doccls/jmed-llm/all/{key.upper()}.csv",)),
-              "jmed-llm", folds=5, divide=classification.take_fold, asked=True, language="ja")
+              "jmed-llm", folds=5, divide=take_fold, asked=True, language="ja")
       for key, title, labels in (("crade", "case reports", "how likely a drug's harm"),
                                  ("rrtnm", "radiology reports", "stages of a tumour"),
                                  ("smdis", "messages", "whether one of eight ills is meant"))),

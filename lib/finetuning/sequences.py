@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lib.benchmarks import relations
 from lib.benchmarks.datasets import Dataset
-from lib.benchmarks.instances import Instance, Labelled, Relation
+from lib.benchmarks.instances import BREAKS, Instance, Labelled, Marked, Relation
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Frame, pad
@@ -17,8 +16,34 @@ from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
 
 MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets whose texts have any number of labels
-WRITTEN = {"dummies": Relation.dummify, "markers": relations.frame, "original": relations.leave}
+MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Encoding = tuple[list[int], list[tuple[int, int]]]  # pieces, and the characters of each
+
+
+def leave(relation: Relation) -> Marked:
+    """The original text, with spaces for line ends and tabs. Source: Gu et al. 2021, 3.3 and Table 14."""
+    first, second = relation.first, relation.second
+    return Marked(BREAKS.sub(" ", relation.text), (first.start, first.end), (second.start, second.end))
+
+
+def frame(relation: Relation) -> Marked:
+    """The original text with a start and an end marker around each mention; `first` and `second` include them.
+
+    Of mentions that overlap, the markers stand in the order of the mentions' ends. Source: as in leave; the paper does
+    not print its markers.
+    """
+    marks = []
+    for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
+        marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
+    text, places = leave(relation).text, {}
+    # From the right, so that what is not yet marked keeps its place; at one place the later mention's first.
+    for at, name, mark in sorted(reversed(marks), key=lambda item: item[0], reverse=True):
+        places = {other: place + len(mark) for other, place in places.items()} | {name: at + mark.index(name)}
+        text = text[:at] + mark + text[at:]
+    return Marked(text, *((places[start], places[end] + len(end)) for start, end in MARKERS))
+
+
+WRITTEN = {"dummies": Relation.dummify, "markers": frame, "original": leave}
 
 
 class Sequences:
@@ -52,7 +77,7 @@ class Sequences:
                     "take a set with its original texts, or mentions: dummies"
                 )
             if settings.mentions == "markers":
-                tokenizer.add_tokens([mark for pair in relations.MARKERS for mark in pair], special_tokens=True)
+                tokenizer.add_tokens([mark for pair in MARKERS for mark in pair], special_tokens=True)
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Instance]) -> heads.Classifier:
         encoder.resize_token_embeddings(max(len(self.tokenizer), encoder.get_input_embeddings().num_embeddings))

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from lib.benchmarks.classification import HALLMARKS
+from lib.benchmarks.hallmarks import HALLMARKS
 from lib.made_up.smoke_files import write_lines, write_tar, write_text
 from lib.made_up.smoke_language import JAPANESE, MEDICAL, NOTICE, make_text
 

@@ -1,12 +1,10 @@
-"""Documents and their labels: Hallmarks of Cancer, DocClsJp, and JMED-LLM in its place."""
+"""Hallmarks of Cancer: abstracts and the hallmarks of their sentences."""
 
 import re
-import warnings
-from collections import Counter
 from pathlib import Path
 
 from lib.benchmarks.instances import Labelled
-from lib.errors import StudyError, unknown
+from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import AGAIN, read_lines, read_members, split_lines
 
@@ -56,31 +54,6 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
 def read_hoc_labelled_only(corpus: Path, split_list: Path) -> list[Labelled]:
     """As read_hoc, without the abstracts that have no hallmark: the 1,580 of BLUE (Peng et al. 2019)."""
     return [document for document in read_hoc(corpus, split_list) if document.labels]
-
-
-def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) -> list[Labelled]:
-    """The train or test part of a set without a division: `fold` of 1 to `folds`, labels in equal shares, in order.
-
-    scikit-learn's StratifiedKFold, shuffled with seed 0; every instance is in one test part, and a label rarer than
-    there are folds in some of them only. Where documents come several times (JMED-LLM asks several things of one) it
-    is StratifiedGroupKFold, which keeps them together and labels in nearly equal shares. StudyError for another split,
-    a fold outside, labels that are all rarer, or documents fewer, than there are folds.
-    """
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # here, as it takes seconds
-
-    if split not in ("train", "test"):
-        raise unknown("split", split, ("train", "test"))
-    labels = ["|".join(instance.labels) for instance in instances]
-    documents = [instance.sentences[-1] for instance in instances]
-    commonest, distinct = max(Counter(labels).values(), default=0), len(set(documents))
-    if not 1 <= fold <= folds or not 2 <= folds <= min(commonest, distinct):
-        raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {commonest} of the commonest label")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of labels rarer than folds
-        cutter = StratifiedKFold if distinct == len(documents) else StratifiedGroupKFold
-        cut = cutter(folds, shuffle=True, random_state=0)
-        parts = list(cut.split(labels, labels, None if cutter is StratifiedKFold else documents))[fold - 1]
-    return [instances[place] for place in parts[split == "test"]]
 
 
 def read_split_list(path: Path) -> list[str]:

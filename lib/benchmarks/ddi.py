@@ -1,13 +1,12 @@
-"""Relation sets from their own formats: drug interactions, genes with diseases; what ChemProt's share with them."""
+"""The DDI corpus: drug interactions in sentences, from its XML."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 from lxml import etree
 
-from lib.benchmarks.instances import BREAKS, Marked, Mention, Relation
+from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.tables import DDI_LABELS
 from lib.errors import StudyError
 from lib.places import show_path
@@ -18,42 +17,6 @@ DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test 
 DDI_FILE = re.compile(r"(train_dataset|test_dataset)(/(?:DrugBank|MedLine)/[^/\\]+\.xml)")
 DDI_TYPES = tuple(label.removeprefix("DDI-") for label in DDI_LABELS[1:])
 OFFSETS = re.compile(r"[0-9]{1,9}-[0-9]{1,9}(;[0-9]{1,9}-[0-9]{1,9})*")
-MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
-Splitter = Callable[[str], Iterable[str]]
-
-
-@cache
-def load_punkt() -> Splitter:
-    """NLTK's English sentence splitter; StudyError when NLTK does not have its parameters."""
-    try:
-        from nltk.tokenize.punkt import PunktTokenizer  # here, as it takes two seconds and only ChemProt needs it
-
-        return PunktTokenizer("english").tokenize
-    except (ImportError, LookupError):
-        raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab") from None
-
-
-def leave(relation: Relation) -> Marked:
-    """The original text, with spaces for line ends and tabs. Source: Gu et al. 2021, 3.3 and Table 14."""
-    first, second = relation.first, relation.second
-    return Marked(BREAKS.sub(" ", relation.text), (first.start, first.end), (second.start, second.end))
-
-
-def frame(relation: Relation) -> Marked:
-    """The original text with a start and an end marker around each mention; `first` and `second` include them.
-
-    Of mentions that overlap, the markers stand in the order of the mentions' ends. Source: as in leave; the paper does
-    not print its markers.
-    """
-    marks = []
-    for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
-        marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
-    text, places = leave(relation).text, {}
-    # From the right, so that what is not yet marked keeps its place; at one place the later mention's first.
-    for at, name, mark in sorted(reversed(marks), key=lambda item: item[0], reverse=True):
-        places = {other: place + len(mark) for other, place in places.items()} | {name: at + mark.index(name)}
-        text = text[:at] + mark + text[at:]
-    return Marked(text, *((places[start], places[end] + len(end)) for start, end in MARKERS))
 
 
 def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
