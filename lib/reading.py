@@ -98,15 +98,6 @@ def read_columns(path: Path, width: int, header: str = "", member: str = "") -> 
         raise StudyError(f"{name}: empty file; {AGAIN}")
 
 
-def read_json(path: Path):
-    """What a JSON file holds; StudyError when it is not JSON. The message quotes none of it."""
-    try:
-        return json.loads("\n".join(line for _, line in read_lines(path)))
-    except (ValueError, RecursionError) as error:
-        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise StudyError(f"{show_path(path)}{line}: not JSON; was the file cut off? {AGAIN}") from None
-
-
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
     """`file:line` and the JSON object of every line; StudyError for a line that is none."""
     name, number = show_path(path), 0

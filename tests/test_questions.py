@@ -91,7 +91,7 @@ def test_golden_files_answer_the_questions_of_a_test(tmp_path):
         Question("q2", "Where?", ("Here.",), ("Oxford",), (), "bad"),
     ]
     assert questions.answerable(found) == found[:1]
-    with pytest.raises(StudyError, match="^bad: article 1, paragraph 2, entry 1: not in the golden files"):
+    with pytest.raises(StudyError, match=r"^bad: data\[0\]\.paragraphs\[1\]\.qas\[0\]: not in the golden files"):
         read_bioasq(tmp_path, tests, golden(("q1", "What?", [], [["aspirin"]])))
 
 
@@ -123,40 +123,41 @@ def test_only_factoid_questions_of_golden_files_are_read(tmp_path):
     ]
 
 
+P = "bad: data[0].paragraphs[0]"  # of the first context
 FIRST = ("q_1", "A?", SECRET, [(SECRET, 0)])
 BAD = [
-    (read_squad, "", "bad:1: not JSON"),
-    (read_squad, f'{{"data": ["{SECRET}', "bad:1: not JSON"),
-    (read_squad, "[" * 100_000, "bad: not JSON"),
+    (read_squad, "", "bad: Invalid JSON: EOF"),
+    (read_squad, f'{{"data": ["{SECRET}', "bad: Invalid JSON: EOF"),
+    (read_squad, "[" * 100_000, "bad: Invalid JSON: recursion limit"),
     (read_squad, "caf\xe9".encode("latin-1"), "bad:1: not UTF-8"),
     (read_squad, gzip.compress(squad(FIRST).encode(), mtime=0)[:-9], "bad: cut off or damaged"),
-    (read_squad, f'["{SECRET}"]', "bad: expected a list under data"),
-    (read_squad, f'{{"data": "{SECRET}"}}', "bad: expected a list under data"),
-    (read_squad, f'{{"data": ["{SECRET}"]}}', "bad: article 1: expected a list under paragraphs"),
+    (read_squad, f'["{SECRET}"]', "bad: Input should be an object"),
+    (read_squad, f'{{"data": "{SECRET}"}}', "bad: data: Input should be a valid array"),
+    (read_squad, f'{{"data": ["{SECRET}"]}}', "bad: data[0]: Input should be an object"),
     (read_squad, '{"data": []}', "bad: no questions"),
-    (read_squad, '{"data": [{"paragraphs": [{"context": "A"}]}]}', "bad: article 1, paragraph 1: expected a list"),
-    (read_squad, squad(("a", SECRET, ["B"], [])), "bad: article 1, paragraph 1: expected a text under context"),
-    (read_squad, squad((7, SECRET, "B", [])), "bad: article 1, paragraph 1, entry 1: expected a text under id"),
-    (read_squad, squad(("a", " ", SECRET, [])), "bad: article 1, paragraph 1, entry 1: an empty id or a blank text"),
-    (read_squad, squad(("a", "A?", SECRET, [])), "bad: article 1, paragraph 1, entry 1: no answers"),
-    (read_squad, squad(("a", "A?", SECRET, None)), "bad: article 1, paragraph 1, entry 1: no answers"),
-    (read_squad, squad(FIRST, FIRST), "bad: article 1, paragraph 2, entry 1: an id that came before"),
-    (read_squad, squad(("a", "A?", SECRET, [(SECRET, 1)])), "bad: article 1, paragraph 1, entry 1: an answer is"),
-    (read_squad, squad(("a", "A?", SECRET, [(SECRET[-3:], -3)])), "bad: article 1, paragraph 1, entry 1: an answer is"),
-    (read_squad, squad(("a", "A?", SECRET, [("", 0)])), "bad: article 1, paragraph 1, entry 1: an answer is"),
-    (read_squad, squad(("a", "A?", SECRET, [(SECRET, "0")])), "bad: article 1, paragraph 1, entry 1: expected a"),
-    (read_bioasq, squad((SECRET, "A?", "B", None)), "bad: article 1, paragraph 1, entry 1: expected an id such as"),
-    (read_bioasq, squad(FIRST, ("q_001", "A?", SECRET, None)), "bad: article 1, paragraph 2, entry 1: an id that came"),
-    (read_bioasq, squad(FIRST, ("q_2", "B?", SECRET, [])), "bad: article 1, paragraph 2, entry 1: another question"),
-    (read_golden, f'["{SECRET}"]', "bad: expected a list under questions"),
+    (read_squad, '{"data": [{"paragraphs": [{"context": "A"}]}]}', P + ".qas: Field required"),
+    (read_squad, squad(("a", SECRET, ["B"], [])), P + ".context: Input should be"),
+    (read_squad, squad((7, SECRET, "B", [])), P + ".qas[0].id: Input should be"),
+    (read_squad, squad(("a", " ", SECRET, [])), P + ".qas[0].question: String should match"),
+    (read_squad, squad(("a", "A?", SECRET, [])), P + ".qas[0]: no answers"),
+    (read_squad, squad(("a", "A?", SECRET, None)), P + ".qas[0]: no answers"),
+    (read_squad, squad(FIRST, FIRST), "bad: data[0].paragraphs[1].qas[0]: an id that came before"),
+    (read_squad, squad(("a", "A?", SECRET, [(SECRET, 1)])), P + ": qas[0]: an answer is"),
+    (read_squad, squad(("a", "A?", SECRET, [(SECRET[-3:], -3)])), P + ": qas[0]: an answer is"),
+    (read_squad, squad(("a", "A?", SECRET, [("", 0)])), P + ".qas[0].answers[0].text: String should have"),
+    (read_squad, squad(("a", "A?", SECRET, [(SECRET, "0")])), P + ".qas[0].answers[0].answer_start: Input should be"),
+    (read_bioasq, squad((SECRET, "A?", "B", None)), P + ".qas[0]: expected an id such as"),
+    (read_bioasq, squad(FIRST, ("q_001", "A?", SECRET, None)), "bad: data[0].paragraphs[1].qas[0]: an id that came"),
+    (read_bioasq, squad(FIRST, ("q_2", "B?", SECRET, [])), "bad: data[0].paragraphs[1].qas[0]: another question"),
+    (read_golden, f'["{SECRET}"]', "bad: Input should be an object"),
     (read_golden, '{"questions": []}', "bad: no questions"),
-    (read_golden, golden(("q", SECRET, [], ["x"]), kind=SECRET), "bad: question 1: expected the type yesno, factoid"),
-    (read_golden, golden(("", SECRET, [], ["x"])), "bad: question 1: an empty id or a blank question"),
-    (read_golden, golden(("q", SECRET, [5], ["x"])), "bad: question 1: expected a text under text"),
-    (read_golden, golden(("q", SECRET, [], [])), "bad: question 1: expected texts under exact_answer"),
-    (read_golden, golden(("q", SECRET, [], None)), "bad: question 1: expected texts under exact_answer"),
-    (read_golden, golden(("q", SECRET, [], [[[SECRET]]])), "bad: question 1: expected texts under exact_answer"),
-    (read_golden, golden(("q", "A?", [], ["x"]), ("q", SECRET, [], ["x"])), "bad: question 2: an id that came before"),
+    (read_golden, golden(("q", SECRET, [], ["x"]), kind=SECRET), "bad: questions[0].type: Input should be 'yesno'"),
+    (read_golden, golden(("", SECRET, [], ["x"])), "bad: questions[0].id: String should match"),
+    (read_golden, golden(("q", SECRET, [5], ["x"])), "bad: questions[0].snippets[0].text: Input should be"),
+    (read_golden, golden(("q", SECRET, [], [])), "bad: questions[0]: expected texts under exact_answer"),
+    (read_golden, golden(("q", SECRET, [], None)), "bad: questions[0].exact_answer[0]: Input should be"),
+    (read_golden, golden(("q", SECRET, [], [[[SECRET]]])), "bad: questions[0].exact_answer[0]: Input should be"),
+    (read_golden, golden(("q", "A?", [], ["x"]), ("q", SECRET, [], ["x"])), "bad: questions[1]: an id that came"),
 ]  # fmt: skip
 
 
@@ -170,10 +171,10 @@ def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, c
 
 
 def test_refuses_a_question_that_comes_in_two_files(tmp_path):
-    with pytest.raises(StudyError, match="^bad1: article 1, paragraph 1, entry 1: an id that came before"):
+    with pytest.raises(StudyError, match=r"^bad1: data\[0\]\.paragraphs\[0\]\.qas\[0\]: an id that came before"):
         read_bioasq(tmp_path, squad(FIRST), squad(FIRST))
     gold = golden(("q", "What?", [], ["x"]))
-    with pytest.raises(StudyError, match="^bad1: question 1: an id that came before"):
+    with pytest.raises(StudyError, match=r"^bad1: questions\[0\]: an id that came before"):
         read_golden(tmp_path, gold, gold)
 
 
