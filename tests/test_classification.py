@@ -67,7 +67,9 @@ def test_hallmarks_of_an_abstract_are_those_of_its_sentences(tmp_path):
     assert read_hoc(tmp_path, pack(FILES)) == DOCUMENTS
     assert read_hoc(tmp_path, pack(FILES), "1.txt,\n2.txt\n") == DOCUMENTS[::-1]
     assert read_hoc(tmp_path, gzip.decompress(pack(FILES))) == DOCUMENTS
-    assert read_hoc(tmp_path, pack(FILES), reader=hallmarks.read_hoc_labelled_only) == DOCUMENTS[1:]
+    labelled_only = partial(hallmarks.read_hoc_labelled_only, left_out=(left_out := Counter()))
+    assert read_hoc(tmp_path, pack(FILES), reader=labelled_only) == DOCUMENTS[1:]
+    assert left_out == {"abstracts without a hallmark": 1}
 
 
 def test_reads_japanese_documents(tmp_path):

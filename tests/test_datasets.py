@@ -1,6 +1,7 @@
 """A dataset of a reader's own: nothing registered, its files below a folder, one line for what is wrong."""
 
 import gzip
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,19 @@ def test_its_files_are_read_where_they_lie(notes):
     test = notes.load("test")
     assert [one.gold for one in test] == [("B",)]
     assert notes.main_score == "f1" and [notes.score(test, [[tag]])["f1"] for tag in "BO"] == [100, 0]
+
+
+def test_what_its_reader_leaves_out_is_counted(notes):
+    def read(path, left_out=None):
+        if left_out is not None:
+            left_out["short words"] += 1
+        return conll.read(path)
+
+    notes.load("train", left_out=(left_out := Counter()))
+    assert not notes.leaves_out and not left_out
+    counting = replace(notes, read=read)
+    assert counting.load("train", left_out=left_out) == counting.load("train") == notes.load("train")
+    assert counting.leaves_out and left_out == {"short words": 1}
 
 
 def test_a_set_in_folds(tmp_path):

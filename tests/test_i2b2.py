@@ -69,7 +69,6 @@ def test_pairs_of_types_that_nothing_relates(tmp_path):
     relations = 'c="d" 1:3 1:3||r="TeCP"||c="b" 1:1 1:1\n'
     folder = write(tmp_path, "a b c d\n", concepts, relations)
     assert [r.label for r in i2b2.read_relations(folder)] == ["false", "false", "TeCP"]
-    assert [r.id for r in i2b2.read_relations(folder, every_pair=False)] == ["note.l1.l2"]
 
 
 def test_a_pair_may_have_several_relations_in_either_order(tmp_path):

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import random
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -39,11 +40,11 @@ def golden(*entries: tuple, kind: str = "factoid") -> str:
     ]})  # fmt: skip
 
 
-def read(reader, folder, *contents: str | bytes) -> list[Question]:
+def read(reader, folder, *contents: str | bytes, **options) -> list[Question]:
     files = [folder / (f"bad{i}" if i else "bad") for i in range(len(contents))]
     for path, content in zip(files, contents, strict=True):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return reader(*files)
+    return reader(*files, **options)
 
 
 read_squad = partial(read, questions.read_squad)
@@ -109,7 +110,8 @@ def test_golden_files_answer_the_questions_of_a_test(tmp_path):
 )
 def test_answers_are_found_as_whole_words_in_any_case(tmp_path, exact, answers, spans):
     texts = ["IL-2 and IL-2R, xp53", "an, il-2 (1.5%)"]
-    found = read_golden(tmp_path, golden(("q", "What?", texts, exact)))
+    found = read_golden(tmp_path, golden(("q", "What?", texts, exact)), left_out=(left_out := Counter()))
+    assert left_out == {"blank answers": sum(not one.strip() for one in questions.flatten(exact))}
     assert found == [Question("q", "What?", tuple(texts), answers, tuple(Span(*span) for span in sorted(spans)))]
 
 

@@ -116,7 +116,8 @@ def write_chemprot(folder, abstracts: str = ABSTRACTS, entities: str = ENTITIES,
 
 
 def test_chemprot_pairs_are_of_one_sentence_in_text_order(tmp_path):
-    found = chemprot.read_chemprot(*write_chemprot(tmp_path), sentences)
+    found = chemprot.read_chemprot(*write_chemprot(tmp_path), sentences, left_out := Counter())
+    assert list(left_out.values()) == [0, 1]
     assert in_brief(found) == [
         ("7.T1.T2", "@CHEMICAL$ and @GENE$.", "false"),
         ("7.T3.T4", "@CHEMICAL$ binds @GENE$.", "CPR:4"),  # the last of its groups
@@ -179,7 +180,8 @@ def test_chemprot_overlaps_become_one_dummy(tmp_path):
 def test_chemprot_mentions_across_a_cut_are_in_no_pair(tmp_path):
     entities = "7\tT1\tCHEMICAL\t5\t9\ta. b\n7\tT2\tGENE-Y\t10\t11\tc\n"
     files = write_chemprot(tmp_path, "7\tx\tan a. b c\n", entities, NO_GROUPS)
-    assert chemprot.read_chemprot(*files, sentences) == []
+    assert chemprot.read_chemprot(*files, sentences, left_out := Counter()) == []
+    assert left_out == {"mentions across the end of a sentence": 1, "related pairs that are not in one sentence": 0}
     assert len(chemprot.read_chemprot(*files, lambda text: [text])) == 1
     assert len(chemprot.read_chemprot_blue(*files, sentences)) == 1  # no capital, no cut
 

@@ -1,6 +1,7 @@
 """ChemProt, chemicals and proteins: the corpus cut as BLURB or BLUE cut it, and SciBERT's form of it."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -42,7 +43,11 @@ def load_punkt() -> Splitter:
 
 
 def read_chemprot(
-    abstracts: Path, entities: Path, relations: Path, split_sentences: Splitter | None = None
+    abstracts: Path,
+    entities: Path,
+    relations: Path,
+    split_sentences: Splitter | None = None,
+    left_out: Counter | None = None,
 ) -> list[Relation]:
     """Every chemical x gene pair of one sentence of ChemProt, in BLURB's form.
 
@@ -60,11 +65,15 @@ def read_chemprot(
     def label(groups: list[str]) -> list[str]:
         return [groups[-1] if groups and groups[-1] in CHEMPROT_LABELS else "false"]
 
-    return pair_up(abstracts, entities, relations, cut, label, in_text_order=True)
+    return pair_up(abstracts, entities, relations, cut, label, True, left_out)
 
 
 def read_chemprot_blue(
-    abstracts: Path, entities: Path, relations: Path, split_sentences: Splitter | None = None
+    abstracts: Path,
+    entities: Path,
+    relations: Path,
+    split_sentences: Splitter | None = None,
+    left_out: Counter | None = None,
 ) -> list[Relation]:
     """Every chemical x gene pair of one sentence of ChemProt, in BLUE's form as near as can be.
 
@@ -79,7 +88,7 @@ def read_chemprot_blue(
     def label(groups: list[str]) -> list[str]:
         return [group for group in dict.fromkeys(groups) if group in CHEMPROT_LABELS] or ["false"]
 
-    return pair_up(abstracts, entities, relations, cut, label, in_text_order=False)
+    return pair_up(abstracts, entities, relations, cut, label, False, left_out)
 
 
 def pair_up(
@@ -89,22 +98,33 @@ def pair_up(
     cut: Callable[[str, str], list[Span]],
     label: Callable[[list[str]], list[str]],
     in_text_order: bool,
+    left_out: Counter | None = None,
 ) -> list[Relation]:
-    """The pairs of every sentence, an instance for each label; `in_text_order`: the order of the two ids in an id."""
+    """The pairs of every sentence, an instance for each label; `in_text_order`: the order of the two ids in an id.
+
+    Mentions across the end of a sentence, and related pairs of two sentences, are counted in `left_out`.
+    """
     corpus = read_corpus(abstracts)
     mentions = read_mentions(entities, corpus)
     groups = read_groups(relations, mentions)
-    found = []
+    found, paired, inside = [], set(), 0
     for pmid, parts in corpus.items():
         text = "\t".join(parts)
         for span in cut(pmid, text):
+            inside += sum(span.start <= one.start and one.end <= span.end for one in mentions[pmid].values())
             for chemical, gene in pairs_inside(span, list(mentions[pmid].values())):
+                paired.add((pmid, chemical.id, gene.id))
                 first, second = (chemical, gene) if chemical.start < gene.start else (gene, chemical)
                 ids = (first.id, second.id) if in_text_order else (chemical.id, gene.id)
                 ends = [m._replace(start=m.start - span.start, end=m.end - span.start) for m in (first, second)]
                 for name in label(groups.get((pmid, chemical.id, gene.id), [])):
                     sentence = text[span.start : span.end]
                     found.append(Relation(".".join((pmid, *ids)), sentence, *ends, name, document=pmid))
+    if left_out is not None:
+        left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - inside
+        left_out["related pairs that are not in one sentence"] += sum(
+            label(names) != ["false"] for pair, names in groups.items() if pair not in paired
+        )
     return found
 
 

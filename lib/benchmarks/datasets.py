@@ -7,6 +7,7 @@ One of a reader's own needs no registration:
     notes.score(test, [["O"] * len(sentence.words) for sentence in test])[notes.main_score]
 """
 
+import inspect
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -33,8 +34,9 @@ class Dataset:
     """What is known of a dataset besides its text, and the folder of its files.
 
     `read` is called with the paths of a split's `files`, which lie below `folder`, may have .gz after the name and may
-    hold {fold}; with `members`, then with the name of the split's file in that archive. `divide` takes the part of a
-    split from a file that has no division: (instances, split, fold).
+    hold {fold}; with `members`, then with the name of the split's file in that archive; where it takes one, with a
+    Counter `left_out` of what it leaves out. `divide` takes the part of a split from a file that has no division:
+    (instances, split, fold).
     """
 
     key: str
@@ -113,11 +115,20 @@ class Dataset:
         missing = self.missing
         return [split for split in self.files if split not in missing]
 
-    def load(self, split: str, fold: int = 1) -> list[Instance]:
-        """The instances of a split; StudyError as in paths, and for files that are empty or damaged."""
+    @property
+    def leaves_out(self) -> bool:
+        """Whether its reader leaves something of the files out, and counts it."""
+        return "left_out" in inspect.signature(self.read).parameters
+
+    def load(self, split: str, fold: int = 1, left_out: Counter | None = None) -> list[Instance]:
+        """The instances of a split; StudyError as in paths, and for files that are empty or damaged.
+
+        `left_out`: takes how much of the files the reader leaves out, by what it is.
+        """
         files = self.paths(split, fold)
         inside = [self.members[split].format(fold=fold)] if self.members else []
-        found = list(self.read(*files, *inside))
+        counter = {"left_out": left_out} if self.leaves_out else {}
+        found = list(self.read(*files, *inside, **counter))
         if self.divide:
             found = self.divide(found, split, fold)
         if not found:

@@ -1,6 +1,7 @@
 """Hallmarks of Cancer: abstracts and the hallmarks of their sentences."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from lib.benchmarks.instances import Labelled
@@ -51,9 +52,12 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
     return documents
 
 
-def read_hoc_labelled_only(corpus: Path, split_list: Path) -> list[Labelled]:
+def read_hoc_labelled_only(corpus: Path, split_list: Path, left_out: Counter | None = None) -> list[Labelled]:
     """As read_hoc, without the abstracts that have no hallmark: the 1,580 of BLUE (Peng et al. 2019)."""
-    return [document for document in read_hoc(corpus, split_list) if document.labels]
+    documents = read_hoc(corpus, split_list)
+    if left_out is not None:
+        left_out["abstracts without a hallmark"] += sum(not document.labels for document in documents)
+    return [document for document in documents if document.labels]
 
 
 def read_split_list(path: Path) -> list[str]:

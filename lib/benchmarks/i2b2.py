@@ -20,7 +20,6 @@ from lib.reading import AGAIN, read_lines
 TYPES = ("problem", "test", "treatment")
 LABELS = ("TrIP", "TrWP", "TrCP", "TrAP", "TrNAP", "TeRP", "TeCP", "PIP")
 NO_RELATION = "false"  # BLUE's name
-RELATED = ({"treatment", "problem"}, {"test", "problem"}, {"problem"})  # the types that some label relates
 PLACE = r'c="(.*)" ([0-9]{1,6}):([0-9]{1,6}) ([0-9]{1,6}):([0-9]{1,6})'
 CONCEPT = re.compile(PLACE + r'\|\|t="([a-z]+)"')
 RELATION = re.compile(PLACE + r'\|\|r="([A-Za-z]+)"\|\|' + PLACE)
@@ -59,16 +58,16 @@ def read_concepts(*folders: Path) -> list[Sentence]:
     return [sentence for note in read_notes(folders, relations=False) for sentence in tag(note)]
 
 
-def read_relations(*folders: Path, every_pair: bool = True) -> list[Relation]:
+def read_relations(*folders: Path) -> list[Relation]:
     """Pairs of concepts of one line, labelled with the relations that x.rel gives them, or with `false`.
 
     x.rel has lines `c=...||r="TrAP"||c=...`, each c as in x.con; which of the two comes first says nothing. A pair
-    with several relations comes as often, with the number after its id. `every_pair`: as in BLUE's code, pairs that no
-    label could relate are there too (test and treatment, two treatments, two tests); otherwise they are left out
-    unless x.rel relates them. Errors as in read_concepts; StudyError also for another label and for a relation
-    of what is no concept or of two lines. Source: Peng et al. 2019 (BLUE), blue/bert/create_i2b2_bert.py.
+    with several relations comes as often, with the number after its id. As in BLUE's code, pairs that no label could
+    relate are there too (test and treatment, two treatments, two tests). Errors as in read_concepts; StudyError also
+    for another label and for a relation of what is no concept or of two lines. Source: Peng et al. 2019 (BLUE),
+    blue/bert/create_i2b2_bert.py.
     """
-    return [relation for note in read_notes(folders) for relation in pair(note, every_pair)]
+    return [relation for note in read_notes(folders) for relation in pair(note)]
 
 
 def read_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[Note]:
@@ -157,7 +156,7 @@ def tag(note: Note) -> Iterator[Sentence]:
             yield Sentence([word for word, _ in kept], [tag for _, tag in kept], note.name)
 
 
-def pair(note: Note, every_pair: bool = True) -> Iterator[Relation]:
+def pair(note: Note) -> Iterator[Relation]:
     """The pairs of concepts of a note, as in read_relations."""
     labels: dict[frozenset[str], list[str]] = {}
     for one, other, label in note.relations:
@@ -165,7 +164,7 @@ def pair(note: Note, every_pair: bool = True) -> Iterator[Relation]:
     in_order = sorted(note.concepts.values(), key=lambda c: (c.line, c.first, c.last))
     for one, other in combinations(in_order, 2):
         found = labels.get(frozenset((one.id, other.id)), [])
-        if one.line != other.line or not (found or every_pair or {one.kind, other.kind} in RELATED):
+        if one.line != other.line:
             continue
         words = note.words[one.line]
         ends = [Mention(c.id, c.kind.upper(), words[c.first][0], words[c.last][1]) for c in (one, other)]

@@ -6,7 +6,6 @@ Source: Nye et al. 2018; the README of the release. Gu et al. 2021 (section 2.3.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
-from itertools import groupby
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
@@ -20,7 +19,9 @@ FILE = re.compile(r"([0-9]+)[._]AGGREGATED\.ann(?:\.gz)?")  # a dot in release 2
 BREAKS = re.compile(r"[ \t\r]+")  # a word may hold other kinds of space
 
 
-def read(folder: Path, split: str, dev: Collection[str] | None = None) -> list[Sentence]:
+def read(
+    folder: Path, split: str, dev: Collection[str] | None = None, left_out: Counter | None = None
+) -> list[Sentence]:
     """Sentences of `train`, `dev` or `test` of a release's folder, with the tag of each word I-INT, I-OUT, I-PAR or O.
 
     A word of several elements has them joined in that order, `I-INT|I-PAR`. A sentence ends only after a word ".", and
@@ -29,14 +30,20 @@ def read(folder: Path, split: str, dev: Collection[str] | None = None) -> list[S
     labels are line ends, spaces or commas (labels alone). `dev`: PMIDs of the training set that are the development
     set, by default those of `dev.txt` in the folder, one a line, and none where it is not there: the release has none,
     and its scripts draw a fifth of the training set anew in each run. An abstract that lacks the labels of an element
-    is not read, nor a training one that is in the test set: left_out names them. StudyError for a missing or empty
-    file, other labels, more or fewer labels than words, a PMID of `dev` that is no training abstract.
+    is not read, nor a training one that is in the test set (those of `dev` are counted with the training set).
+    StudyError for a missing or empty file, other labels, more or fewer labels than words, a PMID of `dev` that is no
+    training abstract.
     """
     found = find_documents(folder, split)
     if dev is None:
         own = folder / "dev.txt"
         dev = [line.strip() for _, line in read_lines(own) if line.strip()] if own.is_file() else ()
-    wanted = set(found["INT"]) - set(left_out(folder, split))
+    every, whole = (join(*map(set, found.values())) for join in (set.union, set.intersection))
+    test = set() if split == "test" else set().union(*find_documents(folder, "test").values())
+    wanted = whole - test
+    if left_out is not None and split != "dev":
+        left_out["abstracts without the labels of an element"] += len(every - whole)
+        left_out["training abstracts that are in the test set"] += len(every & test)
     if split != "test":
         if astray := sorted(set(dev) - wanted):
             raise StudyError(f"{show_path(folder)}: PMID {astray[0]} of dev is no training abstract; check the list")
@@ -50,15 +57,6 @@ def read(folder: Path, split: str, dev: Collection[str] | None = None) -> list[S
         for pmid in sorted(wanted, key=int)
         for sentence in read_document(folder, pmid, {short: files[pmid] for short, files in found.items()})
     ]
-
-
-def left_out(folder: Path, split: str) -> list[str]:
-    """PMIDs with the labels of some element but not of all, and training ones in the test set; errors as in read."""
-    found = find_documents(folder, split)
-    every = set().union(*found.values())
-    lacking = every - set.intersection(*(set(files) for files in found.values()))
-    test = set() if split == "test" else set().union(*find_documents(folder, "test").values())
-    return sorted(lacking | (every & test), key=int)
 
 
 def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
@@ -107,38 +105,6 @@ def read_cells(path: Path, breaks: re.Pattern) -> list[str]:
     if not cells:
         raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
     return cells
-
-
-def collapse(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """The same sentences with one tag a word: where elements overlap, that of the shorter span stays.
-
-    So does SciBERT's form of the set (Gu et al. 2021, section 2.3.2). A span is a run of words of one element in one
-    document, over sentences too; of two of one length, outcomes stay before interventions before participants, as in
-    the release's scripts.
-    """
-    collapsed = []
-    for document, group in groupby(sentences, key=lambda sentence: sentence.document):
-        parts = list(group)
-        tags = collapse_tags([tag for part in parts for tag in part.tags])
-        start = 0
-        for part in parts:
-            end = start + len(part.tags)
-            collapsed.append(Sentence(part.words, tags[start:end], document))
-            start = end
-    return collapsed
-
-
-def collapse_tags(tags: list[str]) -> list[str]:
-    found = [[] if tag == "O" else tag.split("|") for tag in tags]
-    lengths: list[dict[str, int]] = [{} for _ in tags]
-    for element in ("I-OUT", "I-INT", "I-PAR"):  # the first stays where lengths are equal
-        at = 0
-        for inside, run in groupby(found, key=lambda names, element=element: element in names):
-            length = len(list(run))
-            for i in range(at, at + length) if inside else ():
-                lengths[i][element] = length
-            at += length
-    return [min(known, key=known.get) if known else "O" for known in lengths]
 
 
 def count_words(sentences: Iterable[Sentence]) -> Counter[str]:

@@ -1,6 +1,7 @@
 """Abstracts with mentions at offsets, from files in PubTator form: BC5CDR and NCBI-disease."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +26,13 @@ class Abstract:
     """A title, an abstract, and what is marked in them.
 
     `mentions`: offsets in characters of `text`, kinds CHEMICAL and DISEASE, ids as the file has them (a MeSH or OMIM
-    concept, several of them, or -1). `relations`: pairs of concepts, a chemical that induces a disease (CID).
+    concept, several of them, or -1).
     """
 
     pmid: str
     title: str
     abstract: str
     mentions: tuple[Mention, ...] = ()
-    relations: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
@@ -68,21 +68,21 @@ def parse(record: list[tuple[str, str]]) -> Abstract:
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
         raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID; {AGAIN}")
     abstract = Abstract(heads[0][1], heads[0][3], heads[1][3])
-    mentions, relations = [], []
+    mentions = []
     for where, line in record[2:]:
         cells = line.split("\t")
         if cells[0] != abstract.pmid:
             raise StudyError(f"{where}: expected a line of PMID {abstract.pmid}; {AGAIN}")
-        if len(cells) == 4 and cells[1] == "CID":
-            relations.append((cells[2], cells[3]))
-        elif len(cells) in (6, 7):
+        if len(cells) == 4 and cells[1] == "CID":  # which chemical induces which disease: another task
+            continue
+        if len(cells) in (6, 7):
             mention = parse_mention(where, cells, abstract.text)
             if mention in mentions:
                 raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice; {AGAIN}")
             mentions.append(mention)
         else:
             raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4; {AGAIN}")
-    return Abstract(abstract.pmid, abstract.title, abstract.abstract, tuple(mentions), tuple(relations))
+    return Abstract(abstract.pmid, abstract.title, abstract.abstract, tuple(mentions))
 
 
 def parse_mention(where: str, cells: list[str], text: str) -> Mention:
@@ -95,25 +95,6 @@ def parse_mention(where: str, cells: list[str], text: str) -> Mention:
     return Mention(concept.strip(), KINDS[kind], int(start), int(end))
 
 
-def drop_repeats(path: Path) -> tuple[list[Abstract], int]:
-    """The abstracts of a file, each once, and how many repeats were left out; errors as in read.
-
-    NCBI-disease's training file has PMID 8528200 twice, the same each time. StudyError for two that differ.
-    """
-    known: dict[str, Abstract] = {}
-    dropped = 0
-    for abstract in read(path):
-        if known.setdefault(abstract.pmid, abstract) != abstract:
-            raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
-        dropped += known[abstract.pmid] is not abstract
-    return list(known.values()), dropped
-
-
-def repeated(path: Path) -> int:
-    """How many records read_sentences leaves out as they came before; errors as in drop_repeats."""
-    return drop_repeats(path)[1]
-
-
 def mentions_of(abstract: Abstract, kind: str) -> list[Mention]:
     """The mentions of one kind, `Disease` or `Chemical`, kind as in a tag; StudyError for another kind."""
     if kind not in ("Chemical", "Disease"):
@@ -121,24 +102,21 @@ def mentions_of(abstract: Abstract, kind: str) -> list[Mention]:
     return [mention._replace(kind=kind) for mention in abstract.mentions if mention.kind == kind.upper()]
 
 
-def read_sentences(path: Path, kind: str) -> list[Sentence]:
-    """Sentences with the mentions of one kind, `Disease` or `Chemical`, tagged by standoff; repeats left out.
+def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> list[Sentence]:
+    """Sentences with the mentions of one kind, `Disease` or `Chemical`, tagged by standoff.
 
-    Mentions that overlap a longer one have no tag: overlaps counts them. Errors as in drop_repeats and mentions_of.
+    A record that comes again is left out: NCBI-disease's training file has PMID 8528200 twice, the same each time.
+    Mentions that overlap a longer one have no tag. StudyError as in read and mentions_of, and for two records of one
+    PMID that differ.
     """
-    return tag_kind(drop_repeats(path)[0], kind)
-
-
-def overlaps(path: Path, kind: str) -> int:
-    """How many mentions read_sentences cannot tag, as they overlap a longer one of their kind; errors as there."""
-    return count_overlaps(drop_repeats(path)[0], kind)
-
-
-def tag_kind(abstracts: list[Abstract], kind: str) -> list[Sentence]:
-    """The sentences of abstracts, as in read_sentences."""
-    return [s for one in abstracts for s in standoff.tag(one.text, mentions_of(one, kind), one.pmid)]
-
-
-def count_overlaps(abstracts: list[Abstract], kind: str) -> int:
-    """Mentions of abstracts that overlap, as in overlaps."""
-    return sum(len(standoff.keep_longest(mentions_of(abstract, kind))[1]) for abstract in abstracts)
+    left_out = Counter() if left_out is None else left_out
+    known: dict[str, Abstract] = {}
+    for abstract in read(path):
+        if known.setdefault(abstract.pmid, abstract) != abstract:
+            raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
+        left_out["records that come again"] += known[abstract.pmid] is not abstract
+    return [
+        sentence
+        for one in known.values()
+        for sentence in standoff.tag(one.text, mentions_of(one, kind), one.pmid, left_out=left_out)
+    ]

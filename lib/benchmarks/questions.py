@@ -1,6 +1,7 @@
 """Questions to be answered with a span of a text: SQuAD's format, BioASQ in it, BioASQ's golden files."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -100,7 +101,7 @@ def read_squad(path: Path) -> list[Question]:
     return list(found.values())
 
 
-def read_bioasq_squad(*files: Path) -> list[Question]:
+def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Question]:
     """Factoid questions of BioASQ in SQuAD's format, one for the entries of all its passages.
 
     An entry's id is `<question>_<number of the passage>`; a passage that holds an answer twice comes twice. The test
@@ -109,10 +110,11 @@ def read_bioasq_squad(*files: Path) -> list[Question]:
     entries of a question that ask another, a question that the golden files lack. Source: Lee et al. 2020, section 3.3.
     """
     contents = {path: parse(path) for path in files}
-    golden = {one.id: one for path, content in contents.items() if content.questions for one in read_golden(path)}
+    answers_of = [path for path, content in contents.items() if content.questions]
+    golden = {one.id: one for path in answers_of for one in read_golden(path, left_out=left_out)}
     questions: dict[str, dict[int, tuple[Entry, str]]] = {}
     batches: dict[str, str] = {}
-    for path in (path for path, content in contents.items() if not content.questions):
+    for path in (path for path in contents if path not in answers_of):
         for at, entry, context in list_entries(path, contents[path]):
             parts = ENTRY.fullmatch(entry.id)
             if not parts:
@@ -133,7 +135,7 @@ def read_bioasq_squad(*files: Path) -> list[Question]:
     return [replace(q, answers=(answers := golden[q.id].answers), spans=find_spans(q.passages, answers)) for q in found]
 
 
-def read_golden(*files: Path) -> list[Question]:
+def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]:
     """Factoid questions of BioASQ's golden files; the passages are the snippets, any synonym of an answer is right.
 
     Spans are all places where an answer stands as whole words, upper or lower case alike, from left to right; none
@@ -150,6 +152,8 @@ def read_golden(*files: Path) -> list[Question]:
                 raise StudyError(f"{show_path(path)}: questions[{number}]: an id that came before; {AGAIN}")
             passages = tuple(snippet.text for snippet in one.snippets)
             answers = tuple(dict.fromkeys(filter(None, map(str.strip, one.exact_answer))))
+            if left_out is not None:
+                left_out["blank answers"] += sum(not answer.strip() for answer in one.exact_answer)
             found[one.id] = Question(one.id, one.body, passages, answers, find_spans(passages, answers))
     return list(found.values())
 

@@ -6,6 +6,7 @@ Source: Suominen et al. 2013.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,42 +35,33 @@ REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a name or date that was taken out
 RULES = re.compile(r"\|{4}|___|~~")  # lines drawn with signs
 
 
-def read(notes: Path, annotations: Path, names: Iterable[str] | Path | None = None) -> list[Sentence]:
+def read(
+    notes: Path, annotations: Path, names: Iterable[str] | Path | None = None, left_out: Counter | None = None
+) -> list[Sentence]:
     """Sentences of the notes of a folder, tagged B-Disorder and I-Disorder; of `names` alone, without .txt, if given.
 
     Every piece of a mention is tagged, the first word of its first piece with B and all else with I, so that mentions
-    are counted once. Mentions that overlap a longer one have no tag: overlaps counts them. `names` are for a division
-    into training and development, which the release does not have; a path is of a file with one a line. As BLUE does,
-    what was taken out of a note reads PATTERN and drawn lines are blank. Errors as in read_mentions.
+    are counted once. Mentions that overlap a longer one have no tag. `names` are for a division into training and
+    development, which the release does not have; a path is of a file with one a line. As BLUE does, what was taken out
+    of a note reads PATTERN and drawn lines are blank. Errors as in read_notes.
     """
-    found = read_notes(notes, annotations, names)
     return [
         sentence
-        for name, (text, mentions) in found.items()
-        for sentence in standoff.tag(blank(text), mentions, name, standoff.BLANK_LINE)
+        for name, (text, mentions) in read_notes(notes, annotations, names).items()
+        for sentence in standoff.tag(blank(text), mentions, name, standoff.BLANK_LINE, left_out)
     ]
 
 
-def read_mentions(notes: Path, annotations: Path, names: Iterable[str] | Path | None = None) -> list[Annotation]:
-    """The mentions of the notes with all their pieces, for strict scores; a mention's id is its CUI or `CUI-less`.
+def read_notes(
+    notes: Path, annotations: Path, names: Iterable[str] | Path | None = None
+) -> dict[str, tuple[str, list[Annotation]]]:
+    """The text and the mentions of each note, by name without .txt; a mention's id is its CUI or `CUI-less`.
 
     A line of annotations is `note.txt||Disease_Disorder||CUI||start||end`, with a start and end for each further
     piece, in characters of the note; a note without mentions has an empty file. XML is Knowtator's. StudyError for a
     note without annotations or annotations without a note, a name that no note has, an empty note, another form,
     another type, offsets outside the note or pieces that overlap.
     """
-    return [mention for _, mentions in read_notes(notes, annotations, names).values() for mention in mentions]
-
-
-def overlaps(notes: Path, annotations: Path, names: Iterable[str] | Path | None = None) -> int:
-    """How many mentions read cannot tag, as they overlap a longer one; errors as in read_mentions."""
-    return sum(len(standoff.keep_longest(found)[1]) for _, found in read_notes(notes, annotations, names).values())
-
-
-def read_notes(
-    notes: Path, annotations: Path, names: Iterable[str] | Path | None = None
-) -> dict[str, tuple[str, list[Annotation]]]:
-    """The text and the mentions of each note, by name without .txt; errors as in read_mentions."""
     texts = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
     if not texts:
         raise StudyError(f"no .txt files in {show_path(notes)}; set STUDY_DATA to a folder that holds the release")
@@ -115,7 +107,7 @@ def read_text(path: Path) -> str:
 
 
 def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
-    """The mentions of a file of lines, for a note of this length; errors as in read_mentions."""
+    """The mentions of a file of lines, for a note of this length; errors as in read_notes."""
     mentions = []
     for number, line in read_lines(path):
         where, cells = f"{show_path(path)}:{number}", line.split("||")
@@ -126,7 +118,7 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
 
 
 def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
-    """The mentions of a Knowtator XML file, for a note of this length; errors as in read_mentions."""
+    """The mentions of a Knowtator XML file, for a note of this length; errors as in read_notes."""
     where = show_path(path)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     try:

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,16 +30,22 @@ class Annotation:
 
 
 def tag(
-    text: str, mentions: Iterable[Mention | Annotation], document: str = "", paragraph: str = LINE
+    text: str,
+    mentions: Iterable[Mention | Annotation],
+    document: str = "",
+    paragraph: str = LINE,
+    left_out: Counter | None = None,
 ) -> list[Sentence]:
     """Sentences with tags B-kind and I-kind; of a mention in pieces, only the first word of the first has a B.
 
     Words are matches of WORD, cut also where a mention begins or ends. Sentences end at `paragraph`, a regular
     expression, and where cleaning.split_sentences ends them, but never inside a piece of a mention. Of mentions that
-    overlap, those that keep_longest keeps. StudyError for a mention outside the text or without a word, and for a
-    sentence splitter that changes the text.
+    overlap, those that keep_longest keeps; the others are counted in `left_out`. StudyError for a mention outside the
+    text or without a word, and for a sentence splitter that changes the text.
     """
-    kept, _ = keep_longest(mentions)
+    kept, lost = keep_longest(mentions)
+    if left_out is not None:
+        left_out["mentions that overlap a longer one"] += len(lost)
     pieces = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(spans(m)))
     if any(not 0 <= start < end <= len(text) for start, end, _, _ in pieces):
         raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")

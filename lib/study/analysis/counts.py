@@ -195,6 +195,16 @@ def count_datasets(scale: str) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def list_left_out(scale: str) -> pd.DataFrame:
+    """What readers leave out of the files of a split, of each dataset at hand whose reader leaves something out."""
+    lines = []
+    for row in (row for row in map(open_study(scale).dataset, registry.DATASETS) if row.leaves_out):
+        for split in row.splits:
+            row.load(split, left_out=(left_out := Counter()))
+            lines += [(row.key, split, what, number) for what, number in left_out.items()]
+    return pd.DataFrame(lines, columns=["dataset", "split", "left out", "count"])
+
+
 def describe_content(family: str, found: list[Instance]) -> str:
     """What the instances of a split hold, by task."""
     match family:
