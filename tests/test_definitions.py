@@ -64,12 +64,12 @@ def test_the_file_names_definitions_and_each_pair_begins_with_the_datasets_own_s
         "answer-class-f1": lambda: rng.choice(["yes", "no"]),
     }
     for pair in facts.comparisons().metrics:
-        assert {pair.first, pair.second} <= {*DEFINITIONS, *definitions.RECORDED} and pair.of in metrics.CARDS
+        assert {pair.first, pair.second} <= {*DEFINITIONS, *definitions.RECORDED} and pair.of in metrics.METRICS
         assert set(pair.datasets) <= set(registry.DATASETS) and pair.papers
         keys = [key for key in registry.DATASETS if pair in definitions.list_metrics(key)]
         assert keys
         if pair.first in definitions.RECORDED:
-            assert definitions.RECORDED[pair.first] == metrics.CARDS[pair.of].main
+            assert definitions.RECORDED[pair.first] == metrics.METRICS[pair.of].main
             continue
         for key in keys:
             make = answers.get(pair.of, lambda: rng.sample(["a", "b", "c"], 2))

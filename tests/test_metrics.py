@@ -498,7 +498,6 @@ def test_unequal_lengths_and_no_gold_are_refused(name):
         (lambda: metrics.benchmark_total({"a": 1.0}, {"t": ["a", "b"]}), "no score of b"),
         (lambda: metrics.benchmark_total({"a": 1.0}, {"t": ["a"], "u": []}), "2 groups, of which 1 empty"),
         (lambda: metrics.benchmark_total({"a": 1.0}, {}), "0 groups"),
-        (lambda: metrics.bootstrap_interval(metrics.accuracy, [1], [1, 2]), "1 gold instances, 2 predicted"),
     ],
 )
 def test_wrong_input_is_refused_with_counts_and_no_text(call, message):
@@ -507,7 +506,7 @@ def test_wrong_input_is_refused_with_counts_and_no_text(call, message):
     assert "secret" not in str(refused.value)
 
 
-# --- totals, intervals, cards ---
+# --- totals ---
 
 BLURB = {
     "NER": ["BC5-chem", "BC5-disease", "NCBI-disease", "BC2GM", "JNLPBA"],
@@ -586,47 +585,11 @@ def test_printed_means_of_a_task_in_bioalbert_and_which_are_not_reproduced():
     }  # fmt: skip
 
 
-def test_interval_is_of_the_size_that_theory_says():
-    gold, predicted = ["a"] * 400, ["a"] * 200 + ["b"] * 200
-    low, high = metrics.bootstrap_interval(metrics.accuracy, gold, predicted, resamples=400)
-    half = 100 * 1.96 * math.sqrt(0.5 * 0.5 / 400)  # 4.9 points
-    assert (low, high) == pytest.approx((50 - half, 50 + half), abs=0.8)
-
-
-def test_interval_depends_on_the_seed_alone():
-    gold, predicted = list("aabbab"), list("abbbaa")
-    first, again, other = (
-        metrics.bootstrap_interval(metrics.accuracy, gold, predicted, resamples=25, seed=s) for s in (1, 1, 2)
-    )
-    assert first == again != other
-
-
-def test_interval_keeps_gold_and_prediction_together():
-    assert metrics.bootstrap_interval(metrics.accuracy, list("abc"), list("abc"), resamples=20) == (100, 100)
-
-
-def test_interval_is_of_the_percentiles():
-    values = iter(range(1000))
-    ends = metrics.bootstrap_interval(lambda gold, predicted: next(values), [0], [0])
-    assert ends == pytest.approx((0.025 * 999, 0.975 * 999))
-
-
-def test_interval_leaves_out_resamples_without_a_value():
-    low, high = metrics.bootstrap_interval(metrics.pearson, [1, 2, 3], [1, 2, 3], resamples=60)
-    assert (low, high) == pytest.approx((100, 100))  # some resamples hold one pair three times
-    assert all(map(math.isnan, metrics.bootstrap_interval(metrics.pearson, [1, 2], [0, 0], resamples=5)))
-
-
-def test_cards_are_whole_and_distinct():
-    assert set(metrics.CARDS) == {
-        "entity-f1", "token-f1", "strict-span-f1", "pico-macro-f1", "relation-micro-f1", "binary-f1", "pearson",
-        "accuracy", "multilabel-micro-f1", "example-f1", "answer-class-f1", "bioasq-factoid", "squad", "ranking-mrr",
-        "blurb-score", "blue-total", "bootstrap-interval",
-    }  # fmt: skip
-    assert len({card.title for card in metrics.CARDS.values()}) == len(metrics.CARDS)
-    for card in metrics.CARDS.values():
-        assert all(text.strip() and text.endswith(".") for text in (card.definition, card.averaging, card.papers))
-        assert getattr(metrics, card.function.__name__) is card.function
+def test_every_metric_says_what_it_is_and_where_it_is_printed():
+    for key, one in metrics.METRICS.items():
+        assert getattr(metrics, one.function.__name__) is one.function
+        assert re.search(r"\b(lee|gu|wada|naseem|ozyurt) ", one.function.__doc__), key
+    assert len({one.title for one in metrics.METRICS.values()}) == len(metrics.METRICS)
 
 
 # --- on real data: counts only ---

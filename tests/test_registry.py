@@ -154,7 +154,7 @@ def test_a_row_names_what_there_is(key):
     row = registry.lookup(key)
     assert set(row.results) <= printed_tables()
     assert row.group in groups()
-    assert row.metric in metrics.CARDS and row.family in CLASSES
+    assert row.metric in metrics.METRICS and row.family in CLASSES
     assert set(row.files) <= set(datasets.SPLITS) and "train" in row.files
     assert not row.members or set(row.members) == set(row.files)
     assert (row.folds > 1) == ("{fold}" in str(row.files) + str(row.members) or row.divide is not None)

@@ -223,3 +223,18 @@ def test_real_test_texts(real_data, monkeypatch):
     found = texts.test_texts("laptop")
     assert {key: len(found[key]) for key in found} == expected
     assert sum(len(instances.DUMMY.findall(text)) for inputs in found.values() for text in inputs) == 0
+
+
+def test_test_sets_other_than_the_records_are_named(folder):
+    write(folder, "ner/jnlpba/test.tsv", tagged(LONG))
+    write(folder, "ner/bc2gm/test.tsv", tagged(ANOTHER))
+    assert texts.count_sets("laptop") == [] and texts.compare_sets("laptop") == ""  # nothing recorded
+    texts.write_index("laptop")
+    assert texts.count_sets("laptop") == [{"dataset": "bc2gm", "texts": 1}, {"dataset": "jnlpba", "texts": 1}]
+    recorded = paths.recorded(paths.table("laptop", "test-sets"))
+    recorded.parent.mkdir(parents=True)
+    recorded.write_text("dataset,texts\nbc2gm,1\njnlpba,1\n")
+    assert texts.compare_sets("laptop") == ""
+    recorded.write_text("dataset,texts\nmednli,1\njnlpba,1\nddi,4\n")
+    said = "2 test sets are at hand, and the record was made with 3: without ddi, mednli; with bc2gm. Other documents"
+    assert texts.compare_sets("laptop").startswith(said)

@@ -43,7 +43,7 @@ class Dataset:
     title: str
     family: str  # tagging, pico, relations, similarity, inference, documents, answers, questions or ranking
     labels: str  # what is to be found
-    metric: str  # a key of metrics.CARDS
+    metric: str  # a key of metrics.METRICS
     read: Callable[..., Iterable[Instance]]
     files: dict[str, tuple[str, ...]]
     group: str = ""  # of params/downloads.yaml: how to get it, and its licence
@@ -63,8 +63,8 @@ class Dataset:
     how: str = ""  # to get files that are not there, for messages
 
     def __post_init__(self):
-        if self.metric not in metrics.CARDS:
-            raise unknown("metric", self.metric, metrics.CARDS)
+        if self.metric not in metrics.METRICS:
+            raise unknown("metric", self.metric, metrics.METRICS)
 
     def at(self, folder: Path, how: str = "") -> "Dataset":
         """The same dataset with its files below a folder."""
@@ -155,7 +155,7 @@ class Dataset:
     @property
     def main_score(self) -> str:
         """The name of the number that ranks models."""
-        return metrics.CARDS[self.metric].main or self.metric
+        return metrics.METRICS[self.metric].main or self.metric
 
     def score(self, instances: Sequence[Instance], predicted: Sequence) -> dict[str, float]:
         """Every number of the metric, by name; errors as in lib/benchmarks/metrics.py.
@@ -183,7 +183,7 @@ class Dataset:
 
     def score_labels(self, gold: Sequence, predicted: Sequence) -> dict[str, float]:
         """As `score`, of gold and predictions that are in the form that the metric takes."""
-        function = metrics.CARDS[self.metric].function
+        function = metrics.METRICS[self.metric].function
         options = {"negative": self.negative} if function is metrics.relation_scores else {}
         scores = function(gold, predicted, **options)
         return scores if isinstance(scores, dict) else {self.metric: scores}

@@ -1,9 +1,9 @@
-"""Metrics: pure functions of full gold and predictions, and a card of each for people (CARDS).
+"""Metrics: pure functions of full gold and predictions, whose docstrings page 03 shows (METRICS).
 
 Scores are percent, 0 to 100, where a docstring does not say otherwise, and 0 where a divisor is 0. `gold` and
 `predicted` have an item an instance: a sentence's tags, a pair's label, a document's labels. ValueError, with counts
 and no text, where they are not equally long or empty, or hold labels that the metric does not know. The libraries
-are imported where they are used, as they take seconds and whoever only wants CARDS does not need them.
+are imported where they are used, as they take seconds and whoever only wants METRICS does not need them.
 """
 
 import math
@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
-
-import numpy as np
 
 PICO = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
 Tags = Sequence[Sequence[str]]  # by sentence
@@ -68,10 +66,11 @@ def set_rates(gold: Sequence[Collection[Hashable]], predicted: Sequence[Collecti
 
 
 def entity_scores(gold: Tags, predicted: Tags) -> Scores:
-    """Entity-level precision, recall and F1, micro-averaged, and the number of gold entities.
+    """Entity-level precision, recall and F1, micro over all entities of the test set, and how many gold ones there are.
 
-    BIO tags. An entity counts when both ends and the type agree. seqeval's default mode, which scores as conlleval
-    does: an I without a B before it begins an entity. Lee Table 4, Gu Tables 3 and 6, Wada Table 7, Ozyurt Table 4.
+    BIO tags. An entity is right when both ends and the type agree with gold. seqeval's default mode, which scores as
+    conlleval does: an I without a B before it begins an entity. Printed in lee Table 4 (with precision and recall), gu
+    Tables 3 and 6, wada Table 7 (BC5CDR), ozyurt Table 4.
     """
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
@@ -92,7 +91,7 @@ def typed(sentences: Tags) -> list[list[str]]:
 def entity_sets(sentences: Tags) -> list[set[tuple]]:
     """The entities (type, first word, last word) of each sentence, found as entity_scores finds them.
 
-    strict_spans of these sets gives entity_scores' rates; bootstrap_interval is some forty times faster with them.
+    strict_spans of these sets gives entity_scores' rates.
     """
     from seqeval.metrics.sequence_labeling import get_entities
 
@@ -100,9 +99,10 @@ def entity_sets(sentences: Tags) -> list[set[tuple]]:
 
 
 def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
-    """Precision, recall and F1 per word: what BioALBERT's NER scores may be (Naseem Table 7).
+    """Precision, recall and F1 per word.
 
-    A word is right when its whole tag is, with B or I and type. `outside`: with `O` as one of the classes; the micro
+    No paper says so; a candidate for naseem Table 7, NER: its Table 6 counts words (S800 dev: 22,217 are words). A word
+    is right when its whole tag is, with B or I and type. `outside`: with `O` as one of the classes; the micro
     average is then the accuracy. Without, words that are `O` on both sides count for nothing. `average`: `micro` over
     words, or `weighted`, the mean over tags weighted by their gold words, as in scikit-learn's classification report.
     """
@@ -118,10 +118,11 @@ def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "mic
 
 
 def strict_spans(gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> Scores:
-    """Precision, recall and F1 over the mentions of each document, micro-averaged; equal mentions of one count once.
+    """Precision, recall and F1 over mentions, micro over all of the test set; equal ones of a document count once.
 
-    A mention is anything hashable, such as its type and all its (start, end) parts; it counts when it is equal, so a
-    mention in pieces needs every piece. Wada 3.2.2, ShARe/CLEFE in Table 7.
+    A mention is anything hashable, such as its type and all its (start, end) parts; it is right when it is equal, so a
+    mention in pieces needs every piece. Printed in wada 3.2.2 and Table 7 (ShARe/CLEFE, whose mentions may be in
+    pieces).
     """
     return set_rates(gold, predicted)
 
@@ -130,7 +131,8 @@ def pico_scores(gold: Tags, predicted: Tags) -> Scores:
     """`f1`: the mean of the word-level F1 of participants, interventions and outcomes, which are beside it.
 
     A word's tag is `O` or elements joined by `|`: `I-INT|I-PAR`. Each element is scored on its own, over the words of
-    all abstracts together; a word of two elements counts for both. Gu 2.3.2, Tables 3 and 6.
+    all abstracts together, as EBM-NLP's own program does; a word of two elements counts for both. Printed in gu 2.3.2,
+    Tables 3 and 6 (EBM PICO).
     """
     check_tags(gold, predicted)
     words = [[elements(tag) for tags in side for tag in tags] for side in (gold, predicted)]
@@ -146,10 +148,11 @@ def elements(tag: str) -> set[str]:
 
 
 def relation_scores(gold: Sequence[str], predicted: Sequence[str], negative: str | None = "false") -> Scores:
-    """Precision, recall and F1, micro-averaged over the positive types: all labels but `negative`.
+    """Precision, recall and F1, micro over the positive types: all labels but `negative`; None: over every label.
 
-    None: every label counts. ValueError when no instance has the negative label, which is then spelt otherwise. Gu
-    Table 6 and Wada 3.2.3 (ChemProt, DDI, i2b2), Lee Table 5 and Ozyurt Table 6 (ChemProt).
+    A pair is right when its type is; pairs without a relation on both sides count for nothing. ValueError when no
+    instance has the negative label, which is then spelt otherwise. Printed in gu Tables 3 and 6 (ChemProt, DDI), wada
+    3.2.3 and Table 7 (also i2b2), lee Table 5 and ozyurt Table 6 (ChemProt).
     """
     check_lengths(gold, predicted)
     if negative is not None and negative not in {*gold, *predicted}:
@@ -159,10 +162,12 @@ def relation_scores(gold: Sequence[str], predicted: Sequence[str], negative: str
 
 
 def binary_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable], positive: Hashable = "1") -> Scores:
-    """Precision, recall and F1 of the positive one of two classes.
+    """Precision, recall and F1 of the positive one of two classes; pairs without a relation on both sides count for
+    nothing.
 
-    ValueError for more than two labels, or for two of which none is `positive`. Lee Table 5 (GAD, EU-ADR), Ozyurt
-    Table 6 (GAD), Gu Table 6 (GAD, called micro F1; CARDS has why it is this).
+    ValueError for more than two labels, or for two of which none is `positive`. Printed in lee Table 5 (GAD, EU-ADR:
+    means of ten folds), ozyurt Table 6 (GAD). gu Tables 3 and 6 say micro F1 for GAD: over positive types, as for
+    ChemProt, it is this; over both classes it would be the accuracy.
     """
     check_lengths(gold, predicted)
     labels = {*gold, *predicted}
@@ -172,7 +177,10 @@ def binary_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable], posit
 
 
 def answer_class_scores(gold: Sequence[str], predicted: Sequence[str]) -> Scores:
-    """Precision, recall and F1 of the class `yes`, and of the class `no`. Ozyurt Table 3."""
+    """Precision, recall and F1 with `yes` as the positive class, and again with `no`.
+
+    Printed in ozyurt Table 3 (BioASQ 8b yes/no).
+    """
     check_lengths(gold, predicted)
     check_known(chain(gold, predicted), ("yes", "no"))
     return {f"{name} ({answer})": value for answer in ("yes", "no")
@@ -180,9 +188,11 @@ def answer_class_scores(gold: Sequence[str], predicted: Sequence[str]) -> Scores
 
 
 def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Pearson's r times 100; nan, undefined, where all gold or all predicted values are the same or one is nan.
+    """Pearson's r between gold and predicted values, times 100; nan, undefined, where all of a side are the same or
+    one is nan.
 
-    Gu Table 6 and Naseem Table 7 (BIOSSES), Wada Table 7 (BIOSSES, MedSTS).
+    One number for the test set, which in BIOSSES is 20 pairs. Printed in gu Table 6 (BIOSSES), wada 3.2.1 and Table 7
+    (BIOSSES, MedSTS), naseem Table 7.
     """
     from scipy.stats import pearsonr
 
@@ -193,15 +203,20 @@ def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
 
 
 def accuracy(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
-    """Instances with the right label. Gu Table 6 (PubMedQA, BioASQ yes/no), Wada and Naseem Table 7 (MedNLI)."""
+    """The share of instances with the right label; for one label an instance, micro F1 over all classes is the same.
+
+    Printed in gu Table 6 (PubMedQA, BioASQ yes/no), wada 3.2.5 and Table 7 (MedNLI), as micro F1 Table 6 (DocClsJp),
+    naseem Table 7 (MedNLI).
+    """
     check_lengths(gold, predicted)
     return 100 * fmean(g == p for g, p in zip(gold, predicted, strict=True))
 
 
 def multilabel_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
-    """Precision, recall and F1, micro-averaged over (document, label) pairs. Gu 2.3.5, Table 6 (HoC).
+    """Precision, recall and F1, micro over all documents and the ten labels.
 
-    A document without labels is an instance too: what is predicted for it is wrong.
+    A document without labels is an instance too: what is predicted for it is wrong. Printed in gu 2.3.5 and Table 6
+    (HoC, 371 documents).
     """
     return set_rates(gold, predicted)
 
@@ -210,7 +225,8 @@ def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collecti
     """Means over documents of precision and of recall, and the harmonic mean of the two means as F1.
 
     Nothing predicted has precision 0. A document without gold labels has 1 for both when nothing is predicted, else 0
-    for both; BLUE's set has none. Wada 3.2.4, Table 7 (HoC), after BLUE's script (Peng et al. 2019).
+    for both; BLUE's set has none. Printed in wada 3.2.4 and Table 7 (HoC, 315 documents), naseem Table 7 (the same
+    documents), after BLUE's program (Peng et al. 2019), which prints precision and recall under each other's name.
     """
     check_lengths(gold, predicted)
     pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
@@ -225,8 +241,8 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
 
     `gold`: for each question every string that is right; `predicted`: its answers, best first, of which five count. An
     answer is right when it is equal in lower case, which is all that the official evaluation normalises. No answer is
-    a wrong one; the official program leaves out questions that a submission lacks. Call it for each batch and average,
-    as Lee Table 6 does; Naseem Table 7 has the lenient accuracy.
+    a wrong one; the official program leaves out questions that a submission lacks. The five batches of a year are
+    scored one by one and averaged, as in lee Table 6, which prints all three; naseem Table 7 prints the lenient one.
     """
     check_lengths(gold, predicted)
     check_answers(gold)
@@ -247,9 +263,10 @@ def check_answers(gold: Sequence[Collection[str]]) -> None:
 
 
 def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> Scores:
-    """SQuAD v1.1's exact match and F1: for each question the best over its gold answers. Ozyurt Table 2.
+    """SQuAD v1.1's exact match and F1: means over questions, for each the best over its gold answers.
 
-    F1 is of the words that two normalised answers share, each as often as in both.
+    Answers in lower case, without punctuation and articles; F1 is of the words that two share, each as often as in
+    both. Printed in ozyurt Table 2 (BioASQ 8b factoid).
     """
     check_lengths(gold, predicted)
     check_answers(gold)
@@ -275,10 +292,11 @@ def word_f1(gold: str, predicted: str) -> float:
 
 
 def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Sequence[Hashable]) -> Scores:
-    """Mean reciprocal rank, 0 to 1, of each question's first right candidate by falling score. Ozyurt Table 5.
+    """Mean over questions of the reciprocal rank, 0 to 1, of the first right candidate by falling score.
 
     An item a candidate: 1 for right or 0, its score, its question. A question without a right one adds 0 and counts.
     Of equal scores the earlier candidate is first, as in the authors' program. ValueError for a score that is nan.
+    Printed in ozyurt Table 5.
     """
     check_lengths(labels, scores)
     check_lengths(labels, groups)
@@ -294,8 +312,9 @@ def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Seque
 def benchmark_total(scores: Mapping[str, float], groups: Mapping[str, Collection[str]]) -> float:
     """The mean over groups of the mean over a group's datasets; a single group gives the plain mean.
 
-    BLURB score: a group a task type (Gu 2.3, last row of Table 6). BLUE total, and its clinical and biomedical scores:
-    one group each (Wada 3.2, Tables 7 and 8). ValueError for a dataset without a score, and for no datasets.
+    BLURB score: a group a task type, six in all (gu 2.3, Tables 6, 7, 9, 10 and 11; naseem Table 7 calls the plain mean
+    over one task's sets BLURB). BLUE total of ten datasets, clinical score of four, biomedical of six: one group each
+    (wada 3.2, Tables 7 and 8). ValueError for a dataset without a score, and for no datasets.
     """
     if not groups or not all(groups.values()):
         raise ValueError(f"{len(groups)} groups, of which {sum(not group for group in groups.values())} empty")
@@ -304,167 +323,29 @@ def benchmark_total(scores: Mapping[str, float], groups: Mapping[str, Collection
     return fmean(fmean(scores[name] for name in group) for group in groups.values())
 
 
-def bootstrap_interval(
-    metric: Callable[[list, list], float], gold: Sequence, predicted: Sequence, resamples: int = 1000, seed: int = 0
-) -> tuple[float, float]:
-    """The middle 95% of a metric over resamples of the instances: 2.5th and 97.5th percentile.
-
-    `metric`: gold and predicted to one number, in whose unit the ends are. A resample of as many instances is drawn
-    with replacement, gold and prediction together. Resamples where the metric is undefined (nan) are left out; (nan,
-    nan) when it is in all. The same seed gives the same interval.
-    """
-    check_lengths(gold, predicted)
-    draws = np.random.default_rng(seed).integers(len(gold), size=(resamples, len(gold))).tolist()
-    values = np.array([metric([gold[i] for i in draw], [predicted[i] for i in draw]) for draw in draws])
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return math.nan, math.nan
-    low, high = np.percentile(values, (2.5, 97.5))
-    return float(low), float(high)
-
-
 @dataclass(frozen=True)
-class Card:
-    """A metric for people: what is counted, over what it is averaged, and which paper prints it where."""
+class Metric:
+    """How a dataset is scored; what is counted, over what it is averaged and where it is printed: the docstring."""
 
     title: str
-    definition: str
-    averaging: str
-    papers: str
     function: Callable
     main: str = "f1"  # the value of its result that ranks models; empty where the result is one number
 
 
-CARDS = {
-    "entity-f1": Card(
-        "Entity-level F1",
-        "An entity is right when both ends and the type agree with gold. Scored as conlleval does.",
-        "Micro: all entities of the test set together.",
-        "lee Table 4 (with precision and recall), gu Tables 3 and 6, wada Table 7 (BC5CDR), ozyurt Table 4.",
-        entity_scores,
-    ),
-    "token-f1": Card(
-        "Word-level F1",
-        "A word is right when its whole tag is, with B or I. `O` is a class or is left out; which, is always said.",
-        "Micro over words (with `O`: the accuracy), or the mean over tags weighted by gold words.",
-        "No paper says so. A candidate for naseem Table 7, NER: its Table 6 counts words (S800 dev: 22,217 are words).",
-        token_scores,
-    ),
-    "strict-span-f1": Card(
-        "Strict F1 over spans",
-        "A mention is right when all its pieces are, character by character. Equal mentions of a document count once.",
-        "Micro: all mentions of the test set together.",
-        "wada 3.2.2 and Table 7 (ShARe/CLEFE, whose mentions may be in pieces).",
-        strict_spans,
-    ),
-    "pico-macro-f1": Card(
-        "PICO macro F1, word level",
-        "F1 of the words of participants, of interventions and of outcomes. A word of two elements counts for both.",
-        "Micro over all words of the test set for each element, then the mean of the three.",
-        "gu 2.3.2, Tables 3 and 6 (EBM PICO). That the abstracts are pooled follows EBM-NLP's own program.",
-        pico_scores,
-    ),
-    "relation-micro-f1": Card(
-        "Relation micro F1",
-        "A pair is right when its type is. Pairs without a relation on both sides count for nothing.",
-        "Micro over the positive types.",
-        "gu Tables 3 and 6 (ChemProt, DDI), wada 3.2.3 and Table 7 (also i2b2), lee Table 5, ozyurt Table 6.",
-        relation_scores,
-    ),
-    "binary-f1": Card(
-        "F1 of the positive class",
-        "Pairs with a relation found and missed; pairs without one on both sides count for nothing.",
-        "None: one class. lee reports ten-fold cross-validation.",
-        "lee Table 5 (GAD, EU-ADR), ozyurt Table 6 (GAD). gu Tables 3 and 6 say micro F1 for GAD: over positive types, "
-        "as for ChemProt, it is this; over both classes it would be the accuracy.",
-        binary_scores,
-    ),
-    "pearson": Card(
-        "Pearson correlation",
-        "Pearson's r between gold and predicted similarity, times 100. Undefined for predictions that are all equal.",
-        "None: one number for the test set, which in BIOSSES is 20 pairs.",
-        "gu Table 6 (BIOSSES), wada 3.2.1 and Table 7 (BIOSSES, MedSTS), naseem Table 7.",
-        pearson,
-        "",
-    ),
-    "accuracy": Card(
-        "Accuracy",
-        "Instances with the right label. For one label an instance, micro F1 over all classes is the same number.",
-        "Over instances.",
-        "gu Table 6 (PubMedQA, BioASQ yes/no), wada 3.2.5 and Table 7 (MedNLI), as micro F1 Table 6 (DocClsJp), naseem "
-        "Table 7 (MedNLI).",
-        accuracy,
-        "",
-    ),
-    "multilabel-micro-f1": Card(
-        "Multilabel micro F1",
-        "Each label of each document is found, missed or wrong. Documents without labels stay in.",
-        "Micro over documents and the ten labels.",
-        "gu 2.3.5 and Table 6 (HoC, 371 documents).",
-        multilabel_scores,
-    ),
-    "example-f1": Card(
-        "Example-based F1",
-        "Precision and recall of each document's labels. F1 is the harmonic mean of their means, not the mean of F1s.",
-        "Over documents.",
-        "wada 3.2.4 and Table 7 (HoC, 315 documents, each with a label), naseem Table 7 (the same documents). BLUE's "
-        "program prints precision and recall under each other's name; F1 does not change.",
-        example_scores,
-    ),
-    "answer-class-f1": Card(
-        "F1 of yes and of no",
-        "Precision, recall and F1 with yes as the positive class, and again with no.",
-        "None: two classes, side by side.",
-        "ozyurt Table 3 (BioASQ 8b yes/no).",
-        answer_class_scores,
-        "f1 (no)",
-    ),
-    "bioasq-factoid": Card(
-        "BioASQ factoid measures",
-        "Strict: the first answer is right. Lenient: one of the first five is. MRR: one over the rank of the first "
-        "right one, or 0. Right is equal to a gold answer or its synonym in lower case.",
-        "Over questions, then over the five batches of a year.",
-        "lee Table 6 (all three), naseem Table 7 (lenient).",
-        bioasq_factoid,
-        "mrr",
-    ),
-    "squad": Card(
-        "SQuAD exact match and F1",
-        "Answers in lower case without punctuation and articles: equal, and the F1 of their words.",
-        "Over questions, each with its best gold answer.",
-        "ozyurt Table 2 (BioASQ 8b factoid).",
-        squad_scores,
-    ),
-    "ranking-mrr": Card(
-        "Mean reciprocal rank",
-        "One over the rank of a question's first right candidate; 0 without one. From 0 to 1. Ties keep file order.",
-        "Over questions.",
-        "ozyurt Table 5.",
-        ranking_scores,
-        "mrr",
-    ),
-    "blurb-score": Card(
-        "BLURB score",
-        "The mean of six task types. Metrics of different kinds are averaged as they are.",
-        "Over the datasets of a task type, then over task types.",
-        "gu 2.3, Tables 6, 7, 9, 10 and 11. naseem Table 7 calls the plain mean over one task's sets BLURB.",
-        benchmark_total,
-        "",
-    ),
-    "blue-total": Card(
-        "BLUE total, clinical and biomedical score",
-        "The mean of ten datasets; of the four clinical ones; of the six biomedical ones.",
-        "Over datasets.",
-        "wada 3.2, Tables 7 and 8.",
-        benchmark_total,
-        "",
-    ),
-    "bootstrap-interval": Card(
-        "95% bootstrap interval",
-        "How far a score would move with another test set of this size; not the spread between seeds.",
-        "Percentiles over resamples of the test set's instances.",
-        "None of the five papers; the study's own.",
-        bootstrap_interval,
-        "",
-    ),
+METRICS = {
+    "entity-f1": Metric("Entity-level F1", entity_scores),
+    "token-f1": Metric("Word-level F1", token_scores),
+    "strict-span-f1": Metric("Strict F1 over spans", strict_spans),
+    "pico-macro-f1": Metric("PICO macro F1, word level", pico_scores),
+    "relation-micro-f1": Metric("Relation micro F1", relation_scores),
+    "binary-f1": Metric("F1 of the positive class", binary_scores),
+    "pearson": Metric("Pearson correlation", pearson, ""),
+    "accuracy": Metric("Accuracy", accuracy, ""),
+    "multilabel-micro-f1": Metric("Multilabel micro F1", multilabel_scores),
+    "example-f1": Metric("Example-based F1", example_scores),
+    "answer-class-f1": Metric("F1 of yes and of no", answer_class_scores, "f1 (no)"),
+    "bioasq-factoid": Metric("BioASQ factoid measures", bioasq_factoid, "mrr"),
+    "squad": Metric("SQuAD exact match and F1", squad_scores),
+    "ranking-mrr": Metric("Mean reciprocal rank", ranking_scores, "mrr"),
+    "benchmark-total": Metric("BLURB score; BLUE total, clinical and biomedical score", benchmark_total, ""),
 }

@@ -22,7 +22,7 @@ from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import downloads, open_study, params, paths, record, report, stages, warm
-from lib.study.analysis import panels
+from lib.study.analysis import panels, texts
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
@@ -99,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
     forget_receipts(scale, jobs)
     if options.dry_run:
         return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
+    if any(job.stage.name == "corpus" for job in jobs.values()) and (difference := texts.compare_sets(scale)):
+        print(difference)
     with the_only_study():
         artefacts.remove_leftovers(paths.output(scale))
         # On a cluster the lines of the runner go to the logs of its jobs; what is left to show is Snakemake's own.

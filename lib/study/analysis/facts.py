@@ -267,7 +267,7 @@ class Samples(Settings):
 class MetricPair(Settings):
     """Two ways to score the same predictions."""
 
-    of: str  # the metric, in metrics.CARDS, of the datasets
+    of: str  # the metric, in metrics.METRICS, of the datasets
     datasets: list[str] = []  # some of them only; empty: all
     first: str
     second: str

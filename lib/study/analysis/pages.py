@@ -2,6 +2,7 @@
 
 import ast
 import html
+import inspect
 import itertools
 import sys
 from dataclasses import replace
@@ -231,16 +232,13 @@ def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:
     return show(rows)
 
 
-def show_cards() -> HTML:
-    """The metric cards: definition, averaging, which paper uses it, and the datasets that are scored with it."""
-    used = {key: [d for d, row in registry.DATASETS.items() if row.metric == key] for key in metrics.CARDS}
+def show_metrics() -> HTML:
+    """The metrics: what is counted, over what it is averaged, where it is printed, and the datasets scored so."""
+    used = {key: [d for d, row in registry.DATASETS.items() if row.metric == key] for key in metrics.METRICS}
     return show(
-        [
-            {"key": key, "metric": card.title, "definition": card.definition, "averaging": card.averaging,
-             "papers": card.papers, "datasets": ", ".join(used[key])}
-            for key, card in metrics.CARDS.items()
-        ]
-    )  # fmt: skip
+        {"key": key, "metric": one.title, "what it is": inspect.getdoc(one.function), "datasets": ", ".join(used[key])}
+        for key, one in metrics.METRICS.items()
+    )
 
 
 def show_findings(leaks: pd.DataFrame, *findings: str) -> HTML | Markdown:

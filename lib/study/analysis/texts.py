@@ -14,7 +14,7 @@ from lib.benchmarks import conll, datasets, registry
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import open_study, paths
+from lib.study import open_study, paths, results
 
 VERSION = 1  # of the index: raised when the same files give other test sentences
 # How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8. Its JNLPBA has its printed mean length
@@ -69,6 +69,31 @@ def test_texts(scale: str) -> dict[str, list[str]]:
 def test_sentences(key: str, scale: str) -> list[str]:
     """The sentences of a set of test_texts."""
     return [sentence for text in test_texts(scale)[key] for sentence in cleaning.split_sentences(text)]
+
+
+def count_sets(scale: str) -> list[dict]:
+    """The test sets whose sentences were kept out of the corpora, and their numbers of texts; none before they were."""
+    record = artefacts.read_record(paths.test_sentences(scale)) or {"texts": {}}
+    return [{"dataset": key, "texts": number} for key, number in record["texts"].items()]
+
+
+def compare_sets(scale: str) -> str:
+    """How the test sets at hand differ from those that the record's corpora were made with; empty where they do not.
+
+    They decide which documents are kept out, and so every vocabulary and model.
+    """
+    path = paths.recorded(paths.table(scale, "test-sets"))
+    if not path.exists():
+        return ""
+    recorded, here = set(results.read_table(path)["dataset"]), set(tests_at_hand(scale))
+    if recorded == here:
+        return ""
+    sides = (("without", recorded - here), ("with", here - recorded))
+    differ = "; ".join(f"{word} {', '.join(sorted(keys))}" for word, keys in sides if keys)
+    return (
+        f"{len(here)} test sets are at hand, and the record was made with {len(recorded)}: {differ}. Other documents "
+        "are kept out of the corpora, so vocabularies and models can differ from the record's."
+    )
 
 
 def write_index(scale: str) -> dict:

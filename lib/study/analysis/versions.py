@@ -151,7 +151,7 @@ def score_labels(key: str, gold: Iterable, predicted: Iterable) -> float:
 
 
 def metric_of(key: str) -> str:
-    return metrics.CARDS[registry.lookup(key).metric].title
+    return metrics.METRICS[registry.lookup(key).metric].title
 
 
 def measure_trivial(keys: tuple[str, str], loaded: list[dict[str, list[Instance]]], split: str) -> Iterable[dict]:
