@@ -3,6 +3,7 @@
 import gzip
 import random
 import re
+from collections import Counter
 
 import pytest
 from conftest import each
