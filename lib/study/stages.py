@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lib import provenance
-from lib.benchmarks import datasets, registry
+from lib.benchmarks import baselines, datasets, registry
 from lib.corpora import rows
 from lib.errors import StudyError, unknown
 from lib.study import corpora, documents, open_study, params, paths, vocabularies
@@ -354,6 +354,13 @@ STAGES = {
             lambda s, k: [*made_up(s), *document_outputs(s)],
             lambda s, k: dataset_files(s),
         ),
+        Stage(
+            "floors",
+            lambda k: "04_without_pretraining",
+            "tables/floors.csv",
+            lambda s, k: made_up(s),
+            lambda s, k: [baselines.VERSION, params.load("scales", s).datasets, dataset_files(s)],
+        ),
         Stage("pretrain", lambda k: "10_pretrain", "models/{model}/record.json", model_inputs, pretraining_settings),
         Stage(
             "simultaneous",
@@ -531,8 +538,9 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "simultaneous", "checks", "pretrained", "attention", "samples",
-         "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan", "unstated", "lessons")  # fmt: skip
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "floors", "simultaneous", "checks", "pretrained",
+         "attention", "samples", "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan", "unstated",
+         "lessons")  # fmt: skip
 
 
 def whole_study(scale: str) -> list[str]:

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from lib.benchmarks import datasets, metrics, registry
+from lib.benchmarks import baselines, datasets, metrics, registry
 from lib.errors import StudyError, unknown
 from lib.finetuning import runs
 from lib.places import show_path
@@ -137,7 +137,8 @@ def compare_no_model(dataset: str, scale: str) -> list[dict]:
     train, test = (findings.load(dataset, split, scale) for split in ("train", "test"))
     gold = [instance.gold for instance in test]
     if row.family == "tagging":
-        answers = {MOST_FREQUENT: [["O"] * len(tags) for tags in gold], LOOK_UP: findings.tag_words(train, test)}
+        (by_word,) = baselines.tag_by_word(row, train, [test])
+        answers = {MOST_FREQUENT: [["O"] * len(tags) for tags in gold], LOOK_UP: by_word}
     else:
         ((best, _),) = Counter(one.gold for one in train).most_common(1)
         answers = {MOST_FREQUENT: [best] * len(test)}

@@ -8,8 +8,8 @@ from itertools import chain
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lib.benchmarks import datasets, metrics, registry
-from lib.benchmarks.instances import Instance, Pair, Question, Sentence
+from lib.benchmarks import baselines, metrics, registry
+from lib.benchmarks.instances import Instance, Pair, Question
 from lib.corpora import cleaning, leakage
 from lib.study import documents, open_study, params
 from lib.study.analysis import texts
@@ -190,7 +190,7 @@ def find_balance(scale: str) -> Iterator[dict]:
         train, test = (load(key, split, scale) for split in ("train", "test"))
         if dataset.family in ("tagging", "pico"):
             tags = Counter(tag for sentence in test for tag in sentence.tags)
-            score = look_up(dataset, train, test)
+            score = dataset.score(test, baselines.tag_by_word(dataset, train, [test])[0])["f1"]
             yield line("most frequent label", key, "test, words", tags["O"], tags.total(), score,
                        "O; score: F1 of each word with its most frequent training tag")  # fmt: skip
         elif dataset.family == "questions":
@@ -199,48 +199,17 @@ def find_balance(scale: str) -> Iterator[dict]:
                        "the passages; no answer is frequent")  # fmt: skip
         elif dataset.family == "ranking":
             wrong = sum(pair.label == "0" for pair in test)
-            yield line("most frequent label", key, "test, candidates", wrong, len(test), file_order(test),
+            score = dataset.score(test, baselines.keep_order(dataset, train, [test])[0])["mrr"]
+            yield line("most frequent label", key, "test, candidates", wrong, len(test), score,
                        "no answer; score: the order of the file")  # fmt: skip
         elif dataset.family != "similarity":
             common, count = Counter(i.gold for i in test).most_common(1)[0]
-            best, score = constant_score(key, train, test)
+            best = baselines.choose_constant(dataset, train)
+            score = dataset.score(test, [best] * len(test))[dataset.main_score]
             note = f"{show_label(common)}; score: always {show_label(best)}"
             if dataset.access == "credentialed":
                 note = "score: always the same label"  # whose name may be text, where a file has other columns
             yield line("most frequent label", key, "test", count, len(test), score, note)
-
-
-def look_up(dataset: datasets.Dataset, train: list[Sentence], test: list[Sentence]) -> float:
-    """The score of giving each word the tag that it has most often in training."""
-    scores = metrics.pico_scores if dataset.family == "pico" else metrics.entity_scores
-    return scores([sentence.tags for sentence in test], tag_words(train, test))["f1"]
-
-
-def tag_words(train: list[Sentence], test: list[Sentence]) -> list[list[str]]:
-    """The tag that each word has most often in training, O where it is new."""
-    seen = defaultdict(Counter)
-    for sentence in train:
-        for word, tag in zip(sentence.words, sentence.tags, strict=True):
-            seen[word][tag] += 1
-    best = {word: tags.most_common(1)[0][0] for word, tags in seen.items()}
-    return [[best.get(word, "O") for word in sentence.words] for sentence in test]
-
-
-def constant_score(key: str, train: list, test: list) -> tuple[object, float]:
-    """The one answer that scores best everywhere in training, and its score in the test."""
-    dataset = registry.lookup(key)
-
-    def score(instances: list, label: object) -> float:
-        return dataset.score(instances, [label] * len(instances))[dataset.main_score]
-
-    best = max(dict.fromkeys(one.gold for one in train), key=lambda label: score(train, label))
-    return best, score(test, best)
-
-
-def file_order(test: list[Pair]) -> float:
-    """The score of leaving candidates in the order of the file."""
-    labels, groups = [int(pair.label) for pair in test], [pair.group for pair in test]
-    return metrics.ranking_scores(labels, [0.0] * len(test), groups)["mrr"]
 
 
 def show_label(label) -> str:

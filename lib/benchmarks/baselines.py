@@ -1,0 +1,305 @@
+"""What needs no encoder: constant answers, the words of training, a CRF, a linear SVM, likeness of two texts.
+
+Each takes training examples and parts to predict, and gives predictions in the form that Dataset.score takes. Only
+training examples are learned from; settings are chosen on the development set, or on a tenth of training where there is
+none of its own.
+"""
+
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from lib.benchmarks.datasets import Dataset, hold_out
+from lib.benchmarks.instances import Instance, Labelled, Pair, Relation, Sentence
+from lib.corpora import cleaning
+from lib.errors import StudyError
+
+VERSION = 1  # raised when the same examples and settings give other predictions
+CHANCE, NO_PRETRAINING = "chance", "without pretraining"
+SHARE = 0.5  # of its occurrences in training that a word of the dictionary has to be an entity in
+LONGEST = 12  # words of an entry of the dictionary
+TOKEN = r"\w+|[^\w\s]"
+SIDE = 50  # letters on each side of a mention
+REPEATED = re.compile(r"(.)\1+")
+MULTILABEL = ("multilabel-micro-f1", "example-f1")
+Parts = Sequence[Sequence[Instance]]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """`predict(dataset, train, parts, **point)`: predictions for each part; `points`: settings to choose between."""
+
+    kind: str
+    method: str
+    families: tuple[str, ...]
+    predict: Callable[..., list[list]]
+    points: tuple[dict, ...] = ({},)
+
+
+def list_baselines(family: str) -> list[Baseline]:
+    """Those of a task; none for answers that are spans of a text."""
+    return [baseline for baseline in BASELINES if family in baseline.families]
+
+
+def run(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list) -> tuple[list, dict]:
+    """Predictions for the test set, and the settings chosen.
+
+    `dev`: of the dataset's own, empty where it has none: then a tenth of training is held out to choose on.
+    """
+    if len(baseline.points) == 1:
+        return baseline.predict(dataset, train, [test], **baseline.points[0])[0], baseline.points[0]
+    rest, held = (train, dev) if dev else hold_out(train)
+    tried = [(point, baseline.predict(dataset, rest, [held, test] if dev else [held], **point)) for point in
+             baseline.points]  # fmt: skip
+    best, found = max(tried, key=lambda one: dataset.score(held, one[1][0])[dataset.main_score])
+    return (found[1] if dev else baseline.predict(dataset, train, [test], **best)[0]), best
+
+
+def choose_constant(dataset: Dataset, train: Sequence[Instance]) -> object:
+    """The one answer that scores best everywhere in training."""
+
+    def score(label: object) -> float:
+        return dataset.score(train, [label] * len(train))[dataset.main_score]
+
+    return max(dict.fromkeys(one.gold for one in train), key=score)
+
+
+def answer_always(dataset: Dataset, train: Sequence[Instance], parts: Parts) -> list[list]:
+    best = choose_constant(dataset, train)
+    return [[best] * len(part) for part in parts]
+
+
+def keep_order(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list[list[float]]:
+    """Candidates in the order of the file, which equal scores keep."""
+    return [[0.0] * len(part) for part in parts]
+
+
+def tag_by_word(dataset: Dataset, train: Sequence[Sentence], parts: Parts) -> list[list[list[str]]]:
+    """For each word the tag that it has most often in training, O where it is new."""
+    seen = defaultdict(Counter)
+    for sentence in train:
+        for word, tag in zip(sentence.words, sentence.tags, strict=True):
+            seen[word][tag] += 1
+    best = {word: tags.most_common(1)[0][0] for word, tags in seen.items()}
+    return [[[best.get(word, "O") for word in sentence.words] for sentence in part] for part in parts]
+
+
+def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts) -> list[list[list[str]]]:
+    """The entities of training in lower case, longest match first, that are one in SHARE of their occurrences."""
+    kinds, marked = defaultdict(Counter), []
+    for sentence in train:
+        words = [word.lower() for word in sentence.words]
+        entities = find_entities(sentence.tags)
+        marked.append((words, {(first, end) for _, first, end in entities}))
+        for kind, first, end in entities:
+            if end - first <= LONGEST:
+                kinds[tuple(words[first:end])][kind] += 1
+    counts = {entry: [0, 0] for entry in kinds}
+    for words, entities in marked:
+        for first in range(len(words)):
+            for end in range(first + 1, min(first + LONGEST, len(words)) + 1):
+                if count := counts.get(tuple(words[first:end])):
+                    count[0] += (first, end) in entities
+                    count[1] += 1
+    entries = {entry: kinds[entry].most_common(1)[0][0] for entry, (hit, of) in counts.items() if hit >= SHARE * of}
+    return [[match_entries(sentence.words, entries) for sentence in part] for part in parts]
+
+
+def match_entries(words: Sequence[str], entries: dict[tuple[str, ...], str]) -> list[str]:
+    """Tags of the longest entries that stand in a sentence, from left to right."""
+    lower, tags, first = [word.lower() for word in words], ["O"] * len(words), 0
+    while first < len(words):
+        ends = range(min(first + LONGEST, len(words)), first, -1)
+        end = next((end for end in ends if tuple(lower[first:end]) in entries), None)
+        if end is None:
+            first += 1
+            continue
+        kind = entries[tuple(lower[first:end])]
+        tags[first:end] = [f"{letter}{kind}" for letter in "B" + "I" * (end - first - 1)]
+        first = end
+    return tags
+
+
+def find_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
+    """The entities of BIO tags: what stands after B or I in their tags, first word, one past the last."""
+    found, start = [], None
+    for place, tag in enumerate([*tags, "O"]):
+        if start is not None and (tag[0] != "I" or tag[1:] != tags[start][1:]):
+            found.append((tags[start][1:], start, place))
+            start = None
+        if tag[0] == "B" or tag[0] == "I" and start is None:
+            start = place
+    return found
+
+
+def tag_by_crf(dataset: Dataset, train: Sequence[Sentence], parts: Parts, l2: float) -> list[list[list[str]]]:
+    """A linear-chain CRF over token_features; of tags that overlap, one for each element, its tags joined.
+
+    python-crfsuite: L-BFGS, 100 iterations, features seen twice or more. StudyError where it is not installed.
+    """
+    if not dataset.overlapping:
+        return fit_crf([sentence.tags for sentence in train], train, parts, l2)
+    elements = sorted({name for sentence in train for tag in sentence.tags if tag != "O" for name in tag.split("|")})
+    found = {}
+    for element in elements:
+        tags = [[element if element in tag.split("|") else "O" for tag in sentence.tags] for sentence in train]
+        found[element] = fit_crf(tags, train, parts, l2)
+    return [
+        [
+            ["|".join(element for element in elements if found[element][p][s][w] != "O") or "O"
+             for w in range(len(sentence.words))]
+            for s, sentence in enumerate(part)
+        ]
+        for p, part in enumerate(parts)
+    ]  # fmt: skip
+
+
+def fit_crf(tags: list[list[str]], train: Sequence[Sentence], parts: Parts, l2: float) -> list[list[list[str]]]:
+    try:
+        import pycrfsuite
+    except ImportError:
+        raise StudyError("n/a: python-crfsuite, which is pinned for Python 3.11 on Linux alone, is not here") from None
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params({"c1": 0.0, "c2": l2, "max_iterations": 100, "feature.minfreq": 2})
+    for sentence, of_one in zip(train, tags, strict=True):
+        trainer.append(token_features(sentence.words), of_one)
+    with tempfile.TemporaryDirectory() as folder:
+        trainer.train(str(Path(folder) / "crf"))
+        tagger = pycrfsuite.Tagger()
+        tagger.open(str(Path(folder) / "crf"))
+        return [[tagger.tag(token_features(sentence.words)) for sentence in part] for part in parts]
+
+
+def token_features(words: Sequence[str]) -> list[list[str]]:
+    """For each word of a sentence: its own features, words and shapes of its neighbours, pairs and runs of them."""
+    shapes, lower = [shape(word) for word in words], [word.lower() for word in words]
+    last, features = len(words) - 1, []
+    for place, word in enumerate(words):
+        own = list(word_features(word))
+        for step in (-3, -2, -1, 1, 2, 3):
+            if 0 <= place + step <= last:
+                own.append(f"{step}={lower[place + step]}")
+                if abs(step) < 3:
+                    own += [f"{step}s={shapes[place + step]}", f"{step}e={lower[place + step][-3:]}"]
+            elif abs(step) == 1:
+                own.append(f"{step}=edge")
+        if place:
+            own.append(f"-1,0={lower[place - 1]} {lower[place]}")
+        if place < last:
+            own.append(f"0,1={lower[place]} {lower[place + 1]}")
+        if 0 < place < last:
+            own.append(f"s3={' '.join(shapes[place - 1 : place + 2])}")
+        features.append(own)
+    return features
+
+
+@lru_cache(maxsize=100_000)
+def word_features(word: str) -> tuple[str, ...]:
+    """A word in both cases, its shapes, its ends of two to five letters, its trigrams, digits, hyphens, capitals."""
+    lower, framed = word.lower(), f"^{word.lower()}$"
+    collapsed = REPEATED.sub(r"\1", shape(word))
+    found = [f"w={word}", f"l={lower}", f"s={shape(word)}", f"c={collapsed}"]
+    found += [f"p{n}={lower[:n]}" for n in range(2, 6) if len(lower) >= n]
+    found += [f"e{n}={lower[-n:]}" for n in range(2, 6) if len(lower) >= n]
+    found += sorted({f"t={framed[i : i + 3]}" for i in range(len(framed) - 2)})
+    if any(letter.isdigit() for letter in word):
+        found.append("digit")
+    if "-" in word:
+        found.append("hyphen")
+    if word.isupper():
+        found.append("capitals")
+    elif word[:1].isupper():
+        found.append("capital")
+    return tuple(found)
+
+
+def shape(word: str) -> str:
+    """A word with A for capitals, a for other letters and 0 for digits."""
+    return "".join("A" if c.isupper() else "a" if c.isalpha() else "0" if c.isdigit() else c for c in word)
+
+
+def classify(
+    dataset: Dataset, train: Sequence[Relation | Pair | Labelled], parts: Parts, C: float, balanced: bool
+) -> list[list]:
+    """A linear SVM over TF-IDF of what list_fields cuts of an instance; of several labels, one SVM for each."""
+    from scipy.sparse import hstack  # here, as these take seconds
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.preprocessing import MultiLabelBinarizer
+    from sklearn.svm import LinearSVC
+
+    fields = [[list_fields(one, dataset.language) for one in part] for part in (train, *parts)]
+    columns: list[list] = [[] for _ in fields]
+    for name, ngrams in fields[0][0]:
+        cut = {"analyzer": "char_wb"} if name.endswith("letters") else {"token_pattern": TOKEN}
+        vectorizer = TfidfVectorizer(ngram_range=ngrams, sublinear_tf=True, **cut)
+        texts = [[one[name, ngrams] for one in part] for part in fields]
+        try:
+            vectorizer.fit(texts[0])
+        except ValueError:  # no text in this field of any instance
+            continue
+        for column, part in zip(columns, texts, strict=True):
+            column.append(vectorizer.transform(part))
+    known, *unknown = (hstack(column).tocsr() for column in columns)
+    svm = LinearSVC(C=C, class_weight="balanced" if balanced else None, random_state=0)
+    gold = [one.gold for one in train]
+    if dataset.metric in MULTILABEL:
+        binarizer = MultiLabelBinarizer()
+        every = OneVsRestClassifier(svm).fit(known, binarizer.fit_transform(gold))
+        return [binarizer.inverse_transform(every.predict(part)) for part in unknown]
+    classes = sorted(set(gold))
+    svm.fit(known, [classes.index(one) for one in gold])
+    return [[classes[number] for number in svm.predict(part)] for part in unknown]
+
+
+def list_fields(one: Relation | Pair | Labelled, language: str) -> dict[tuple[str, tuple[int, int]], str]:
+    """The texts of an instance that features are made of, by name and lengths of n-grams.
+
+    Of a relation the whole text with dummies, what stands between them and beside them, and the two names; of a pair
+    each text; of a document all of it. Japanese is cut into words by MeCab.
+    """
+    if isinstance(one, Relation):
+        text, (first, first_end), (second, second_end) = one.dummify()
+        between, names = text[first_end:second], [one.text[m.start : m.end] for m in (one.first, one.second)]
+        beside = f"{text[max(0, first - SIDE) : first]} | {text[second_end : second_end + SIDE]}"
+        return {("text", (1, 3)): text, ("between", (1, 3)): between, ("beside", (1, 2)): beside,
+                ("between, letters", (2, 4)): between, ("names, letters", (2, 4)): " ".join(names)}  # fmt: skip
+    if isinstance(one, Pair):
+        return {("first", (1, 2)): one.first, ("second", (1, 2)): one.second}
+    sentences = map(cleaning.segment_japanese, one.sentences) if language == "ja" else one.sentences
+    return {("text", (1, 2)): " ".join(sentences)}
+
+
+def compare_texts(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list[list[float]]:
+    """The cosine of the TF-IDF of two texts over n-grams of two to five letters; weights of what is compared alone.
+
+    Nothing is trained: of the sets of similar sentences, some are too small to learn weights from.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer  # here, as it takes seconds
+
+    found = []
+    for part in parts:
+        vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
+        vectorizer.fit([text for pair in part for text in (pair.first, pair.second)])
+        sides = (vectorizer.transform([getattr(pair, side) for pair in part]) for side in ("first", "second"))
+        first, second = sides
+        found.append(np.asarray(first.multiply(second).sum(axis=1)).ravel().tolist())
+    return found
+
+
+SVM = tuple({"C": C, "balanced": balanced} for C in (0.1, 1.0) for balanced in (False, True))
+BASELINES = [
+    Baseline(CHANCE, "the most frequent label", ("relations", "inference", "documents", "answers"), answer_always),
+    Baseline(CHANCE, "each word's most frequent tag", ("tagging", "pico"), tag_by_word),
+    Baseline(CHANCE, "the order of the file", ("ranking",), keep_order),
+    Baseline(NO_PRETRAINING, "dictionary of training", ("tagging",), tag_by_dictionary),
+    Baseline(NO_PRETRAINING, "CRF", ("tagging", "pico"), tag_by_crf, ({"l2": 0.1}, {"l2": 1.0})),
+    Baseline(NO_PRETRAINING, "linear SVM", ("relations", "inference", "documents", "answers"), classify, SVM),
+    Baseline(NO_PRETRAINING, "cosine of TF-IDF", ("similarity", "ranking"), compare_texts),
+]

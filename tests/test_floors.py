@@ -1,0 +1,164 @@
+"""What needs no encoder: by hand, on small sets, and on the made-up ones."""
+
+import sys
+
+import pytest
+from conftest import copy_made_up
+
+from lib.benchmarks import baselines
+from lib.benchmarks.baselines import CHANCE, NO_PRETRAINING
+from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.instances import Labelled, Mention, Pair, Relation, Sentence
+from lib.errors import StudyError
+from lib.study import paths
+from lib.study.analysis import floors
+
+TAGGING = Dataset("tags", "Tags", "tagging", "", "entity-f1", list, {})
+TRAIN = [
+    Sentence(["Heart", "failure", "and", "cold"], ["B-D", "I-D", "O", "B-D"]),
+    Sentence(["Failure", "of", "cold", "cold"], ["O", "O", "O", "O"]),
+    Sentence(["heart"], ["B-D"]),
+]
+
+
+def by(method: str) -> baselines.Baseline:
+    return next(one for one in baselines.BASELINES if one.method == method)
+
+
+def test_a_word_has_the_tag_that_it_has_most_often():
+    (found,) = baselines.tag_by_word(TAGGING, TRAIN, [[Sentence(["heart", "Failure", "cold", "new"], ["O"] * 4)]])
+    assert found == [["B-D", "O", "O", "O"]]
+
+
+def test_the_dictionary_takes_the_longest_entry_and_leaves_out_what_is_rarely_an_entity():
+    words = ["Cold", "HEART", "FAILURE", "heart", "failure", "of", "heart"]
+    (found,) = baselines.tag_by_dictionary(TAGGING, TRAIN, [[Sentence(words, ["O"] * 7)]])
+    assert found == [["O", "B-D", "I-D", "B-D", "I-D", "O", "B-D"]]  # cold is an entity once in three
+
+
+@pytest.mark.parametrize(
+    ("tags", "entities"),
+    [
+        (["B-D", "I-D", "B-D"], [("-D", 0, 2), ("-D", 2, 3)]),
+        (["I-D", "I-C", "O"], [("-D", 0, 1), ("-C", 1, 2)]),
+        (["O", "B", "I"], [("", 1, 3)]),
+        ([], []),
+    ],
+)
+def test_entities_of_tags(tags, entities):
+    assert baselines.find_entities(tags) == entities
+
+
+def test_what_is_seen_of_a_word():
+    first, second = baselines.token_features(["IL-22", "helps"])
+    assert {"w=IL-22", "l=il-22", "s=AA-00", "c=A-0", "p2=il", "e3=-22", "t=^il", "digit", "hyphen", "capitals",
+            "1=helps", "1e=lps", "-1=edge", "0,1=il-22 helps"} <= set(first)  # fmt: skip
+    assert "capital" not in second and "-1,0=il-22 helps" in second
+
+
+def test_a_crf_learns_from_the_ends_of_words():
+    pytest.importorskip("pycrfsuite", reason="python-crfsuite is pinned for Python 3.11 on Linux alone")
+    stems = [f"{a}{b}" for a in "bcdfg" for b in "aeiou"]
+    train = [Sentence(["some", f"{stem}itis", "here"], ["O", "B-D", "O"]) for stem in stems]
+    train += [Sentence(["some", f"{stem}ol", "here"], ["O", "O", "O"]) for stem in stems]
+    test = [Sentence(["some", "xyitis", "here"], ["O", "B-D", "O"]), Sentence(["some", "xyol", "here"], ["O"] * 3)]
+    predicted, point = baselines.run(by("CRF"), TAGGING, train, [], test)
+    assert predicted == [sentence.tags for sentence in test] and point in by("CRF").points
+    both = Dataset("pico", "Pico", "pico", "", "pico-macro-f1", list, {}, overlapping=True)
+    tags = {"O": "O", "B-D": "I-INT|I-PAR"}
+    train, test = ([Sentence(one.words, [tags[tag] for tag in one.tags]) for one in part] for part in (train, test))
+    assert baselines.tag_by_crf(both, train, [test], l2=0.1) == [[one.tags for one in test]]
+
+
+def test_without_its_library_a_crf_is_a_reason(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pycrfsuite", None)
+    with pytest.raises(StudyError, match="^n/a: python-crfsuite, which is pinned for"):
+        baselines.tag_by_crf(TAGGING, TRAIN, [TRAIN], l2=1.0)
+
+
+def make_relation(number: int, verb: str, label: str) -> Relation:
+    text = f"drug{number} {verb} gene{number} ."
+    first, second = f"drug{number}", f"gene{number}"
+    places = [(text.index(name), text.index(name) + len(name)) for name in (first, second)]
+    ends = (Mention("", kind, *place) for kind, place in zip(("DRUG", "GENE"), places, strict=True))
+    return Relation(str(number), text, *ends, label)
+
+
+SETS = {
+    "relations": (
+        Dataset("r", "R", "relations", "", "relation-micro-f1", list, {}),
+        [make_relation(n, verb, label) for n in range(30) for verb, label in (("blocks", "x"), ("sees", "false"))],
+    ),
+    "answers": (
+        Dataset("a", "A", "answers", "", "accuracy", list, {}),
+        [Pair(str(n), f"Is {n} so?", text, text[:2].strip()) for n in range(30) for text in ("ye it is", "no it isnt")],
+    ),
+    "documents": (
+        Dataset("d", "D", "documents", "", "multilabel-micro-f1", list, {}),
+        [
+            Labelled(f"{n}{i}", (f"{n} words", *(f"about {label} now" for label in labels)), labels)
+            for n in range(30)
+            for i, labels in enumerate([(), ("cats",), ("cats", "dogs")])
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", SETS)
+def test_an_svm_learns_what_a_constant_answer_cannot(family):
+    dataset, examples = SETS[family]
+    train, test = examples[:48], examples[48:]
+    scores = {}
+    for method in baselines.list_baselines(family):
+        predicted, _ = baselines.run(method, dataset, train, [], test)
+        scores[method.kind] = dataset.score(test, predicted)[dataset.main_score]
+    assert scores[NO_PRETRAINING] == 100 > scores[CHANCE]
+
+
+def test_like_texts_are_more_alike():
+    pairs = [Pair("1", "iron helps", "iron helped", 4.0), Pair("2", "iron helps", "a cat", 0.0)]
+    ((alike, unlike),) = baselines.compare_texts(Dataset("s", "S", "similarity", "", "pearson", list, {}), [], [pairs])
+    assert 0 <= unlike < alike <= 1
+
+
+def test_settings_are_chosen_on_the_development_set_and_the_test_set_is_predicted_once():
+    asked = []
+
+    def predict(dataset, train, parts, guess):
+        asked.append((guess, [len(part) for part in parts]))
+        return [[guess] * len(part) for part in parts]
+
+    dataset, examples = SETS["answers"]
+    yes = [pair for pair in examples if pair.label == "ye"]
+    method = baselines.Baseline(NO_PRETRAINING, "guess", ("answers",), predict, ({"guess": "no"}, {"guess": "ye"}))
+    assert baselines.run(method, dataset, examples, yes[:4], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
+    assert asked == [("no", [4, 6]), ("ye", [4, 6])]
+    asked.clear()
+    assert baselines.run(method, dataset, yes, [], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
+    assert asked == [("no", [3]), ("ye", [3]), ("ye", [6])]  # on a tenth of training, then on all of it
+
+
+def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    copy_made_up()
+    keys = ["ncbi-disease", "ddi", "biosses", "hoc", "pubmedqa", "bioasq-7b-factoid", "bioasq-reranker", "gad"]
+    monkeypatch.setattr(floors.registry, "DATASETS", {key: floors.registry.DATASETS[key] for key in keys})
+    table = floors.gather("smoke")
+    assert list(dict.fromkeys(table["dataset"])) == keys[:-1]  # gad is outside of the scale's budget
+    kinds = table[table["score"].notna()].groupby("dataset")["kind"].agg(set)
+    assert kinds["biosses"] == {NO_PRETRAINING} and kinds["ddi"] == {CHANCE, NO_PRETRAINING}
+    assert "spans of a text" in table.set_index("dataset").loc["bioasq-7b-factoid", "note"]
+    monkeypatch.setattr(baselines, "run", None)
+    assert floors.gather("smoke").equals(table)
+    assert "made up" in floors.describe(table, "smoke")
+    said = floors.describe(table, "laptop")
+    assert "6 datasets have a score without an encoder" in said and "bioasq-7b-factoid: n/a" in said
+    assert list(floors.spread(table)["dataset"]) == [key for key in keys[:-1] if "factoid" not in key]
+
+
+def test_a_development_set_that_is_the_test_set_again_is_not_chosen_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    copy_made_up()
+    for key, same in (("gad", False), ("gad-bioelectra", True)):
+        dataset = floors.open_study("smoke").dataset(key)
+        assert (floors.load_dev(dataset, 1, dataset.load("test")) == []) == same
