@@ -54,7 +54,7 @@ from lib.errors import StudyError, unknown
 from lib.made_up import smoke_language
 from lib.modeling import costs, models
 from lib.modeling.settings import Body
-from lib.pretraining import blocks, masking, objectives, tokens
+from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
 from lib.study import open_study, params, paths
 from lib.study.analysis import compare
@@ -255,7 +255,7 @@ def make_batches(
 ) -> blocks.Blocks:
     hidden = masking.Masking("word-piece", SHARE)
     return blocks.Blocks(
-        blocks.Files(text), tokenizer, length=LENGTH, batch_size=rows, steps=steps, masking=hidden, seed=seed
+        mixing.Files(text), tokenizer, length=LENGTH, batch_size=rows, steps=steps, masking=hidden, seed=seed
     )
 
 

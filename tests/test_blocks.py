@@ -11,8 +11,10 @@ from transformers import BertTokenizer
 
 from lib.errors import StudyError
 from lib.pretraining import blocks
-from lib.pretraining.blocks import Blocks, Files, permute
-from lib.pretraining.masking import UNASKED, Masking, make_keys
+from lib.pretraining.blocks import Blocks
+from lib.pretraining.masking import UNASKED, Masking
+from lib.pretraining.mixing import Files
+from lib.pretraining.random_numbers import make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
 from lib.vocabularies import loading
 

@@ -16,7 +16,7 @@ import transformers
 from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.settings import Body
-from lib.pretraining import blocks, masking, objectives, tokens
+from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
 from lib.study import cli, params, paths, stages
 from lib.training import training
@@ -71,7 +71,7 @@ def write_text(folder: Path) -> None:
 def make_batches(folder: Path, pairs: str, rows: int = ROWS) -> Rows:
     text = tokens.Text([tokens.open_packed(folder)])
     return Rows(
-        blocks.Files(text), make_tokenizer(), length=LENGTH, batch_size=rows, steps=STEPS,
+        mixing.Files(text), make_tokenizer(), length=LENGTH, batch_size=rows, steps=STEPS,
         masking=masking.Masking("whole-word", 0.15), pairs=pairs, seed=1,
     )  # fmt: skip
 

@@ -12,15 +12,12 @@ from lib.pretraining.masking import (
     begin_words,
     choose,
     count_wanted,
-    draw,
     hide,
     join_words,
-    make_keys,
-    scramble,
     take_inventory,
     take_units,
-    to_share,
 )
+from lib.pretraining.random_numbers import draw, make_keys, scramble, to_share
 from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=60, deadline=None, derandomize=True)

@@ -146,7 +146,7 @@ def test_an_unknown_method_is_an_error():
 @pytest.mark.parametrize("method", mixing.METHODS)
 def test_counts_equal_those_made_one_by_one(method):
     layout, rows = arrange(method), 6_000  # more than a step
-    counts = mixing.count_instances(layout, TOKENIZER, core=3_000, instances=rows, length=LENGTH, duplicates=2)
+    counts = mixtures.count_instances(layout, TOKENIZER, core=3_000, instances=rows, length=LENGTH, duplicates=2)
     batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
                      pairs="next sentence", duplicates=2)  # fmt: skip
     segments = batches.cut(*batches.order(batches.list_rows(0)))
@@ -164,7 +164,7 @@ def test_counts_equal_those_made_one_by_one(method):
     assert counts["random pairs"] == segments.pair.sum() and counts["distinct pairs"] == len(pairs)
     core_documents = len(CORE.starts) - 1
     kinds = Counter(sum(document > core_documents for document in pair) for pair in pairs)
-    assert [counts[kind] for kind in mixing.KINDS] == [kinds[0], kinds[1], kinds[2]]
+    assert [counts[kind] for kind in mixtures.KINDS] == [kinds[0], kinds[1], kinds[2]]
 
 
 def test_both_methods_are_compared_on_as_many_instances(monkeypatch):

@@ -8,7 +8,7 @@ import torch
 
 from lib.errors import StudyError
 from lib.progress import Progress
-from lib.training import checkpoints, optimizers, training
+from lib.training import checkpoints, meter, optimizers, training
 from lib.training.settings import Optimization
 
 
@@ -137,7 +137,7 @@ def test_it_learns():
 
 
 def test_lines_of_progress_are_json(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "LIVE_SECONDS", 0.0)
+    monkeypatch.setattr(meter, "LIVE_SECONDS", 0.0)
     train(make_model(), Batches(20), folder=tmp_path, fingerprint="a", flops_of=lambda step: 1e6)
     rows = [json.loads(line) for line in (tmp_path / "live.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == list(range(1, 21))

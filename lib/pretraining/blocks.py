@@ -5,28 +5,16 @@ Nothing is kept for a document or a block: orders, masks and partners are comput
 
 from collections import Counter
 from dataclasses import dataclass
-from math import isqrt
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from lib.errors import StudyError
-from lib.pretraining.masking import (
-    CUT,
-    ROW,
-    SHIFT,
-    UNASKED,
-    Masking,
-    begin_words,
-    count_wanted,
-    draw,
-    hide,
-    make_keys,
-    take_inventory,
-    to_share,
-)
-from lib.pretraining.tokens import Text, check_range
+from lib.pretraining.masking import UNASKED, Masking, begin_words, count_wanted, hide, take_inventory
+from lib.pretraining.mixing import Layout
+from lib.pretraining.random_numbers import CUT, ROW, SHIFT, draw, make_keys, permute, to_share
+from lib.pretraining.tokens import check_range
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -34,55 +22,6 @@ if TYPE_CHECKING:
 SHORT = 0.1  # of the rows of pairs are of a random length (Devlin et al. 2019, section A.2)
 PLACES_TOGETHER = 2**15  # prepared at once
 LOOK_BACK = 64  # a random segment begins with its sentence where that is so near, else with a word
-
-
-class Layout(Protocol):
-    """Which stretches of a text an epoch consists of, and where a random segment may come from.
-
-    Arguments and results are arrays with an entry a row; `width` is the number of pieces of a row.
-    """
-
-    text: Text
-
-    def count(self, width: int) -> int:
-        """The number of blocks in an epoch."""
-
-    def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
-        """The place of the first piece of each block."""
-
-    def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The stretches, from a place up to another, that a block's random segment comes from; each (rows, k)."""
-
-
-@dataclass(frozen=True)
-class Files:
-    """All of a text once an epoch, in so many files; a random segment comes from the file of its block.
-
-    Each file has an equal part of each side of the text: of all of it, or of its core and its satellites.
-    """
-
-    text: Text
-    sides: tuple[int, ...] = ()  # the places, in order, where another side of the text begins
-    files: int = 1
-
-    @property
-    def bounds(self) -> np.ndarray:
-        return np.array([0, *self.sides, len(self.text)])
-
-    def count(self, width: int) -> int:
-        return int((np.diff(self.bounds) // width).sum())
-
-    def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
-        before = np.cumsum([0, *(np.diff(self.bounds) // width)])
-        side = np.searchsorted(before, blocks, "right") - 1
-        return self.bounds[side] + (blocks - before[side]) * width
-
-    def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        places = self.place(epochs, blocks, width)
-        side = np.searchsorted(self.bounds, places, "right") - 1
-        lengths = np.diff(self.bounds)
-        file = ((places - self.bounds[side]) * self.files // lengths[side])[:, None]
-        return self.bounds[:-1] + lengths * file // self.files, self.bounds[:-1] + lengths * (file + 1) // self.files
 
 
 @dataclass(frozen=True)
@@ -295,27 +234,6 @@ class Blocks:
         padding = column > last
         rows[padding] = inventory.pad
         return rows, (after & ~padding).astype(np.int64), padding
-
-
-def permute(numbers: np.ndarray, count: int, keys: np.ndarray) -> np.ndarray:
-    """Numbers below `count` in another order that depends on the keys: a one-to-one map, computed for each alone.
-
-    A Feistel network over the two digits of a number in a base near its root; a result beyond `count` is put
-    through again.
-    """
-    base = isqrt(count - 1) + 1
-    other = -(-count // base)
-    keys = np.broadcast_to(keys, numbers.shape)
-    result = numbers.astype(np.uint64)
-    beyond = np.ones(len(result), bool)
-    while beyond.any():
-        left, right = np.divmod(result[beyond], np.uint64(other))
-        for turn in range(0, 4, 2):
-            left = (left + make_keys(keys[beyond], turn, right)) % np.uint64(base)
-            right = (right + make_keys(keys[beyond], turn + 1, left)) % np.uint64(other)
-        result[beyond] = left * np.uint64(other) + right
-        beyond = result >= count
-    return result.astype(np.int64)
 
 
 def describe(blocks: Blocks, steps: int) -> list[dict]:

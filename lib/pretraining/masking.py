@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lib.pretraining.random_numbers import FATES, RUNS, UNITS, draw, to_share
 from lib.vocabularies.loading import MARKS
 from lib.vocabularies.words import continuation_flags
 
@@ -21,36 +22,7 @@ RUN_SHARES = np.array([6, 3, 2]) / 11  # of runs of one, two and three words: as
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 BRACKETS = ("(", "[", '"', "'", "“", "‘", "「", "『")  # and quotation marks: a sentence may begin with one
 
-# What a row's random numbers are drawn for: each purpose has a stream of its own.
-UNITS, RUNS, FATES, ROW, CUT, SHIFT, REST, REPEAT = range(8)
-WEYL = np.uint64(0x9E3779B97F4A7C15)
 UNIT_BITS = np.uint64(0xFFFF)  # the number of a unit in its row
-
-
-def scramble(numbers: np.ndarray) -> np.ndarray:
-    """A one-to-one map of 64-bit numbers without visible pattern (SplitMix64's; Steele et al. 2014)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
-
-
-def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
-    """A 64-bit key for each combination of non-negative numbers; arrays (rows,) go together. Shape (rows,) or (1,)."""
-    keys = np.zeros(1, np.uint64)
-    for number in numbers:
-        keys = scramble(keys * WEYL + np.atleast_1d(np.asarray(number)).astype(np.uint64) + np.uint64(1))
-    return keys
-
-
-def draw(keys: np.ndarray, stream: int, count: int) -> np.ndarray:
-    """Random 64-bit numbers (rows, count): for each key its own, for each stream others."""
-    begin = make_keys(keys, stream)[:, None]
-    return scramble(begin + WEYL * np.arange(1, count + 1, dtype=np.uint64))
-
-
-def to_share(numbers: np.ndarray) -> np.ndarray:
-    """64-bit numbers as floats from 0 up to, not including, 1."""
-    return (numbers >> np.uint64(11)) * 2.0**-53
 
 
 @dataclass(frozen=True)

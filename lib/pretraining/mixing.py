@@ -8,17 +8,64 @@ ever new partners.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from lib.pretraining.blocks import Blocks, Files, Layout, permute
-from lib.pretraining.masking import REPEAT, REST, Masking, make_keys
+from lib.pretraining.random_numbers import REPEAT, REST, make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
 
 FILE_PIECES = 1_000_000  # of a file: about 5 MB of English; the paper does not say what size theirs had
 METHODS = ("split files", "simultaneous")
-KINDS = ("core with core", "core with satellite", "satellite with satellite")  # by the number of satellite documents
-COUNTED_STEP = 4096  # rows counted at once
+
+
+class Layout(Protocol):
+    """Which stretches of a text an epoch consists of, and where a random segment may come from.
+
+    Arguments and results are arrays with an entry a row; `width` is the number of pieces of a row.
+    """
+
+    text: Text
+
+    def count(self, width: int) -> int:
+        """The number of blocks in an epoch."""
+
+    def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
+        """The place of the first piece of each block."""
+
+    def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """The stretches, from a place up to another, that a block's random segment comes from; each (rows, k)."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """All of a text once an epoch, in so many files; a random segment comes from the file of its block.
+
+    Each file has an equal part of each side of the text: of all of it, or of its core and its satellites.
+    """
+
+    text: Text
+    sides: tuple[int, ...] = ()  # the places, in order, where another side of the text begins
+    files: int = 1
+
+    @property
+    def bounds(self) -> np.ndarray:
+        return np.array([0, *self.sides, len(self.text)])
+
+    def count(self, width: int) -> int:
+        return int((np.diff(self.bounds) // width).sum())
+
+    def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
+        before = np.cumsum([0, *(np.diff(self.bounds) // width)])
+        side = np.searchsorted(before, blocks, "right") - 1
+        return self.bounds[side] + (blocks - before[side]) * width
+
+    def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+        places = self.place(epochs, blocks, width)
+        side = np.searchsorted(self.bounds, places, "right") - 1
+        lengths = np.diff(self.bounds)
+        file = ((places - self.bounds[side]) * self.files // lengths[side])[:, None]
+        return self.bounds[:-1] + lengths * file // self.files, self.bounds[:-1] + lengths * (file + 1) // self.files
 
 
 @dataclass(frozen=True)
@@ -92,38 +139,3 @@ def arrange(
         case "simultaneous":
             return Simultaneous(text, pieces, file_pieces, seed)
     raise ValueError(method)
-
-
-def count_instances(
-    layout: Layout, tokenizer, *, core: int, instances: int, length: int, duplicates: int | None
-) -> dict[str, float]:
-    """What the first instances of next-sentence prediction are made of; `core`: pieces of the text's core.
-
-    The share of core text in all pieces, how often a piece of each side is seen on average, and the random pairs: how
-    many, and how many distinct pairs of documents they are, by the sides that the two come from.
-    """
-    blocks = Blocks(
-        layout, tokenizer, length=length, batch_size=COUNTED_STEP, steps=-(-instances // COUNTED_STEP),
-        masking=Masking("word-piece", 0.15), pairs="next sentence", duplicates=duplicates,
-    )  # fmt: skip
-    seen, pairs, kinds = np.zeros(2, np.int64), [], []
-    for step in range(len(blocks)):
-        rows = blocks.list_rows(step)
-        segments = blocks.cut(*blocks.order(rows[rows < instances]))
-        both = np.stack([segments.first, segments.second])
-        lengths = np.stack([segments.first_length, segments.second_length])
-        seen += [lengths[both < core].sum(), lengths[both >= core].sum()]
-        random = both[:, segments.pair == 1]
-        pairs.append(make_keys(*(layout.text.find_documents(places)[0] for places in random)))
-        kinds.append((random >= core).sum(axis=0))
-    distinct, first = np.unique(np.concatenate(pairs), return_index=True)
-    of_kind = np.bincount(np.concatenate(kinds)[first], minlength=3)
-    return {
-        "instances": instances,
-        "core share": seen[0] / seen.sum(),
-        "core seen": seen[0] / core,
-        "satellite seen": seen[1] / (len(layout.text) - core),
-        "random pairs": sum(map(len, pairs)),
-        "distinct pairs": len(distinct),
-        **dict(zip(KINDS, of_kind.tolist(), strict=True)),
-    }

@@ -8,6 +8,7 @@ import transformers
 from lib.made_up import smoke_language
 from lib.modeling import bodies, models
 from lib.pretraining import blocks, masking, objectives, pretraining
+from lib.pretraining.random_numbers import make_keys
 from lib.progress import Progress
 from lib.study import open_study, params
 from lib.training import optimizers
@@ -31,7 +32,7 @@ def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
     plan = params.load_pretraining(key, scale)
     hidden = pretraining.make_masking(plan, plan.masked_share)
     seen, _, asked = masking.hide(
-        row, masking.make_keys(0), masking.take_inventory(tokenizer), hidden, np.array([hidden.share_at(0.0)])
+        row, make_keys(0), masking.take_inventory(tokenizer), hidden, np.array([hidden.share_at(0.0)])
     )
     asked = asked[asked != masking.UNASKED]
     return [

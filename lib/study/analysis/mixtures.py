@@ -1,11 +1,17 @@
 """What two ways to mix a small corpus with a large one show of both, counted (wada, Figure 3)."""
 
+import numpy as np
 import pandas as pd
 
-from lib.pretraining.mixing import KINDS, METHODS, arrange, count_instances
+from lib.pretraining.blocks import Blocks
+from lib.pretraining.masking import Masking
+from lib.pretraining.mixing import METHODS, Layout, arrange
+from lib.pretraining.random_numbers import make_keys
 from lib.progress import Progress
 from lib.study import params, vocabularies
 
+KINDS = ("core with core", "core with satellite", "satellite with satellite")  # by the number of satellite documents
+COUNTED_STEP = 4096  # rows counted at once
 COLUMNS = [
     "core", "satellite", "vocabulary", "method", "core pieces", "satellite pieces", "instances", "core share",
     "core seen", "satellite seen", "random pairs", "distinct pairs", *KINDS,
@@ -41,6 +47,41 @@ def compare(scale: str, uses: int, instances: int) -> pd.DataFrame:
             )  # fmt: skip
             progress.update(len(lines), len(amplified) * len(METHODS))
     return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def count_instances(
+    layout: Layout, tokenizer, *, core: int, instances: int, length: int, duplicates: int | None
+) -> dict[str, float]:
+    """What the first instances of next-sentence prediction are made of; `core`: pieces of the text's core.
+
+    The share of core text in all pieces, how often a piece of each side is seen on average, and the random pairs: how
+    many, and how many distinct pairs of documents they are, by the sides that the two come from.
+    """
+    blocks = Blocks(
+        layout, tokenizer, length=length, batch_size=COUNTED_STEP, steps=-(-instances // COUNTED_STEP),
+        masking=Masking("word-piece", 0.15), pairs="next sentence", duplicates=duplicates,
+    )  # fmt: skip
+    seen, pairs, kinds = np.zeros(2, np.int64), [], []
+    for step in range(len(blocks)):
+        rows = blocks.list_rows(step)
+        segments = blocks.cut(*blocks.order(rows[rows < instances]))
+        both = np.stack([segments.first, segments.second])
+        lengths = np.stack([segments.first_length, segments.second_length])
+        seen += [lengths[both < core].sum(), lengths[both >= core].sum()]
+        random = both[:, segments.pair == 1]
+        pairs.append(make_keys(*(layout.text.find_documents(places)[0] for places in random)))
+        kinds.append((random >= core).sum(axis=0))
+    distinct, first = np.unique(np.concatenate(pairs), return_index=True)
+    of_kind = np.bincount(np.concatenate(kinds)[first], minlength=3)
+    return {
+        "instances": instances,
+        "core share": seen[0] / seen.sum(),
+        "core seen": seen[0] / core,
+        "satellite seen": seen[1] / (len(layout.text) - core),
+        "random pairs": sum(map(len, pairs)),
+        "distinct pairs": len(distinct),
+        **dict(zip(KINDS, of_kind.tolist(), strict=True)),
+    }
 
 
 def describe(table: pd.DataFrame, scale: str) -> str:

@@ -1,0 +1,56 @@
+"""Random numbers that are computed from what they are for: the same on any machine, in any order, in any process."""
+
+from math import isqrt
+
+import numpy as np
+
+# What a row's random numbers are drawn for: each purpose has a stream of its own.
+UNITS, RUNS, FATES, ROW, CUT, SHIFT, REST, REPEAT = range(8)
+WEYL = np.uint64(0x9E3779B97F4A7C15)
+
+
+def scramble(numbers: np.ndarray) -> np.ndarray:
+    """A one-to-one map of 64-bit numbers without visible pattern (SplitMix64's; Steele et al. 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
+    """A 64-bit key for each combination of non-negative numbers; arrays (rows,) go together. Shape (rows,) or (1,)."""
+    keys = np.zeros(1, np.uint64)
+    for number in numbers:
+        keys = scramble(keys * WEYL + np.atleast_1d(np.asarray(number)).astype(np.uint64) + np.uint64(1))
+    return keys
+
+
+def draw(keys: np.ndarray, stream: int, count: int) -> np.ndarray:
+    """Random 64-bit numbers (rows, count): for each key its own, for each stream others."""
+    begin = make_keys(keys, stream)[:, None]
+    return scramble(begin + WEYL * np.arange(1, count + 1, dtype=np.uint64))
+
+
+def to_share(numbers: np.ndarray) -> np.ndarray:
+    """64-bit numbers as floats from 0 up to, not including, 1."""
+    return (numbers >> np.uint64(11)) * 2.0**-53
+
+
+def permute(numbers: np.ndarray, count: int, keys: np.ndarray) -> np.ndarray:
+    """Numbers below `count` in another order that depends on the keys: a one-to-one map, computed for each alone.
+
+    A Feistel network over the two digits of a number in a base near its root; a result beyond `count` is put
+    through again.
+    """
+    base = isqrt(count - 1) + 1
+    other = -(-count // base)
+    keys = np.broadcast_to(keys, numbers.shape)
+    result = numbers.astype(np.uint64)
+    beyond = np.ones(len(result), bool)
+    while beyond.any():
+        left, right = np.divmod(result[beyond], np.uint64(other))
+        for turn in range(0, 4, 2):
+            left = (left + make_keys(keys[beyond], turn, right)) % np.uint64(base)
+            right = (right + make_keys(keys[beyond], turn + 1, left)) % np.uint64(other)
+        result[beyond] = left * np.uint64(other) + right
+        beyond = result >= count
+    return result.astype(np.int64)
