@@ -36,19 +36,6 @@ def test_the_dictionary_takes_the_longest_entry_and_leaves_out_what_is_rarely_an
     assert found == [["O", "B-D", "I-D", "B-D", "I-D", "O", "B-D"]]  # cold is an entity once in three
 
 
-@pytest.mark.parametrize(
-    ("tags", "entities"),
-    [
-        (["B-D", "I-D", "B-D"], [("-D", 0, 2), ("-D", 2, 3)]),
-        (["I-D", "I-C", "O"], [("-D", 0, 1), ("-C", 1, 2)]),
-        (["O", "B", "I"], [("", 1, 3)]),
-        ([], []),
-    ],
-)
-def test_entities_of_tags(tags, entities):
-    assert baselines.find_entities(tags) == entities
-
-
 def test_what_is_seen_of_a_word():
     first, second = baselines.token_features(["IL-22", "helps"])
     assert {"w=IL-22", "l=il-22", "s=AA-00", "c=A-0", "p2=il", "e3=-22", "t=^il", "digit", "hyphen", "capitals",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lib.benchmarks import metrics
 from lib.benchmarks.datasets import Dataset, hold_out
 from lib.benchmarks.instances import Instance, Labelled, Pair, Relation, Sentence
 from lib.corpora import cleaning
@@ -94,12 +95,12 @@ def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts)
     """The entities of training in lower case, longest match first, that are one in SHARE of their occurrences."""
     kinds, marked = defaultdict(Counter), []
     for sentence in train:
-        words = [word.lower() for word in sentence.words]
-        entities = find_entities(sentence.tags)
-        marked.append((words, {(first, end) for _, first, end in entities}))
-        for kind, first, end in entities:
+        words, (entities,) = [word.lower() for word in sentence.words], metrics.entity_sets([sentence.tags])
+        places = sorted((first, last + 1) for _, first, last in entities)
+        marked.append((words, set(places)))
+        for first, end in places:
             if end - first <= LONGEST:
-                kinds[tuple(words[first:end])][kind] += 1
+                kinds[tuple(words[first:end])][sentence.tags[first][1:]] += 1
     counts = {entry: [0, 0] for entry in kinds}
     for words, entities in marked:
         for first in range(len(words)):
@@ -124,18 +125,6 @@ def match_entries(words: Sequence[str], entries: dict[tuple[str, ...], str]) -> 
         tags[first:end] = [f"{letter}{kind}" for letter in "B" + "I" * (end - first - 1)]
         first = end
     return tags
-
-
-def find_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """The entities of BIO tags: what stands after B or I in their tags, first word, one past the last."""
-    found, start = [], None
-    for place, tag in enumerate([*tags, "O"]):
-        if start is not None and (tag[0] != "I" or tag[1:] != tags[start][1:]):
-            found.append((tags[start][1:], start, place))
-            start = None
-        if tag[0] == "B" or tag[0] == "I" and start is None:
-            start = place
-    return found
 
 
 def tag_by_crf(dataset: Dataset, train: Sequence[Sentence], parts: Parts, l2: float) -> list[list[list[str]]]:

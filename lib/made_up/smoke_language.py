@@ -5,6 +5,7 @@ sentences and every number computed from them mean nothing.
 """
 
 import random
+from pathlib import Path
 
 NOTICE = "Made-up text of an invented language of medicine. No patient, drug or finding in it exists.\n"
 
@@ -110,3 +111,15 @@ def make_text(rng: random.Random, templates: list[str], names: dict, sentences: 
         .replace(" .", ".")
         .replace(" ,", ",")
     )
+
+
+def write_folder(folder: Path, documents: int = 400, sentences: int = 150, seed: int = 1) -> None:
+    """A folder as a reader may have one: texts.txt with a document a line, notes/{train,test}.tsv with drugs tagged."""
+    rng, names = random.Random(seed), Lexicon(seed).names
+    (folder / "notes").mkdir(parents=True, exist_ok=True)
+    texts = [make_text(rng, MEDICAL + AMBIGUOUS + GENERAL, names, rng.randint(4, 12)) for _ in range(documents)]
+    (folder / "texts.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    for split in ("train", "test"):
+        made = [make_sentence(rng, MEDICAL + AMBIGUOUS, names) for _ in range(sentences)]
+        lines = ["".join(f"{word}\t{'B' if kind == 'drug' else 'O'}\n" for word, kind in one) for one in made]
+        (folder / f"notes/{split}.tsv").write_text("\n".join(lines), encoding="utf-8")

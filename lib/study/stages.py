@@ -361,6 +361,7 @@ STAGES = {
             lambda s, k: made_up(s),
             lambda s, k: [baselines.VERSION, params.load("scales", s).datasets, dataset_files(s)],
         ),
+        Stage("own", lambda k: "19_own_data", "tables/own-data.csv", lambda s, k: [], lambda s, k: []),
         Stage("pretrain", lambda k: "10_pretrain", "models/{model}/record.json", model_inputs, pretraining_settings),
         Stage(
             "simultaneous",
@@ -538,7 +539,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "floors", "simultaneous", "checks", "pretrained",
+WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "floors", "simultaneous", "checks", "pretrained", "own",
          "attention", "samples", "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan", "unstated",
          "lessons")  # fmt: skip
 
