@@ -7,7 +7,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from lib.benchmarks import registry
+from lib.benchmarks import baselines, registry
 from lib.corpora import cleaning, leakage, readers
 from lib.study import documents, open_study, params, paths, results
 from lib.study.analysis import cells, compare, panels, pieces, scoreboard
@@ -37,6 +37,15 @@ def test_tables_follow_from_the_committed_results(real_data):
         rebuilt = cells.build(key, SCALE)
         columns = ["row", "column", "metric", "published", "ours", "ours_std", "n_seeds", "verdict"]
         pd.testing.assert_frame_equal(committed[columns], rebuilt[columns], check_dtype=False)
+
+
+def test_chance_is_what_page_04_found_it_to_be():
+    """Of sets without folds, whose trivial scores two pages compute: the one rounds to two digits."""
+    leaks, found = (pd.read_csv(paths.recorded(paths.table(SCALE, name))) for name in ("leaks", "floors"))
+    trivial = leaks[(leaks["finding"] == "most frequent label") & leaks["score"].notna()].set_index("dataset")["score"]
+    chance = found[(found["kind"] == baselines.CHANCE) & (found["folds"] == 1)].set_index("dataset")["score"]
+    both = sorted(set(trivial.index) & set(chance.index))
+    assert len(both) > 20 and (trivial[both] - chance[both]).abs().max() < 0.0051
 
 
 def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():

@@ -7,6 +7,7 @@ none of its own.
 
 import re
 import tempfile
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -218,6 +219,7 @@ def classify(
 ) -> list[list]:
     """A linear SVM over TF-IDF of what list_fields cuts of an instance; of several labels, one SVM for each."""
     from scipy.sparse import hstack  # here, as these take seconds
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.preprocessing import MultiLabelBinarizer
@@ -238,12 +240,14 @@ def classify(
     known, *unknown = (hstack(column).tocsr() for column in columns)
     svm = LinearSVC(C=C, class_weight="balanced" if balanced else None, random_state=0)
     gold = [one.gold for one in train]
-    if dataset.metric in MULTILABEL:
-        binarizer = MultiLabelBinarizer()
-        every = OneVsRestClassifier(svm).fit(known, binarizer.fit_transform(gold))
-        return [binarizer.inverse_transform(every.predict(part)) for part in unknown]
-    classes = sorted(set(gold))
-    svm.fit(known, [classes.index(one) for one in gold])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # at a high C a thousand steps are not all
+        if dataset.metric in MULTILABEL:
+            binarizer = MultiLabelBinarizer()
+            every = OneVsRestClassifier(svm).fit(known, binarizer.fit_transform(gold))
+            return [binarizer.inverse_transform(every.predict(part)) for part in unknown]
+        classes = sorted(set(gold))
+        svm.fit(known, [classes.index(one) for one in gold])
     return [[classes[number] for number in svm.predict(part)] for part in unknown]
 
 
