@@ -29,7 +29,8 @@ def gather(scale: str) -> pd.DataFrame:
     for number, dataset in enumerate(chosen, start=1):
         rows += measure(dataset, scale)
         progress.update(number, len(chosen), dataset.key)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    whole = dict.fromkeys(("train", "test", "folds", "seconds"), "Int64")  # empty where there is no score
+    return pd.DataFrame(rows, columns=COLUMNS).astype(whole)
 
 
 def measure(dataset: Dataset, scale: str) -> list[dict]:
