@@ -328,9 +328,10 @@ def test_every_credentialed_source_is_planted(study):
 def test_everything_ran_and_read_the_canaries(good_run):
     folder = good_run.study.folder / "outputs/laptop"
     counted = {f"03_printed_counts--{key}" for key in COUNTED}
-    others = {TAGGING, "01_corpora--mimic", "03_datasets", "04_leaks", "08_input_lengths"}
+    others = {TAGGING, "01_corpora--mimic", "03_datasets", "04_leaks", "04_without_pretraining", "08_input_lengths"}
     assert {path.stem for path in (folder / "notebooks").glob("*.ipynb")} == counted | others
     assert set(RESTRICTED) <= set(pd.read_csv(folder / "tables/datasets.csv")["dataset"])
+    assert len(set(RESTRICTED) & set(pd.read_csv(folder / "tables/floors.csv")["dataset"])) > 10
     lengths = pd.read_csv(folder / "tables/gu-8.csv").set_index("row")["ours"]
     assert lengths[["ChemProt", "BioASQ"]].notna().all()
     leaks = pd.read_csv(folder / "tables/leaks.csv").set_index(["finding", "dataset"])["count"]
