@@ -97,7 +97,7 @@ def read_wikipedia(path: Path) -> Iterator[Document]:
     Mark-up, tables, templates and the closing sections of references and links are left out.
     """
     with open_bytes(path) as file:
-        for page in iterate_xml(path, file, ("{*}page",), "page"):
+        for page in iterate_xml(path, file, ("{*}page",), "page", ("mediawiki",)):
             if page.findtext("{*}ns") != "0" or page.find("{*}redirect") is not None:
                 continue
             wikitext = page.findtext("{*}revision/{*}text") or ""

@@ -43,33 +43,49 @@ class Document:
     trees: tuple[str, ...] = ()
 
 
-def iterate_xml(path: Path, file: BinaryIO, tags: tuple[str, ...], what: str) -> Iterator[etree._Element]:
-    """The elements with these tags, one at a time, each freed after use.
+def iterate_xml(
+    path: Path, file: BinaryIO, tags: tuple[str, ...], what: str, roots: tuple[str, ...]
+) -> Iterator[etree._Element]:
+    """The elements with these tags, one at a time, each freed after use; `roots`: what may hold them.
 
     Nothing is resolved or expanded: a file that declares entities of its own is refused (entity expansion, files of
-    this machine). StudyError with the line, and how many elements were whole before it, for XML that is not well
-    formed or not in the encoding that it claims.
+    this machine), and so is an element that holds one. StudyError with the line, and how many elements were whole
+    before it, for XML that is not well formed or not in the encoding that it claims, and for another root.
     """
     found = 0
     try:
         events = etree.iterparse(
-            file, tag=tags, resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True
-        )
+            file, tag=tags, resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True,
+            remove_pis=True,
+        )  # fmt: skip
         for _, element in events:
             if not found:
                 refuse_entities(show_path(path), element.getroottree())
+                check_root(path, element.getroottree().getroot(), roots)
             found += 1
+            if (entity := next(element.iter(etree.Entity), None)) is not None:
+                where = f"{show_path(path)}:{element.sourceline}"
+                raise StudyError(f"{where}: {entity.text} is declared elsewhere: refused")
             yield element
             element.clear(keep_tail=False)
             parent = element.getparent()
             if parent is not None:
                 while element.getprevious() is not None:
                     del parent[0]
+        if not found:
+            check_root(path, events.root, roots)
     except etree.XMLSyntaxError as error:
         raise StudyError(
             f"{show_path(path)}:{error.lineno}: not well-formed XML after {what} {found}: {error.msg}; fetch the file "
             "again, or name it under leave_out of its source"
         ) from None
+
+
+def check_root(path: Path, root: etree._Element, roots: tuple[str, ...]) -> None:
+    """StudyError for a document of another kind, such as a page that says that there were too many requests."""
+    name = etree.QName(root).localname
+    if name not in roots:
+        raise StudyError(f"{show_path(path)}: a document of <{name}>, expected {' or '.join(roots)}")
 
 
 def read_year(date: str) -> int:
