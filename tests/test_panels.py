@@ -1,11 +1,12 @@
 """Models beside each other, and benchmark totals."""
 
+import pandas as pd
 import pytest
 
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.study import params, paths
-from lib.study.analysis import panels
+from lib.study.analysis import compare, panels
 
 BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
@@ -34,8 +35,24 @@ def test_a_line_has_mean_spread_and_cost_or_the_reason(outputs):
     assert (first["ours"], first["ours_std"], first["n_seeds"], first["collapsed"]) == (65.0, 7.07, 2, 2)
     assert (first["tokens"], first["seconds"], first["FLOPs"]) == (20, 4, 10)
     assert second["n_seeds"] == 0 and second["note"]
-    wide = panels.spread(lines)
-    assert wide["m"].tolist() == ["65.00 ± 7.07", "n/a"]
+    wide = panels.spread(lines, "smoke")
+    assert wide["m"].tolist() == ["65.00 ± 7.07", "n/a"] and "chance" not in wide
+
+
+def test_what_needs_no_encoder_stands_beside_models_the_best_of_each_kind(outputs):
+    write_result("ddi", [60.0])
+    rows = [("ddi", "chance", 10.75), ("ddi", "without pretraining", 57.0), ("ddi", "without pretraining", 57.68),
+            ("gad", "chance", 68.96), ("squad", None, None)]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["dataset", "kind", "score"])
+    for scale in ("smoke", "laptop"):
+        compare.write_table(paths.table(scale, "floors"), table)
+    wide = panels.spread(panels.build("smoke", [("m", key, "gu") for key in ("ddi", "gad", "hoc")]), "smoke")
+    assert list(wide)[-3:] == ["chance", "without pretraining", "printed"]
+    assert wide["chance"].tolist() == ["10.75", "68.96", ""]
+    assert wide["without pretraining"].tolist() == ["57.68", "", ""]
+    assert panels.read_floors("paper") == panels.read_floors("laptop")  # of real data, whatever the scale
+    paths.table("smoke", "floors").unlink()
+    assert panels.read_floors("smoke") == {} != panels.read_floors("laptop")
 
 
 def test_the_blurb_score_is_the_mean_over_task_types_and_says_what_is_missing(outputs):

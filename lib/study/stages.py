@@ -200,8 +200,8 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
 
 
 def panel_inputs(scale: str, keys: dict) -> list[str]:
-    """The runs of the scale's panels that can be made."""
-    return finetuned(params.load("scales", scale).panel_runs(), scale)
+    """The runs of the scale's panels that can be made, and what stands beside them."""
+    return [*finetuned(params.load("scales", scale).panel_runs(), scale), STAGES["floors"].path()]
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from lib import artefacts
 from lib.benchmarks import metrics, registry
+from lib.benchmarks.baselines import CHANCE, NO_PRETRAINING
 from lib.errors import StudyError
 from lib.study import open_study, params, paths, results
 from lib.study.analysis import cells
@@ -104,17 +105,34 @@ def read_published(dataset: str, protocol: str) -> dict[str, float]:
     return found
 
 
-def spread(lines: pd.DataFrame) -> pd.DataFrame:
-    """The panels as a person reads them: a row a dataset and protocol, a column a model, and what is printed."""
-    rows = []
+def read_floors(scale: str) -> dict[str, dict[str, float]]:
+    """What a dataset scores without an encoder, the best of each kind: dataset -> kind -> score.
+
+    Of real data these do not depend on a scale: where one has none of its own, those of `laptop`.
+    """
+    table = results.find_table(paths.table(scale, "floors"))
+    if table is None and not params.load("scales", scale).made_up:
+        table = results.find_table(paths.table("laptop", "floors"))
+    if table is None:
+        return {}
+    best = table.dropna(subset="score").groupby(["dataset", "kind"], sort=False)["score"].max()
+    return {dataset: found.droplevel("dataset").to_dict() for dataset, found in best.groupby("dataset", sort=False)}
+
+
+def spread(lines: pd.DataFrame, scale: str) -> pd.DataFrame:
+    """The panels as a person reads them: a row a dataset and protocol, a column a model, what needs no encoder, and
+    what is printed."""
+    rows, floors = [], read_floors(scale)
     for (protocol, dataset), found in lines.groupby(["protocol", "dataset"], sort=False):
         row = {"dataset": dataset, "protocol": protocol, "score": found["score"].iloc[0]}
         for line in found.to_dict("records"):
             row[line["model"]] = show_ours(line)
+        row |= {kind: show_value(score) for kind, score in floors.get(dataset, {}).items()}
         printed = read_published(dataset, protocol).items()
         rows.append(row | {"printed": ", ".join(f"{name} {show_value(value)}" for name, value in printed)})
     wide = pd.DataFrame(rows).fillna("")
-    return wide[[name for name in wide if name != "printed"] + ["printed"]]
+    last = [name for name in (CHANCE, NO_PRETRAINING, "printed") if name in wide]
+    return wide[[name for name in wide if name not in last] + last]
 
 
 def describe_bar(lines: pd.DataFrame, scale: str) -> list[str]:
