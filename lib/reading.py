@@ -4,6 +4,7 @@ Whatever is damaged or malformed is a StudyError that names file and line and qu
 """
 
 import bz2
+import csv
 import io
 import json
 import lzma
@@ -113,6 +114,50 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
         yield where, record
     if not number:
         raise StudyError(f"{name}: empty file; {AGAIN}")
+
+
+def read_rows(
+    path: Path, columns: str, form: str = "tsv", header: bool = True, member: str = ""
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """`file:line` and the cells of each row, by column.
+
+    `form`: tsv, where quotes mean nothing and the header, where there is one, is the columns; csv, which may have
+    others besides; jsonl, an object a line. `member`: of an archive.
+    """
+    names = columns.split()
+    match form:
+        case "tsv":
+            for at, cells in read_columns(path, len(names), columns if header else "", member):
+                yield at, dict(zip(names, cells, strict=True))
+        case "csv":
+            yield from read_csv(path, names)
+        case "jsonl":
+            for at, record in read_json_lines(path):
+                for name in names:
+                    if not isinstance(record.get(name), str):
+                        raise StudyError(f"{at}: expected a text under {name}; {AGAIN}")
+                yield at, record
+        case _:
+            raise ValueError(form)
+
+
+def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a CSV with a header, each with its last line; StudyError for a missing column or a malformed row."""
+    where, names = show_path(path), []
+    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
+    try:
+        for cells in reader:
+            at = f"{where}:{reader.line_num}"
+            if not names:
+                names = cells
+                if not set(needed) <= set(names) or len(set(names)) < len(names):
+                    raise StudyError(f"{at}: expected the columns {', '.join(needed)}, each once")
+            elif len(cells) != len(names):
+                raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}; {AGAIN}")
+            else:
+                yield at, dict(zip(names, cells, strict=True))
+    except csv.Error as error:
+        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off? {AGAIN}") from None
 
 
 def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:

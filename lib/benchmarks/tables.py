@@ -4,7 +4,6 @@ A set in a form that is here already is one call of read_pairs or read_dummified
 a blank text, or an id that comes twice is a StudyError that names file and line and quotes nothing.
 """
 
-import csv
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
@@ -12,8 +11,7 @@ from pathlib import Path
 
 from lib.benchmarks.instances import Instance, Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
-from lib.places import show_path
-from lib.reading import AGAIN, name_file, read_columns, read_json_lines, read_lines
+from lib.reading import AGAIN, name_file, read_lines, read_rows
 
 YES_NO = ("yes", "no")
 YES_NO_MAYBE = ("yes", "no", "maybe")
@@ -249,50 +247,6 @@ def check_label(at: str, label: str, known: Labels) -> str | float:
     if label not in known:
         raise StudyError(f"{at}: expected the label {', '.join(known)}; {AGAIN}")
     return known[label] if isinstance(known, Mapping) else label
-
-
-def read_rows(
-    path: Path, columns: str, form: str = "tsv", header: bool = True, member: str = ""
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """`file:line` and the cells of each row, by column.
-
-    `form`: tsv, where quotes mean nothing and the header, where there is one, is the columns; csv, which may have
-    others besides; jsonl, an object a line. `member`: of an archive.
-    """
-    names = columns.split()
-    match form:
-        case "tsv":
-            for at, cells in read_columns(path, len(names), columns if header else "", member):
-                yield at, dict(zip(names, cells, strict=True))
-        case "csv":
-            yield from read_csv(path, names)
-        case "jsonl":
-            for at, record in read_json_lines(path):
-                for name in names:
-                    if not isinstance(record.get(name), str):
-                        raise StudyError(f"{at}: expected a text under {name}; {AGAIN}")
-                yield at, record
-        case _:
-            raise ValueError(form)
-
-
-def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV with a header, each with its last line; StudyError for a missing column or a malformed row."""
-    where, names = show_path(path), []
-    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
-    try:
-        for cells in reader:
-            at = f"{where}:{reader.line_num}"
-            if not names:
-                names = cells
-                if not set(needed) <= set(names) or len(set(names)) < len(names):
-                    raise StudyError(f"{at}: expected the columns {', '.join(needed)}, each once")
-            elif len(cells) != len(names):
-                raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}; {AGAIN}")
-            else:
-                yield at, dict(zip(names, cells, strict=True))
-    except csv.Error as error:
-        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off? {AGAIN}") from None
 
 
 def collect(path: Path, rows: Iterable[tuple[str, Instance]], member: str = "") -> list:

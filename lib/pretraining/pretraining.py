@@ -17,6 +17,7 @@ from lib import artefacts, provenance
 from lib.errors import StudyError
 from lib.modeling import costs, loading, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
+from lib.pretraining.card import write_card
 from lib.pretraining.settings import Pretraining
 from lib.pretraining.tokens import Tokens
 from lib.progress import Progress
@@ -277,27 +278,3 @@ def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step
 def read_log(folder: Path) -> list[dict]:
     """The log of a pretrained model."""
     return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def write_card(title: str, record: dict, log: list[dict], note: str) -> str:
-    """A model card in Markdown: what it is, from which text, how long, how well, and of which commit."""
-    settings = record["settings"]
-    steps = sum(phase["steps"] for phase in settings["phases"])
-    loss = log[-1].get("held-out loss") if log else None
-    learns = "replaced" if settings["architecture"] == "electra" else "masked"
-    rows = {
-        "text": ", ".join(settings["corpora"]) or "none",
-        "continues": settings["initial"] or "no other model",
-        "start": ", ".join(settings["start"]) or "random weights",
-        "vocabulary": settings["vocabulary"],
-        "objective": f"{learns} pieces, {settings['masking']} masking, pairs: {settings['pairs']}",
-        "size": f"{record['parameters']:,} parameters",
-        "trained on": f"{record['tokens']:,} pieces in {steps:,} steps",
-        "cross-entropy of hidden pieces": f"{loss:.3f} on held-out text of its corpora" if loss else "n/a",
-        "cost": f"{record['seconds']:,} s on {record['device']}, {record['FLOPs']:.2e} FLOPs",
-        "commit": record["commit"],
-        "fingerprint": record["fingerprint"],
-    }
-    lines = [f"# {title}", "", "Made by a reproducibility study of five biomedical language models.", ""]
-    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
-    return "\n".join([*lines, *(["", note] if note else []), ""])

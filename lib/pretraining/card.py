@@ -1,0 +1,25 @@
+"""The model card of a pretrained model."""
+
+
+def write_card(title: str, record: dict, log: list[dict], note: str) -> str:
+    """A model card in Markdown: what it is, from which text, how long, how well, and of which commit."""
+    settings = record["settings"]
+    steps = sum(phase["steps"] for phase in settings["phases"])
+    loss = log[-1].get("held-out loss") if log else None
+    learns = "replaced" if settings["architecture"] == "electra" else "masked"
+    rows = {
+        "text": ", ".join(settings["corpora"]) or "none",
+        "continues": settings["initial"] or "no other model",
+        "start": ", ".join(settings["start"]) or "random weights",
+        "vocabulary": settings["vocabulary"],
+        "objective": f"{learns} pieces, {settings['masking']} masking, pairs: {settings['pairs']}",
+        "size": f"{record['parameters']:,} parameters",
+        "trained on": f"{record['tokens']:,} pieces in {steps:,} steps",
+        "cross-entropy of hidden pieces": f"{loss:.3f} on held-out text of its corpora" if loss else "n/a",
+        "cost": f"{record['seconds']:,} s on {record['device']}, {record['FLOPs']:.2e} FLOPs",
+        "commit": record["commit"],
+        "fingerprint": record["fingerprint"],
+    }
+    lines = [f"# {title}", "", "Made by a reproducibility study of five biomedical language models.", ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+    return "\n".join([*lines, *(["", note] if note else []), ""])
