@@ -322,9 +322,7 @@ class Finetuning:
         other = Finetuning(self.encoder, first.dataset, first.settings, place=self.place, search_file=self.search_file,
                            machine=self.machine, base=base)  # fmt: skip
         candidate = first.settings.candidates()[0]
-        fingerprint = provenance.fingerprint(
-            VERSION, first.settings.model_dump(), candidate, first.seed, base, other.inputs
-        )
+        fingerprint = provenance.fingerprint(VERSION, self.inputs["first"], self.inputs["model"])
         with artefacts.locked(first.path):
             if read_fingerprint(first.path) != fingerprint:
                 transformers.set_seed(first.seed)
