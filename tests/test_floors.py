@@ -59,7 +59,7 @@ def test_a_crf_learns_from_the_ends_of_words():
 
 def test_without_its_library_a_crf_is_a_reason(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycrfsuite", None)
-    with pytest.raises(StudyError, match="^n/a: python-crfsuite, which is pinned for"):
+    with pytest.raises(StudyError, match="^a CRF needs python-crfsuite, which is pinned for"):
         baselines.tag_by_crf(TAGGING, TRAIN, [TRAIN], l2=1.0)
 
 

@@ -154,7 +154,9 @@ def fit_crf(tags: list[list[str]], train: Sequence[Sentence], parts: Parts, l2: 
     try:
         import pycrfsuite
     except ImportError:
-        raise StudyError("n/a: python-crfsuite, which is pinned for Python 3.11 on Linux alone, is not here") from None
+        raise StudyError(
+            "a CRF needs python-crfsuite, which is pinned for Python 3.11 on Linux alone: pip install python-crfsuite"
+        ) from None
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     trainer.set_params({"c1": 0.0, "c2": l2, "max_iterations": 100, "feature.minfreq": 2})
     for sentence, of_one in zip(train, tags, strict=True):

@@ -55,7 +55,7 @@ def score(method: Baseline, dataset: Dataset) -> dict:
             found.append((dataset.score(test, predicted)[dataset.main_score], point))
             sizes.append((len(train), len(test)))
     except StudyError as error:
-        return row | {"note": str(error)}
+        return row | {"note": f"n/a: {error}"}
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
     return row | {
         "score": round(fmean(value for value, _ in found), 4),
