@@ -1,6 +1,7 @@
 """What every dataset at hand scores without an encoder: by chance, and without pretraining."""
 
 import time
+from importlib.util import find_spec
 from statistics import fmean
 
 import pandas as pd
@@ -38,7 +39,7 @@ def measure(dataset: Dataset, scale: str) -> list[dict]:
     methods = baselines.list_baselines(dataset.family)
     if not methods:
         return [{"dataset": dataset.key, "metric": dataset.main_score, "note": f"n/a: {SPANS}"}]
-    settings = {one.method: one.points for one in methods}
+    settings = {one.method: one.points for one in methods} | {"python-crfsuite": bool(find_spec("pycrfsuite"))}
     identity = provenance.record("floors", baselines.VERSION, settings, dataset.fingerprints())
     folder = paths.output(scale, "floors", dataset.key)
     return artefacts.cached(folder, identity, lambda new: {"rows": [score(one, dataset) for one in methods]})["rows"]
