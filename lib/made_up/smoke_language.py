@@ -113,7 +113,7 @@ def make_text(rng: random.Random, templates: list[str], names: dict, sentences: 
     )
 
 
-def write_folder(folder: Path, documents: int = 400, sentences: int = 150, seed: int = 1) -> None:
+def write_folder(folder: Path, documents: int = 250, sentences: int = 120, seed: int = 1) -> None:
     """A folder as a reader may have one: texts.txt with a document a line, notes/{train,test}.tsv with drugs tagged."""
     rng, names = random.Random(seed), Lexicon(seed).names
     (folder / "notes").mkdir(parents=True, exist_ok=True)
