@@ -29,7 +29,6 @@ LONGEST = 12  # words of an entry of the dictionary
 TOKEN = r"\w+|[^\w\s]"
 SIDE = 50  # letters on each side of a mention
 REPEATED = re.compile(r"(.)\1+")
-MULTILABEL = ("multilabel-micro-f1", "example-f1")
 Parts = Sequence[Sequence[Instance]]
 
 
@@ -243,8 +242,8 @@ def classify(
     svm = LinearSVC(C=C, class_weight="balanced" if balanced else None, random_state=0)
     gold = [one.gold for one in train]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # at a high C a thousand steps are not all
-        if dataset.metric in MULTILABEL:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # its limit of a thousand steps is part of the method
+        if dataset.multilabel:
             binarizer = MultiLabelBinarizer()
             every = OneVsRestClassifier(svm).fit(known, binarizer.fit_transform(gold))
             return [binarizer.inverse_transform(every.predict(part)) for part in unknown]
@@ -282,8 +281,7 @@ def compare_texts(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list
     for part in parts:
         vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
         vectorizer.fit([text for pair in part for text in (pair.first, pair.second)])
-        sides = (vectorizer.transform([getattr(pair, side) for pair in part]) for side in ("first", "second"))
-        first, second = sides
+        first, second = (vectorizer.transform([getattr(pair, side) for pair in part]) for side in ("first", "second"))
         found.append(np.asarray(first.multiply(second).sum(axis=1)).ravel().tolist())
     return found
 

@@ -27,6 +27,7 @@ from lib.reading import AGAIN, find_file
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
+MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets of labels
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,11 @@ class Dataset:
         facts = [self.files, self.members, self.metric, self.negative, self.overlapping, self.asked, self.language,
                  options]  # fmt: skip
         return provenance.fingerprint(facts, self.version)
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether an instance may have any number of labels."""
+        return self.metric in MULTILABEL
 
     @property
     def main_score(self) -> str:

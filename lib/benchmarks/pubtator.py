@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lib.benchmarks import standoff
@@ -82,7 +82,7 @@ def parse(record: list[tuple[str, str]]) -> Abstract:
             mentions.append(mention)
         else:
             raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4; {AGAIN}")
-    return Abstract(abstract.pmid, abstract.title, abstract.abstract, tuple(mentions))
+    return replace(abstract, mentions=tuple(mentions))
 
 
 def parse_mention(where: str, cells: list[str], text: str) -> Mention:
@@ -109,12 +109,12 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
     Mentions that overlap a longer one have no tag. StudyError as in read and mentions_of, and for two records of one
     PMID that differ.
     """
-    left_out = Counter() if left_out is None else left_out
     known: dict[str, Abstract] = {}
     for abstract in read(path):
         if known.setdefault(abstract.pmid, abstract) != abstract:
             raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
-        left_out["records that come again"] += known[abstract.pmid] is not abstract
+        if left_out is not None:
+            left_out["records that come again"] += known[abstract.pmid] is not abstract
     return [
         sentence
         for one in known.values()

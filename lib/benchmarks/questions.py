@@ -110,8 +110,8 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
     entries of a question that ask another, a question that the golden files lack. Source: Lee et al. 2020, section 3.3.
     """
     contents = {path: parse(path) for path in files}
-    answers_of = [path for path, content in contents.items() if content.questions]
-    golden = {one.id: one for path in answers_of for one in read_golden(path, left_out=left_out)}
+    answers_of = {path: content for path, content in contents.items() if content.questions}
+    golden = collect_golden(answers_of, left_out)
     questions: dict[str, dict[int, tuple[Entry, str]]] = {}
     batches: dict[str, str] = {}
     for path in (path for path in contents if path not in answers_of):
@@ -143,9 +143,14 @@ def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]
     of 4b has no other. StudyError for JSON of another shape, an unknown type, an id that comes twice. Source: BioASQ's
     format of task b, phase B.
     """
+    return list(collect_golden({path: parse(path) for path in files}, left_out).values())
+
+
+def collect_golden(contents: dict[Path, File], left_out: Counter | None) -> dict[str, Question]:
+    """The factoid questions of golden files by id, as in read_golden."""
     found = {}
-    for path in files:
-        for number, one in enumerate(parse(path).questions):
+    for path, content in contents.items():
+        for number, one in enumerate(content.questions):
             if one.type != "factoid":
                 continue
             if one.id in found:
@@ -155,7 +160,7 @@ def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]
             if left_out is not None:
                 left_out["blank answers"] += sum(not answer.strip() for answer in one.exact_answer)
             found[one.id] = Question(one.id, one.body, passages, answers, find_spans(passages, answers))
-    return list(found.values())
+    return found
 
 
 def answerable(questions: Iterable[Question]) -> list[Question]:

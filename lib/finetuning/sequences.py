@@ -15,7 +15,6 @@ from lib.finetuning.examples import Batch, Example, Frame, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
 
-MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets whose texts have any number of labels
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Encoding = tuple[list[int], list[tuple[int, int]]]  # pieces, and the characters of each
 
@@ -64,7 +63,7 @@ class Sequences:
         self.frame, self.max_length = Frame(tokenizer), max_length
         self.target = "number" if dataset.family == "similarity" else "class"
         self.classes: list = []
-        if dataset.metric in MULTILABEL:
+        if dataset.multilabel:
             self.target, self.classes = "labels", sorted({label for one in train for label in one.labels})
         elif self.target == "class":
             self.classes = sorted({class_of(instance) for instance in train})
