@@ -143,6 +143,24 @@ def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatc
     assert list(floors.spread(table)["dataset"]) == [key for key in keys[:-1] if "factoid" not in key]
 
 
+def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    copy_made_up()
+    dataset = floors.open_study("smoke").dataset("ncbi-disease")
+    methods = [one.method for one in baselines.list_baselines("tagging")]
+
+    def refuse(tags, train, parts, l2):
+        raise StudyError("nothing to fit with")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(baselines, "fit_crf", refuse)
+        notes = {row["method"]: row["note"] for row in floors.measure(dataset, tmp_path / "kept")}
+    assert notes == dict.fromkeys(methods, "") | {"CRF": "n/a: nothing to fit with"}
+    rows = floors.measure(dataset, tmp_path / "kept")
+    assert [row["method"] for row in rows if row["note"] == "" and row["score"] >= 0] == methods
+    assert {tuple(row) for row in rows} == {tuple(floors.COLUMNS)}
+
+
 def test_a_development_set_that_is_the_test_set_again_is_not_chosen_on(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     copy_made_up()

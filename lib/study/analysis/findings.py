@@ -188,9 +188,12 @@ def find_balance(scale: str) -> Iterator[dict]:
             continue
         dataset = registry.lookup(key)
         train, test = (load(key, split, scale) for split in ("train", "test"))
+        chance = [one for one in baselines.list_baselines(dataset.family) if one.kind == baselines.CHANCE]
+        if chance:
+            predicted = chance[0].predict(dataset, train, [test])[0]
+            score = dataset.score(test, predicted)[dataset.main_score]
         if dataset.family in ("tagging", "pico"):
             tags = Counter(tag for sentence in test for tag in sentence.tags)
-            score = dataset.score(test, baselines.tag_by_word(dataset, train, [test])[0])["f1"]
             yield line("most frequent label", key, "test, words", tags["O"], tags.total(), score,
                        "O; score: F1 of each word with its most frequent training tag")  # fmt: skip
         elif dataset.family == "questions":
@@ -199,14 +202,11 @@ def find_balance(scale: str) -> Iterator[dict]:
                        "the passages; no answer is frequent")  # fmt: skip
         elif dataset.family == "ranking":
             wrong = sum(pair.label == "0" for pair in test)
-            score = dataset.score(test, baselines.keep_order(dataset, train, [test])[0])["mrr"]
             yield line("most frequent label", key, "test, candidates", wrong, len(test), score,
                        "no answer; score: the order of the file")  # fmt: skip
         elif dataset.family != "similarity":
             common, count = Counter(i.gold for i in test).most_common(1)[0]
-            best = baselines.choose_constant(dataset, train)
-            score = dataset.score(test, [best] * len(test))[dataset.main_score]
-            note = f"{show_label(common)}; score: always {show_label(best)}"
+            note = f"{show_label(common)}; score: always {show_label(predicted[0])}"
             if dataset.access == "credentialed":
                 note = "score: always the same label"  # whose name may be text, where a file has other columns
             yield line("most frequent label", key, "test", count, len(test), score, note)

@@ -1,7 +1,7 @@
 """What every dataset at hand scores without an encoder: by chance, and without pretraining."""
 
 import time
-from importlib.util import find_spec
+from pathlib import Path
 from statistics import fmean
 
 import pandas as pd
@@ -19,7 +19,7 @@ SPANS = "answers are spans of a text: none of these methods gives one"
 
 
 def gather(scale: str) -> pd.DataFrame:
-    """A row a dataset and method; each dataset's are kept, and computed again when its files or the methods change.
+    """A row a dataset and method; a score is kept, and computed again when the files or the method change.
 
     Of made-up sets those within the scale's budget; of real ones all, as these methods need little of it.
     """
@@ -28,37 +28,37 @@ def gather(scale: str) -> pd.DataFrame:
     chosen = [one for one in chosen if {"train", "test"} <= set(one.splits)]
     progress, rows = Progress("datasets without an encoder"), []
     for number, dataset in enumerate(chosen, start=1):
-        rows += measure(dataset, scale)
+        rows += measure(dataset, paths.output(scale, "floors", dataset.key))
         progress.update(number, len(chosen), dataset.key)
     whole = dict.fromkeys(("train", "test", "folds", "seconds"), "Int64")  # empty where there is no score
     return pd.DataFrame(rows, columns=COLUMNS).astype(whole)
 
 
-def measure(dataset: Dataset, scale: str) -> list[dict]:
-    """The rows of one dataset."""
-    methods = baselines.list_baselines(dataset.family)
-    if not methods:
-        return [{"dataset": dataset.key, "metric": dataset.main_score, "note": f"n/a: {SPANS}"}]
-    settings = {one.method: one.points for one in methods} | {"python-crfsuite": bool(find_spec("pycrfsuite"))}
-    identity = provenance.record("floors", baselines.VERSION, settings, dataset.fingerprints())
-    folder = paths.output(scale, "floors", dataset.key)
-    return artefacts.cached(folder, identity, lambda new: {"rows": [score(one, dataset) for one in methods]})["rows"]
+def measure(dataset: Dataset, folder: Path) -> list[dict]:
+    """The rows of one dataset, a method each; scores are kept below `folder`, why there is none is not."""
+    row, rows = {"dataset": dataset.key, "metric": dataset.main_score}, []
+    for method in baselines.list_baselines(dataset.family):
+        own = folder / method.method.replace(" ", "-")
+        identity = provenance.record("floors", baselines.VERSION, {"points": method.points}, dataset.fingerprints())
+        try:
+            kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score(method, dataset)})
+            found = kept["row"]
+        except StudyError as error:
+            found = {"note": f"n/a: {error}"}
+        rows.append(row | {"kind": method.kind, "method": method.method} | found)
+    return rows or [row | {"note": f"n/a: {SPANS}"}]
 
 
 def score(method: Baseline, dataset: Dataset) -> dict:
-    """A row: the mean over folds, with the settings that were chosen in each."""
+    """The mean over folds, with the settings that were chosen in each, and sizes; StudyError where it cannot be run."""
     begun, found, sizes = time.monotonic(), [], []
-    row = {"dataset": dataset.key, "metric": dataset.main_score, "kind": method.kind, "method": method.method}
-    try:
-        for fold in range(1, dataset.folds + 1):
-            train, test = (dataset.load(split, fold) for split in ("train", "test"))
-            predicted, point = baselines.run(method, dataset, train, load_dev(dataset, fold, test), test)
-            found.append((dataset.score(test, predicted)[dataset.main_score], point))
-            sizes.append((len(train), len(test)))
-    except StudyError as error:
-        return row | {"note": f"n/a: {error}"}
+    for fold in range(1, dataset.folds + 1):
+        train, test = (dataset.load(split, fold) for split in ("train", "test"))
+        predicted, point = baselines.run(method, dataset, train, load_dev(dataset, fold, test), test)
+        found.append((dataset.score(test, predicted)[dataset.main_score], point))
+        sizes.append((len(train), len(test)))
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
-    return row | {
+    return {
         "score": round(fmean(value for value, _ in found), 4),
         "settings": "; ".join(chosen),
         "train": round(fmean(size for size, _ in sizes)),
