@@ -288,7 +288,7 @@ def compare_texts(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list
 
 SVM = tuple({"C": C, "balanced": balanced} for C in (0.1, 1.0) for balanced in (False, True))
 BASELINES = [
-    Baseline(CHANCE, "the most frequent label", ("relations", "inference", "documents", "answers"), answer_always),
+    Baseline(CHANCE, "best constant answer", ("relations", "inference", "documents", "answers"), answer_always),
     Baseline(CHANCE, "each word's most frequent tag", ("tagging", "pico"), tag_by_word),
     Baseline(CHANCE, "the order of the file", ("ranking",), keep_order),
     Baseline(NO_PRETRAINING, "dictionary of training", ("tagging",), tag_by_dictionary),
