@@ -1,14 +1,16 @@
-"""A dataset of a reader's own: nothing registered, its files below a folder, one line for what is wrong."""
+"""A dataset of a reader's own: nothing registered, its files below a folder, one line for what is wrong; folds."""
 
 import gzip
 from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lib.benchmarks import conll
-from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split
-from lib.benchmarks.instances import Sentence
+from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, take_fold
+from lib.benchmarks.instances import Labelled, Sentence
 from lib.errors import StudyError
 
 NOTES = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read, by_split("notes", splits=TRAIN_TEST))
@@ -68,3 +70,47 @@ def test_one_line_says_what_is_wrong(notes, tmp_path):
     (tmp_path / "notes/train.tsv").write_text("\n")
     with pytest.raises(StudyError, match="train.tsv: no sentences in the file; fetch the file again"):
         notes.load("train")
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=4), st.integers(2, 5), st.randoms())
+def test_folds_hold_every_document_once_and_labels_in_equal_shares(sizes, folds, rng):
+    labels = [f"label{i}" for i, size in enumerate(sizes) for _ in range(size * folds)]
+    rng.shuffle(labels)
+    documents = [Labelled(str(i), (f"A{i}",), (label,)) for i, label in enumerate(labels)]
+    tests = [take_fold(documents, "test", fold, folds) for fold in range(1, folds + 1)]
+    assert sorted((d for part in tests for d in part), key=lambda d: int(d.id)) == documents
+    for fold, part in enumerate(tests, start=1):
+        assert Counter(d.labels for d in part) == {(f"label{i}",): size for i, size in enumerate(sizes)}
+        train = take_fold(documents, "train", fold, folds)
+        assert train == [d for d in documents if d not in part]
+        assert take_fold(documents, "test", fold, folds) == part
+
+
+def test_a_label_rarer_than_there_are_folds_is_kept(recwarn):
+    documents = [Labelled(str(i), (f"A{i}",), ("rare" if i < 2 else "common",)) for i in range(20)]
+    tests = [take_fold(documents, "test", fold) for fold in range(1, 6)]
+    assert [sum(d.labels == ("rare",) for d in part) for part in tests].count(1) == 2
+    assert sum(map(len, tests)) == 20
+    assert not recwarn
+
+
+def test_questions_of_one_document_stay_in_one_fold():
+    documents = [Labelled(str(i), (f"Q{i % 3}", f"D{i // 3}"), (f"label{i % 2}",)) for i in range(60)]
+    for fold in range(1, 6):
+        train, test = (take_fold(documents, split, fold) for split in ("train", "test"))
+        assert len(train) + len(test) == 60
+        assert not {d.sentences[-1] for d in train} & {d.sentences[-1] for d in test}
+    with pytest.raises(StudyError, match="no fold"):
+        take_fold(documents[:3] * 4, "test", 1)
+
+
+@pytest.mark.parametrize(
+    "split, fold, folds", [("dev", 1, 5), ("test", 0, 5), ("test", 6, 5), ("test", 1, 1), ("test", 1, 9)]
+)
+def test_refuses_a_fold_that_cannot_be(split, fold, folds):
+    documents = [Labelled(str(i), (f"A{i}",), ("x",)) for i in range(8)]
+    with pytest.raises(StudyError, match="unknown split|no fold"):
+        take_fold(documents, split, fold, folds)
+    with pytest.raises(StudyError, match="no fold 1 of 5 of 0 documents"):
+        take_fold([], "train", 1)

@@ -1,7 +1,8 @@
-"""Pairs of texts: every format read as written, what is malformed named by its place and never quoted."""
+"""Tables of pairs and documents: every format read as written, what is wrong named by its place and never quoted."""
 
 import csv
 import gzip
+import io
 import json
 import random
 from collections import Counter
@@ -13,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.benchmarks import tables
-from lib.benchmarks.instances import Pair
+from lib.benchmarks.datasets import take_fold
+from lib.benchmarks.instances import Labelled, Pair
 from lib.errors import StudyError
 from lib.made_up import smoke_language, smoke_texts
+from lib.reading import find_file
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 SECRET = "Zebrafish"  # stands in every bad file; no message may quote it
@@ -24,6 +27,9 @@ BIOSSES = "pair_id\tsent1\tsent2\tscore\n"
 BLUE = "index\tgenre\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
 IDEAL = "yesno_label\tquestion\tideal_answer\n"
 CANDIDATES = "label\tquestion\tanswer_candidate\n"
+JMED = (
+    'tag,question,optionA,optionB,answer\nfever,"Asked?\n「One.\nTwo.」",hot,"not, hot",B\nM,"Why?\n「Three」",x,y,A\n'
+)
 
 
 def nli(**changes) -> str:
@@ -52,6 +58,16 @@ GOOD = {
                     [Pair("1", "A?", "B", "yes"), Pair("2", "C?", "D", "no")]),
     "candidates": (tables.read_candidates, CANDIDATES + "0\tA?\tB\n1\tC?\tD\n1\tA?\tB\n",
                    [Pair("1", "A?", "B", "0", "1"), Pair("2", "C?", "D", "1", "2"), Pair("3", "A?", "B", "1", "1")]),
+    "docclsjp": (
+        tables.read_docclsjp,
+        'id,text,label,notes\na,"熱、咳\n「疹」",感染症,\nb,胸の痛み,循環器,-\n',
+        [Labelled("a", ("熱、咳\n「疹」",), ("感染症",)), Labelled("b", ("胸の痛み",), ("循環器",))],
+    ),
+    "jmed": (
+        tables.read_jmed,
+        JMED,
+        [Labelled("1", ("Asked?", "One.\nTwo."), ("not, hot",)), Labelled("2", ("Why?", "Three"), ("x",))],
+    ),
 }  # fmt: skip
 BAD = [
     (tables.read_biosses, f"{BIOSSES}1\t{SECRET}\tB\n", "bad:2: expected 4 columns, found 3"),
@@ -75,9 +91,24 @@ BAD = [
     (tables.read_yesno, f"q1\t{SECRET}\tB\tmaybe\n", "bad:1: expected the label yes, no"),
     (tables.read_yesno_ideal, f"{IDEAL}yes\t{SECRET}\tB\n", "bad:2: expected the label 1, 0"),
     (tables.read_candidates, f"{CANDIDATES}2\t{SECRET}\tB\n", "bad:2: expected the label 0, 1"),
+    (tables.read_docclsjp, "", "bad: no rows"),
+    (tables.read_docclsjp, "id,text,label\n", "bad: no rows"),
+    (tables.read_docclsjp, f"id,label\n1,{SECRET}\n", "bad:1: expected the columns id, text, label"),
+    (tables.read_docclsjp, f"id,text,text,label\n1,{SECRET},b,c\n", "bad:1: expected the columns"),
+    (tables.read_docclsjp, f"id,text,label\n1,{SECRET}\n", "bad:2: expected 3 columns, found 2"),
+    (tables.read_docclsjp, f'id,text,label\n1,"{SECRET}\n', "bad:2: not CSV"),
+    (tables.read_docclsjp, f'id,text,label\n1,"{SECRET}"x,b\n', "bad:2: not CSV"),
+    (tables.read_docclsjp, f"id,text,label\n1,a,b\n1,{SECRET},b\n", "bad:3: an id that is empty or came before"),
+    (tables.read_docclsjp, f"id,text,label\n1, ,{SECRET}\n", "bad:2: a blank text or label"),
+    (tables.read_docclsjp, gzip.compress(b"id,text,label\n1,a,b\n" * 9, mtime=0)[:-8], "bad: cut off or damaged"),
+    (tables.read_jmed, f"tag,question,answer\nx,{SECRET},A\n", "bad:1: expected the columns tag, question"),
+    (tables.read_jmed, JMED.replace("」", ""), "bad:4: expected a question over a document"),
+    (tables.read_jmed, JMED.replace(",B\n", f",{SECRET}\n"), "bad:4: expected a question over a document"),
+    (tables.read_jmed, JMED.replace("x,y,A", f",{SECRET},A"), "bad:6: expected a question over a document"),
 ]
 READERS = {name: reader for name, (reader, *_) in GOOD.items()}
 TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
+UNQUOTED = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="「」"), min_size=1, max_size=20)
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -91,7 +122,7 @@ def test_reads_every_format(tmp_path, name):
 @each("reader, content, message", BAD)
 def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, content, message):
     path = tmp_path / "bad"
-    path.write_text(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(StudyError) as error:
         reader(path)
     assert str(error.value).startswith(message)
@@ -108,9 +139,9 @@ def test_refuses_empty_files_other_encodings_and_cut_archives(tmp_path, name, co
         READERS[name](path)
 
 
-@FEW
+@settings(FEW, max_examples=60)
 @given(st.sampled_from(sorted(GOOD)), st.data())
-def test_a_cut_or_spoilt_file_gives_pairs_or_a_study_error(tmp_path_factory, name, data):
+def test_a_cut_or_spoilt_file_gives_instances_or_a_study_error(tmp_path_factory, name, data):
     reader, content, expected = GOOD[name]
     content = gzip.compress(content.encode(), mtime=0) if data.draw(st.booleans()) else content.encode()
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(content))] * 2)))
@@ -124,7 +155,7 @@ def test_a_cut_or_spoilt_file_gives_pairs_or_a_study_error(tmp_path_factory, nam
     except StudyError as error:
         assert str(error).startswith("bad")
     else:
-        assert found and all(isinstance(pair, Pair) for pair in found)
+        assert found and all(isinstance(one, Pair) or one.sentences for one in found)
         assert spoilt != content or found == expected
 
 
@@ -151,6 +182,27 @@ def test_what_is_written_is_read_again(tmp_path_factory, rows):
         (folder / "file").write_text(content, encoding="utf-8")
         found = reader(folder / "file")
         assert found == expected
+
+
+@FEW
+@given(st.lists(st.tuples(UNQUOTED, st.lists(UNQUOTED, min_size=1, max_size=3), UNQUOTED), min_size=1, max_size=9))
+def test_csv_is_read_as_written(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("csv")
+    labelled = [Labelled(str(i), ("\n".join(lines),), (label,)) for i, (_, lines, label) in enumerate(rows, 1)]
+    asked = [Labelled(d.id, (row[0], d.sentences[0]), d.labels) for d, row in zip(labelled, rows, strict=True)]
+    content = to_csv(["id", "text", "label"], [[d.id, *d.sentences, *d.labels] for d in labelled])
+    (folder / "table").write_text(content, encoding="utf-8", newline="")
+    assert tables.read_docclsjp(folder / "table") == labelled
+    table = [["t", f"{d.sentences[0]}\n「{d.sentences[1]}」", "other", *d.labels, "B"] for d in asked]
+    content = to_csv(["tag", "question", "optionA", "optionB", "answer"], table)
+    (folder / "table").write_text(content, encoding="utf-8", newline="")
+    assert tables.read_jmed(folder / "table") == asked
+
+
+def to_csv(header: list[str], rows: list[list[str]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([header, *rows])
+    return text.getvalue()
 
 
 def table_of(labelled: list[Pair]) -> str:
@@ -201,6 +253,13 @@ def test_made_up_files_have_every_label_in_every_split(tmp_path):
         assert len(tables.read_yesno_ideal(tmp_path / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
         ranked = tables.read_candidates(tmp_path / f"qa/bioasq-reranker/{split}.tsv.gz")
         assert Counter(pair.group for pair in ranked if pair.label == "1") == {str(i): 1 for i in range(1, 11)}
+    documents = tables.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
+    assert {label for d in documents for label in d.labels} == set(smoke_texts.CATEGORIES)
+    for key, (_, _, options) in smoke_texts.JMED.items():
+        documents = tables.read_jmed(find_file(tmp_path / f"doccls/jmed-llm/all/{key.upper()}.csv"))
+        assert {label for d in documents for label in d.labels} == set(options)
+        assert len(take_fold(documents, "test", 1)) == 12
+        assert tables.read_jmed(tmp_path / f"doccls/jmed-llm/{key}.csv") == documents[:30]
 
 
 def test_real_similarity_sets_have_the_printed_counts(real_data):
@@ -251,3 +310,11 @@ def test_real_sets_of_bio_electra_have_the_printed_counts(real_data):
     assert len({pair.group for pair in ranked}) == len({pair.group for pair in ranked if pair.label == "1"}) == 100
     assert sum(pair.label == "1" for pair in ranked) == 117
     assert len(ranked) - len({(pair.group, pair.second) for pair in ranked}) == 73
+
+
+def test_real_japanese_sets_have_the_counts_of_their_source(real_data):
+    folder = real_data / "doccls/jmed-llm"
+    for key, size, labels in (("CRADE", 1630, 8), ("RRTNM", 324, 11), ("SMDIS", 15360, 16)):
+        documents = tables.read_jmed(find_file(folder / f"all/{key}.csv"))
+        assert (len(documents), len({d.labels for d in documents})) == (size, labels)
+        assert len(tables.read_jmed(folder / f"{key.lower()}.csv")) == 100
