@@ -13,7 +13,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -44,7 +44,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         except (EOFError, OSError, isal_zlib.error) as error:
             if isinstance(error, OSError) and error.errno:
                 raise  # of the disk, not of what is on it
-            raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); fetch the file again") from None
+            raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); {AGAIN}") from None
 
 
 def name_file(path: Path, member: str = "") -> str:
@@ -58,18 +58,19 @@ def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
     `member`: of an archive.
     """
     if member:
-        yield from split_lines(name_file(path, member), read_members(path, [member])[member])
+        yield from decode_lines(name_file(path, member), io.BytesIO(read_members(path, [member])[member]))
         return
-    number = 0
     with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise StudyError(
-                    f"{show_path(path)}:{number}: not UTF-8 text ({error.reason}); convert the file"
-                ) from None
-            yield number, text.rstrip("\r\n")
+        yield from decode_lines(show_path(path), file)
+
+
+def decode_lines(where: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """Numbered lines without their ends; StudyError as in read_lines."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise StudyError(f"{where}:{number}: not UTF-8 text ({error.reason}); convert the file") from None
 
 
 def find_file(path: Path) -> Path:
@@ -192,15 +193,6 @@ def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
         if name not in found:
             raise StudyError(f"{where}: {name}: no such member; {AGAIN}")
     return found
-
-
-def split_lines(where: str, data: bytes) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a member, without their ends; StudyError with the line for bytes that are not UTF-8."""
-    for number, line in enumerate(io.BytesIO(data), start=1):
-        try:
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise StudyError(f"{where}:{number}: not UTF-8 text; {AGAIN}") from None
 
 
 def refuse_entities(where: str, tree: etree._ElementTree) -> None:

@@ -1,5 +1,6 @@
 """Hallmarks of Cancer: abstracts and the hallmarks of their sentences."""
 
+import io
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Labelled
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, read_lines, read_members, split_lines
+from lib.reading import AGAIN, decode_lines, read_lines, read_members
 
 HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of BLURB's 0 to 9
     "Activating invasion and metastasis": "invasion and metastasis",
@@ -38,7 +39,7 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
     for pmid in pmids:
         at = f"{show_path(corpus)}: document {pmid}"
         text, labels = (
-            "\n".join(line for _, line in split_lines(f"{at}, {kind}", members[f"{kind}/{pmid}.txt"]))
+            "\n".join(line for _, line in decode_lines(f"{at}, {kind}", io.BytesIO(members[f"{kind}/{pmid}.txt"])))
             for kind in ("text", "labels")
         )
         sentences = tuple(line.strip() for line in text.split("\n") if line.strip())

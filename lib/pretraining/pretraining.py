@@ -119,7 +119,16 @@ def pretrain(
     return record | {"log": log}
 
 
-def describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, measuring: dict) -> dict:
+def describe_run(
+    plan: Pretraining,
+    corpora: Sequence[Tokens],
+    tokenizer: PreTrainedTokenizerBase,
+    machine: Machine,
+    seed: int,
+    held_out: Sequence[Tokens],
+    initial: loading.Encoder | None,
+    measuring: dict,
+) -> dict:
     """The record of a run before it starts, with the fingerprint of all that its weights and its log follow from."""
     words = {"corpora": [text.name for text in corpora], "vocabulary": f"{len(tokenizer):,} tokens"}
     inputs = {f"corpus {number}": text.fingerprint() for number, text in enumerate(corpora, start=1)}
