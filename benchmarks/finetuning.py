@@ -45,7 +45,7 @@ from lib import provenance
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError, unknown
-from lib.finetuning import finetuning, tagging
+from lib.finetuning import predictions, tagging
 from lib.finetuning.examples import BucketedBatches
 from lib.modeling import heads, loading, models
 from lib.modeling.settings import Body
@@ -100,7 +100,7 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
     model, rows, device = form.build(encoder, sentences), form.encode(sentences), training.accelerator("auto")
     model.to(device.device)
     if not train:
-        return time_it(lambda: finetuning.look(model.eval(), form, rows, device), len(rows))
+        return time_it(lambda: predictions.look(model.eval(), form, rows, device), len(rows))
     batches = BucketedBatches(rows, form.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
     settings = open_study(SCALE).protocol("gu", DATASET).optimization()
 
@@ -116,7 +116,7 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
         return timed
     dev = load(10**6, "dev")
     rows = form.encode(dev)
-    predicted = form.predict(dev, rows, finetuning.look(model, form, rows, device))
+    predicted = form.predict(dev, rows, predictions.look(model, form, rows, device))
     return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
 
 

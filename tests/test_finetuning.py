@@ -18,7 +18,7 @@ from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, hold_out
 from lib.benchmarks.instances import Pair, Question, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.finetuning import finetuning, runs
+from lib.finetuning import finetuning, predictions, runs
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import loading, models
 from lib.modeling.settings import Body
@@ -309,7 +309,7 @@ def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, mon
     ],
 )
 def test_runs_that_learnt_nothing(family, predicted, losses, why):
-    assert finetuning.find_collapse(family, predicted, [{"loss": loss} for loss in losses]) == why
+    assert predictions.find_collapse(family, predicted, [{"loss": loss} for loss in losses]) == why
 
 
 def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():

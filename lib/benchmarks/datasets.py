@@ -18,7 +18,7 @@ from statistics import fmean
 import numpy as np
 
 from lib import provenance
-from lib.benchmarks import chemprot, metrics, questions
+from lib.benchmarks import answer_metrics, chemprot, metrics, questions
 from lib.benchmarks.instances import Instance, Labelled
 from lib.errors import StudyError, unknown
 from lib.places import show_path
@@ -173,17 +173,18 @@ class Dataset:
         gold = [instance.gold for instance in instances]
         match self.metric:
             case "ranking-mrr":
-                return metrics.ranking_scores(list(map(int, gold)), predicted, [pair.group for pair in instances])
+                groups = [pair.group for pair in instances]
+                return answer_metrics.ranking_scores(list(map(int, gold)), predicted, groups)
             case "strict-span-f1":
                 return metrics.strict_spans(metrics.entity_sets(gold), metrics.entity_sets(predicted))
             case "squad":
                 texts = [questions.read_answers(*one) for one in zip(instances, predicted, strict=True)]
-                return metrics.squad_scores(gold, [next(iter(ranked), "") for ranked in texts])
+                return answer_metrics.squad_scores(gold, [next(iter(ranked), "") for ranked in texts])
             case "bioasq-factoid":
                 batches = defaultdict(list)
                 for one, right, ranked in zip(instances, gold, predicted, strict=True):
                     batches[one.batch].append((right, questions.read_answers(one, ranked)))
-                scores = [metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
+                scores = [answer_metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
                 return {name: fmean(one[name] for one in scores) for name in scores[0]}
         return self.score_labels(gold, predicted)
 

@@ -7,25 +7,16 @@ are imported where they are used, as they take seconds and whoever only wants ME
 """
 
 import math
-import re
-import string
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
 
+from lib.benchmarks import answer_metrics
+from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, rates, set_rates
+
 PICO = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
 Tags = Sequence[Sequence[str]]  # by sentence
-Scores = dict[str, float]
-
-
-def check_lengths(gold: Sequence, predicted: Sequence) -> None:
-    """ValueError when there is nothing to score, or not a prediction for each gold instance."""
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} gold instances, {len(predicted)} predicted")
-    if not len(gold):
-        raise ValueError("0 gold instances: nothing to score")
 
 
 def check_tags(gold: Tags, predicted: Tags) -> None:
@@ -34,35 +25,6 @@ def check_tags(gold: Tags, predicted: Tags) -> None:
     for g, p in zip(gold, predicted, strict=True):
         if len(g) != len(p):
             raise ValueError(f"a sentence of {len(g)} gold tags has {len(p)} predicted")
-
-
-def check_known(labels: Iterable, known: Collection) -> None:
-    """ValueError with the number of labels that are not among the known ones."""
-    if unknown := sum(label not in known for label in labels):
-        raise ValueError(f"{unknown} labels are not of {', '.join(map(str, known))}")
-
-
-def rates(right: int, predicted: int, gold: int) -> Scores:
-    """Precision, recall and F1 from three counts: right items, predicted items, gold items."""
-    return {
-        "precision": 100 * right / predicted if predicted else 0.0,
-        "recall": 100 * right / gold if gold else 0.0,
-        "f1": 200 * right / (predicted + gold) if predicted + gold else 0.0,
-    }
-
-
-def class_rates(gold: Sequence[Hashable], predicted: Sequence[Hashable], label: Hashable) -> Scores:
-    """Precision, recall and F1 of one class."""
-    right = sum(g == p == label for g, p in zip(gold, predicted, strict=True))
-    return rates(right, sum(p == label for p in predicted), sum(g == label for g in gold))
-
-
-def set_rates(gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> Scores:
-    """Precision, recall and F1 over the members of all sets, a set an instance."""
-    check_lengths(gold, predicted)
-    gold, predicted = [set(g) for g in gold], [set(p) for p in predicted]
-    right = sum(len(g & p) for g, p in zip(gold, predicted, strict=True))
-    return rates(right, sum(map(len, predicted)), sum(map(len, gold)))
 
 
 def entity_scores(gold: Tags, predicted: Tags) -> Scores:
@@ -236,79 +198,6 @@ def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collecti
     return {"precision": precision, "recall": recall, "f1": f1}
 
 
-def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence[str]]) -> Scores:
-    """BioASQ's strict accuracy, lenient accuracy and mean reciprocal rank (`mrr`) of ranked answers.
-
-    `gold`: for each question every string that is right; `predicted`: its answers, best first, of which five count. An
-    answer is right when it is equal in lower case, which is all that the official evaluation normalises. No answer is
-    a wrong one; the official program leaves out questions that a submission lacks. The five batches of a year are
-    scored one by one and averaged, as in lee Table 6, which prints all three; naseem Table 7 prints the lenient one.
-    """
-    check_lengths(gold, predicted)
-    check_answers(gold)
-    ranks = []
-    for right, ranked in zip(gold, predicted, strict=True):
-        right = {answer.lower() for answer in right}
-        ranks.append(next((n for n, answer in enumerate(ranked[:5], start=1) if answer.lower() in right), math.inf))
-    return {
-        "strict accuracy": 100 * fmean(rank == 1 for rank in ranks),
-        "lenient accuracy": 100 * fmean(rank <= 5 for rank in ranks),
-        "mrr": 100 * fmean(1 / rank for rank in ranks),
-    }
-
-
-def check_answers(gold: Sequence[Collection[str]]) -> None:
-    if without := sum(not answers for answers in gold):
-        raise ValueError(f"{without} of {len(gold)} questions have no gold answer")
-
-
-def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> Scores:
-    """SQuAD v1.1's exact match and F1: means over questions, for each the best over its gold answers.
-
-    Answers in lower case, without punctuation and articles; F1 is of the words that two share, each as often as in
-    both. Printed in ozyurt Table 2 (BioASQ 8b factoid).
-    """
-    check_lengths(gold, predicted)
-    check_answers(gold)
-    pairs = [
-        ([normalise_answer(g) for g in answers], normalise_answer(p))
-        for answers, p in zip(gold, predicted, strict=True)
-    ]
-    return {
-        "exact match": 100 * fmean(p in answers for answers, p in pairs),
-        "f1": fmean(max(word_f1(g, p) for g in answers) for answers, p in pairs),
-    }
-
-
-def normalise_answer(text: str) -> str:
-    """Lower case, then without ASCII punctuation, then without articles, then single spaces (SQuAD v1.1)."""
-    bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
-
-
-def word_f1(gold: str, predicted: str) -> float:
-    g, p = Counter(gold.split()), Counter(predicted.split())
-    return rates((g & p).total(), p.total(), g.total())["f1"]
-
-
-def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Sequence[Hashable]) -> Scores:
-    """Mean over questions of the reciprocal rank, 0 to 1, of the first right candidate by falling score.
-
-    An item a candidate: 1 for right or 0, its score, its question. A question without a right one adds 0 and counts.
-    Of equal scores the earlier candidate is first, as in the authors' program. ValueError for a score that is nan.
-    Printed in ozyurt Table 5.
-    """
-    check_lengths(labels, scores)
-    check_lengths(labels, groups)
-    check_known(labels, (0, 1))
-    if undefined := sum(map(math.isnan, scores)):
-        raise ValueError(f"{undefined} of {len(scores)} scores are nan")
-    ranked = defaultdict(list)
-    for _, label, group in sorted(zip(scores, labels, groups, strict=True), key=lambda item: -item[0]):
-        ranked[group].append(label)
-    return {"mrr": fmean(1 / (1 + found.index(1)) if 1 in found else 0.0 for found in ranked.values())}
-
-
 def benchmark_total(scores: Mapping[str, float], groups: Mapping[str, Collection[str]]) -> float:
     """The mean over groups of the mean over a group's datasets; a single group gives the plain mean.
 
@@ -344,8 +233,8 @@ METRICS = {
     "multilabel-micro-f1": Metric("Multilabel micro F1", multilabel_scores),
     "example-f1": Metric("Example-based F1", example_scores),
     "answer-class-f1": Metric("F1 of yes and of no", answer_class_scores, "f1 (no)"),
-    "bioasq-factoid": Metric("BioASQ factoid measures", bioasq_factoid, "mrr"),
-    "squad": Metric("SQuAD exact match and F1", squad_scores),
-    "ranking-mrr": Metric("Mean reciprocal rank", ranking_scores, "mrr"),
+    "bioasq-factoid": Metric("BioASQ factoid measures", answer_metrics.bioasq_factoid, "mrr"),
+    "squad": Metric("SQuAD exact match and F1", answer_metrics.squad_scores),
+    "ranking-mrr": Metric("Mean reciprocal rank", answer_metrics.ranking_scores, "mrr"),
     "benchmark-total": Metric("BLURB score; BLUE total, clinical and biomedical score", benchmark_total, ""),
 }

@@ -1,8 +1,6 @@
 """Fine-tuning of one encoder on one dataset: settings chosen on the development set, then every seed."""
 
-import copy
 import math
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,28 +13,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
-from lib.benchmarks import questions
-from lib.benchmarks.datasets import Dataset, hold_out
-from lib.benchmarks.instances import Instance
-from lib.errors import StudyError, unknown
-from lib.finetuning import runs, sequences, spans, tagging, tuning
-from lib.finetuning.examples import BucketedBatches, Example, cut_evenly
+from lib.benchmarks.datasets import Dataset
+from lib.errors import StudyError
+from lib.finetuning import predictions, runs, tuning
+from lib.finetuning.examples import BucketedBatches
 from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.splits import Splits
 from lib.modeling import loading, models
 from lib.progress import Progress
 from lib.training import optimizers, training
 from lib.training.settings import Machine
 
-FORMS = {
-    "tagging": tagging.Tagging, "pico": tagging.Tagging, "relations": sequences.Sequences,
-    "similarity": sequences.Sequences, "inference": sequences.Sequences, "documents": sequences.Sequences,
-    "answers": sequences.Sequences, "ranking": sequences.Sequences, "questions": spans.Spans,
-}  # fmt: skip
 VERSION = 1  # raised when the same settings, examples and weights give other scores: rows, heads, the loop, metrics
 LOWEST = -100.0  # below every score: stands for one that is undefined
-FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
-WORDS = ("tagging", "pico")  # families whose predictions are tags of words
-Form = tagging.Tagging | sequences.Sequences | spans.Spans
 
 
 @dataclass(frozen=True)
@@ -85,11 +74,10 @@ class Fitted:
 
 
 class Finetuning:
-    """What the runs of one encoder on one dataset share: instances, rows of pieces, the tokenizer, the device.
+    """The runs of one encoder on one dataset, which share its splits and the device.
 
-    Each split is read and cut into pieces once, for all seeds and candidates. `place`: the file of a run's predictions,
-    by the run's name; `search_file`: of Optuna's trials, where settings are searched; `base`: the split that is trained
-    on.
+    `place`: the file of a run's predictions, by the run's name; `search_file`: of Optuna's trials, where settings are
+    searched; `base`: the split that is trained on. StudyError for a family that has no form.
     """
 
     def __init__(
@@ -104,15 +92,9 @@ class Finetuning:
         first: First | None = None,
         base: str = "train",
     ):
-        if dataset.family not in FORMS:
-            raise unknown("family", dataset.family, FORMS)
-        self.encoder, self.dataset, self.settings, self.first, self.base = encoder, dataset, settings, first, base
+        self.encoder, self.dataset, self.settings, self.first = encoder, dataset, settings, first
+        self.splits = Splits(encoder, dataset, settings, base)
         self.place, self.search_file, self.machine = place, search_file, machine
-        self.reads: list[str] = []
-        self.instances: dict[tuple[str, int], list[Instance]] = {}
-        self.rows: dict[tuple[str, int], list[Example]] = {}
-        self.cut: dict[tuple[str, int], int] = {}
-        self.forms: dict[int, Form] = {}
         self.last: Fitted | None = None  # of the candidate tried last
         self.best: Fitted | None = None  # of the best candidate so far, which one of the runs would train again
         self.highest = -math.inf
@@ -142,57 +124,18 @@ class Finetuning:
         return training.accelerator(self.machine.precision)
 
     @cached_property
-    def loaded(self) -> loading.Encoder:
-        """The encoder, loaded when a run first needs it, and not for results that are there."""
-        return self.encoder.load()
-
-    @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        found = self.dataset.fingerprints() | {"model": self.encoder.fingerprint or self.loaded.fingerprint}
+        found = self.dataset.fingerprints() | {"model": self.encoder.fingerprint or self.splits.loaded.fingerprint}
         if first := self.first:
             data = first.dataset.fingerprint_files(first.base), first.dataset.fingerprint_reader()
             found["first"] = provenance.fingerprint(*data, first.base, first.settings.model_dump(), first.seed)
         return found
 
-    def read(self, split: str, fold: int) -> list[Instance]:
-        """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
-        key = (split, fold)
-        if key not in self.instances:
-            if split in ("rest", "held out"):
-                self.instances["rest", fold], self.instances["held out", fold] = hold_out(self.read(self.base, fold))
-            else:
-                found = self.dataset.load(split, fold)
-                self.reads.append(split if self.dataset.folds == 1 else f"{split} {fold}")
-                if split == self.base:
-                    if self.dataset.family == "questions":  # the others cannot be learnt (Lee et al. 2020, section 3.3)
-                        found = questions.answerable(found)
-                    found = found[: self.settings.train_instances]
-                self.instances[key] = found
-        return self.instances[key]
-
-    def form(self, fold: int) -> Form:
-        """The dataset's form, which knows the labels of the training set."""
-        if fold not in self.forms:
-            tokenizer = copy.deepcopy(self.loaded.tokenizer)  # a form may add markers to it
-            length = self.loaded.length(self.settings.max_length)
-            train = self.read(self.base, fold)
-            self.forms[fold] = FORMS[self.dataset.family](self.dataset, self.settings, tokenizer, train, length)
-        return self.forms[fold]
-
-    def encode(self, split: str, fold: int) -> list[Example]:
-        """The rows of a split."""
-        key = (split, fold)
-        if key not in self.rows:
-            form = self.form(fold)
-            self.rows[key] = form.encode(self.read(split, fold))
-            self.cut[key] = form.cut
-        return self.rows[key]
-
     def build(self, fold: int) -> torch.nn.Module:
         """The encoder with a new head."""
-        form = self.form(fold)
-        return form.build(self.loaded.body(self.settings.dropout), self.read(self.base, fold))
+        form = self.splits.form(fold)
+        return form.build(self.splits.loaded.body(self.settings.dropout), self.splits.read(self.splits.base, fold))
 
     def choose(self, seed: int) -> tuple[dict, list[dict]]:
         """The candidate with the best score on the development set, of the first fold; and those that were tried.
@@ -250,7 +193,7 @@ class Finetuning:
         if existing and existing["fingerprint"] == record["fingerprint"]:
             return existing
 
-        part = ("rest" if split == "held out" else self.base, fold)
+        part = ("rest" if split == "held out" else self.splits.base, fold)
         made_from = (*candidate.items(), seed, *part)
         transformers.set_seed(seed)
         model = self.build(fold)
@@ -264,19 +207,19 @@ class Finetuning:
         if split != "test":
             weights = {key: tensor.clone() for key, tensor in model.state_dict().items()}
             self.last = Fitted(made_from, weights, steps, log)
-        tested, rows, form = self.read(split, fold), self.encode(split, fold), self.form(fold)
-        predicted = form.predict(tested, rows, look(model, form, rows, self.device))
+        tested, rows, form = self.splits.read(split, fold), self.splits.encode(split, fold), self.splits.form(fold)
+        predicted = form.predict(tested, rows, predictions.look(model, form, rows, self.device))
         sizes = models.count_parameters(model)
         record |= sizes | {
             "seed": seed,
             "fold": fold,
             "first on": before,
-            "reads": list(self.reads),
+            "reads": list(self.splits.reads),
             "scores": self.dataset.score(tested, predicted),
-            "collapsed": find_collapse(self.dataset.family, predicted, log),
-            "instances": {name: len(self.read(name, fold)) for name in (part[0], split)},
-            "rows": {name: len(self.encode(name, fold)) for name in (part[0], split)},
-            "cut": {name: self.cut[name, fold] for name in (part[0], split)},
+            "collapsed": predictions.find_collapse(self.dataset.family, predicted, log),
+            "instances": {name: len(self.splits.read(name, fold)) for name in (part[0], split)},
+            "rows": {name: len(self.splits.encode(name, fold)) for name in (part[0], split)},
+            "cut": {name: self.splits.cut[name, fold] for name in (part[0], split)},
             "steps": steps,
             "log": log,
             "tokens": log[-1]["tokens"],
@@ -291,10 +234,10 @@ class Finetuning:
         self, model: torch.nn.Module, candidate: dict, seed: int, part: tuple[str, int], what: str
     ) -> tuple[int, list[dict]]:
         """Train a model in place on a split of a fold; the number of steps, and the log."""
-        rows = self.encode(*part)
+        rows = self.splits.encode(*part)
         batches = BucketedBatches(
             rows,
-            self.form(part[1]).collate,
+            self.splits.form(part[1]).collate,
             batch_size=candidate["batch_size"],
             epochs=self.settings.count_epochs(candidate, len(rows)),
             steps=self.settings.steps,
@@ -337,41 +280,8 @@ class Finetuning:
 def resolve_settings(settings: FinetuningSettings, candidate: dict) -> dict:
     """The settings of one run: of a protocol, what was chosen of it, and what AdamW computes with."""
     optimizer = settings.optimization().model_dump(include={"optimizer", "betas", "clip"})
-    return (
-        settings.model_dump(exclude={*candidate, "runs", "folds", "trials"})
-        | candidate
-        | optimizer
-        | {"epsilon": optimizers.EPSILON}
-    )
-
-
-def look(model: torch.nn.Module, form: Form, rows: Sequence[Example], device: Accelerator) -> list:
-    """What the head says of each row, as the form reads it."""
-    found: list = [None] * len(rows)
-    with torch.inference_mode(), device.autocast():
-        for numbers in cut_evenly(rows):
-            chosen = [rows[number] for number in numbers]
-            batch = {name: tensor.to(device.device) for name, tensor in form.collate(chosen).items()}
-            for number, one in zip(numbers, form.read(model(batch), chosen), strict=True):
-                found[number] = one
-    return found
-
-
-def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
-    """Why a run is one that learnt nothing, or an empty string.
-
-    It says the same of every test instance (of every word: O), or the mean loss of the last tenth of its log is more
-    than FALLEN of that of the first.
-    """
-    if family in WORDS:
-        said = {tag for tags in predicted for tag in tags}
-    else:
-        said = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
-    if len(said) == 1 and len(predicted) > 1:
-        return "one answer only"
-    tenth = max(1, len(log) // 10)
-    first, last = (statistics.mean(row["loss"] for row in part) for part in (log[:tenth], log[-tenth:]))
-    return "the loss did not fall" if last > FALLEN * first else ""
+    chosen = settings.model_dump(exclude={*candidate, "runs", "folds", "trials"}) | candidate
+    return chosen | optimizer | {"epsilon": optimizers.EPSILON}
 
 
 def read_fingerprint(path: Path) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from lib.benchmarks import metrics, registry
+from lib.benchmarks import metrics, rates, registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import leakage
 from lib.errors import StudyError
@@ -72,7 +72,7 @@ def list_folds(scale: str, one: facts.Comparison, dataset: str) -> dict[int, lis
 
 def judge(dataset: str, gold: Sequence, predicted: Sequence) -> list[bool]:
     """Whether each instance is right as a whole: all entities of a sentence and no other, all labels of a document."""
-    metrics.check_lengths(gold, predicted)
+    rates.check_lengths(gold, predicted)
     if registry.lookup(dataset).family == "tagging":
         pairs = zip(metrics.entity_sets(gold), metrics.entity_sets(predicted), strict=True)
     else:

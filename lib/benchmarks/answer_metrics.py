@@ -1,0 +1,83 @@
+"""Metrics of answers to questions: ranked, in the words of a text, or candidates in an order; as in metrics.py."""
+
+import math
+import re
+import string
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Sequence
+from statistics import fmean
+
+from lib.benchmarks.rates import Scores, check_known, check_lengths, rates
+
+
+def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence[str]]) -> Scores:
+    """BioASQ's strict accuracy, lenient accuracy and mean reciprocal rank (`mrr`) of ranked answers.
+
+    `gold`: for each question every string that is right; `predicted`: its answers, best first, of which five count. An
+    answer is right when it is equal in lower case, which is all that the official evaluation normalises. No answer is
+    a wrong one; the official program leaves out questions that a submission lacks. The five batches of a year are
+    scored one by one and averaged, as in lee Table 6, which prints all three; naseem Table 7 prints the lenient one.
+    """
+    check_lengths(gold, predicted)
+    check_answers(gold)
+    ranks = []
+    for right, ranked in zip(gold, predicted, strict=True):
+        right = {answer.lower() for answer in right}
+        ranks.append(next((n for n, answer in enumerate(ranked[:5], start=1) if answer.lower() in right), math.inf))
+    return {
+        "strict accuracy": 100 * fmean(rank == 1 for rank in ranks),
+        "lenient accuracy": 100 * fmean(rank <= 5 for rank in ranks),
+        "mrr": 100 * fmean(1 / rank for rank in ranks),
+    }
+
+
+def check_answers(gold: Sequence[Collection[str]]) -> None:
+    if without := sum(not answers for answers in gold):
+        raise ValueError(f"{without} of {len(gold)} questions have no gold answer")
+
+
+def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> Scores:
+    """SQuAD v1.1's exact match and F1: means over questions, for each the best over its gold answers.
+
+    Answers in lower case, without punctuation and articles; F1 is of the words that two share, each as often as in
+    both. Printed in ozyurt Table 2 (BioASQ 8b factoid).
+    """
+    check_lengths(gold, predicted)
+    check_answers(gold)
+    pairs = [
+        ([normalise_answer(g) for g in answers], normalise_answer(p))
+        for answers, p in zip(gold, predicted, strict=True)
+    ]
+    return {
+        "exact match": 100 * fmean(p in answers for answers, p in pairs),
+        "f1": fmean(max(word_f1(g, p) for g in answers) for answers, p in pairs),
+    }
+
+
+def normalise_answer(text: str) -> str:
+    """Lower case, then without ASCII punctuation, then without articles, then single spaces (SQuAD v1.1)."""
+    bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+
+
+def word_f1(gold: str, predicted: str) -> float:
+    g, p = Counter(gold.split()), Counter(predicted.split())
+    return rates((g & p).total(), p.total(), g.total())["f1"]
+
+
+def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Sequence[Hashable]) -> Scores:
+    """Mean over questions of the reciprocal rank, 0 to 1, of the first right candidate by falling score.
+
+    An item a candidate: 1 for right or 0, its score, its question. A question without a right one adds 0 and counts.
+    Of equal scores the earlier candidate is first, as in the authors' program. ValueError for a score that is nan.
+    Printed in ozyurt Table 5.
+    """
+    check_lengths(labels, scores)
+    check_lengths(labels, groups)
+    check_known(labels, (0, 1))
+    if undefined := sum(map(math.isnan, scores)):
+        raise ValueError(f"{undefined} of {len(scores)} scores are nan")
+    ranked = defaultdict(list)
+    for _, label, group in sorted(zip(scores, labels, groups, strict=True), key=lambda item: -item[0]):
+        ranked[group].append(label)
+    return {"mrr": fmean(1 / (1 + found.index(1)) if 1 in found else 0.0 for found in ranked.values())}

@@ -1,0 +1,42 @@
+"""Predictions of a fine-tuned model: made, and looked at for what says that it learnt nothing."""
+
+import statistics
+from collections.abc import Sequence
+
+import torch
+from accelerate import Accelerator
+
+from lib.finetuning.examples import Example, cut_evenly
+from lib.finetuning.splits import Form
+
+WORDS = ("tagging", "pico")  # families whose predictions are tags of words
+FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
+
+
+def look(model: torch.nn.Module, form: Form, rows: Sequence[Example], device: Accelerator) -> list:
+    """What the head says of each row, as the form reads it."""
+    found: list = [None] * len(rows)
+    with torch.inference_mode(), device.autocast():
+        for numbers in cut_evenly(rows):
+            chosen = [rows[number] for number in numbers]
+            batch = {name: tensor.to(device.device) for name, tensor in form.collate(chosen).items()}
+            for number, one in zip(numbers, form.read(model(batch), chosen), strict=True):
+                found[number] = one
+    return found
+
+
+def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
+    """Why a run is one that learnt nothing, or an empty string.
+
+    It says the same of every test instance (of every word: O), or the mean loss of the last tenth of its log is more
+    than FALLEN of that of the first.
+    """
+    if family in WORDS:
+        said = {tag for tags in predicted for tag in tags}
+    else:
+        said = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
+    if len(said) == 1 and len(predicted) > 1:
+        return "one answer only"
+    tenth = max(1, len(log) // 10)
+    first, last = (statistics.mean(row["loss"] for row in part) for part in (log[:tenth], log[-tenth:]))
+    return "the loss did not fall" if last > FALLEN * first else ""

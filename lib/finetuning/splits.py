@@ -1,0 +1,83 @@
+"""What an encoder reads of a dataset: the instances of each split and fold, and their rows of pieces."""
+
+import copy
+from functools import cached_property
+
+from lib.benchmarks import questions
+from lib.benchmarks.datasets import Dataset, hold_out
+from lib.benchmarks.instances import Instance
+from lib.errors import unknown
+from lib.finetuning import sequences, spans, tagging
+from lib.finetuning.examples import Example
+from lib.finetuning.settings import FinetuningSettings
+from lib.modeling import loading, models
+
+FORMS = {
+    "tagging": tagging.Tagging, "pico": tagging.Tagging, "relations": sequences.Sequences,
+    "similarity": sequences.Sequences, "inference": sequences.Sequences, "documents": sequences.Sequences,
+    "answers": sequences.Sequences, "ranking": sequences.Sequences, "questions": spans.Spans,
+}  # fmt: skip
+Form = tagging.Tagging | sequences.Sequences | spans.Spans
+
+
+class Splits:
+    """The splits of one dataset for one encoder, each read and cut into pieces once, for all seeds and candidates.
+
+    `base`: the split that is trained on; `reads`: which splits have been read, in order. StudyError for a family that
+    has no form.
+    """
+
+    def __init__(
+        self,
+        encoder: loading.Encoder | models.Checkpoint,
+        dataset: Dataset,
+        settings: FinetuningSettings,
+        base: str = "train",
+    ):
+        if dataset.family not in FORMS:
+            raise unknown("family", dataset.family, FORMS)
+        self.encoder, self.dataset, self.settings, self.base = encoder, dataset, settings, base
+        self.reads: list[str] = []
+        self.instances: dict[tuple[str, int], list[Instance]] = {}
+        self.rows: dict[tuple[str, int], list[Example]] = {}
+        self.cut: dict[tuple[str, int], int] = {}
+        self.forms: dict[int, Form] = {}
+
+    @cached_property
+    def loaded(self) -> loading.Encoder:
+        """The encoder, loaded when a run first needs it, and not for results that are there."""
+        return self.encoder.load()
+
+    def read(self, split: str, fold: int) -> list[Instance]:
+        """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
+        key = (split, fold)
+        if key not in self.instances:
+            if split in ("rest", "held out"):
+                self.instances["rest", fold], self.instances["held out", fold] = hold_out(self.read(self.base, fold))
+            else:
+                found = self.dataset.load(split, fold)
+                self.reads.append(split if self.dataset.folds == 1 else f"{split} {fold}")
+                if split == self.base:
+                    if self.dataset.family == "questions":  # the others cannot be learnt (Lee et al. 2020, section 3.3)
+                        found = questions.answerable(found)
+                    found = found[: self.settings.train_instances]
+                self.instances[key] = found
+        return self.instances[key]
+
+    def form(self, fold: int) -> Form:
+        """The dataset's form, which knows the labels of the training set."""
+        if fold not in self.forms:
+            tokenizer = copy.deepcopy(self.loaded.tokenizer)  # a form may add markers to it
+            length = self.loaded.length(self.settings.max_length)
+            train = self.read(self.base, fold)
+            self.forms[fold] = FORMS[self.dataset.family](self.dataset, self.settings, tokenizer, train, length)
+        return self.forms[fold]
+
+    def encode(self, split: str, fold: int) -> list[Example]:
+        """The rows of a split."""
+        key = (split, fold)
+        if key not in self.rows:
+            form = self.form(fold)
+            self.rows[key] = form.encode(self.read(split, fold))
+            self.cut[key] = form.cut
+        return self.rows[key]
