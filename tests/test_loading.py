@@ -9,7 +9,15 @@ from conftest import each
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    FunnelBaseModel,
+    FunnelConfig,
+    FunnelModel,
+    PreTrainedTokenizerFast,
+)
 
 from lib.errors import StudyError
 from lib.modeling import loading
@@ -202,6 +210,22 @@ def test_what_does_not_read_in_both_directions_is_refused(tmp_path, kind, size, 
     make(tmp_path / kind, kind, size, framed=False)
     with pytest.raises(StudyError, match=f"^{kind}: .*{message}"):
         loading.load_encoder(tmp_path / kind)
+
+
+@each(
+    "kind, message",
+    [
+        (FunnelBaseModel, "states of .* tokens; it has to give one for each"),
+        (FunnelModel, "padding changes what it computes; it cannot be read in batches"),
+    ],
+)
+def test_what_shortens_its_sequences_is_refused(tmp_path, kind, message):
+    tokenizer, folder = make_tokenizer(), tmp_path / kind.__name__
+    sizes = {"block_sizes": [1, 1], "d_model": 32, "n_head": 2, "d_head": 16, "d_inner": 64}
+    kind(FunnelConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(StudyError, match=f"^{kind.__name__}: .*{message}"):
+        loading.load_encoder(folder)
 
 
 def test_sequences_are_no_longer_than_the_encoder_takes(bert):

@@ -4,8 +4,13 @@ import math
 
 import pandas as pd
 import pytest
+from test_loading import SIZE, make
 
 from lib import artefacts
+from lib.benchmarks import conll
+from lib.benchmarks.datasets import Dataset
+from lib.finetuning.settings import FinetuningSettings
+from lib.modeling.loading import load_encoder
 from lib.study import params, results
 from lib.study.analysis import plans
 
@@ -55,3 +60,15 @@ def test_pieces_of_a_model_are_its_own_share_alone():
     assert plans.count_pieces("bert-random", "laptop") == 0
     assert plans.count_pieces("bert-general", "laptop") == pytest.approx(whole, rel=0.01)
     assert plans.count_pieces("bert-general-pubmed", "laptop") == pytest.approx(whole / 2, rel=0.01)
+
+
+def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp_path):
+    (tmp_path / "train.tsv").write_text("pain\tB\npain\tO\nfever\tO\n\n" * 300)
+    notes = Dataset("mine", "My notes", "tagging", "pains", "entity-f1", conll.read, {"train": ("train.tsv",)})
+    make(tmp_path / "encoder", "bert", SIZE)
+    given = load_encoder(tmp_path / "encoder"), notes.at(tmp_path)
+    settings = FinetuningSettings(epochs=[2, 4], batch_size=[16], learning_rate=[1e-3], warmup=0.1, weight_decay=0.0,
+                                  dropout=0.1, max_length=32)  # fmt: skip
+    assert plans.count_tokens(*given, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
+    assert plans.count_tokens(*given, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
+    assert plans.count_tokens(*given, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5

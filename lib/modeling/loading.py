@@ -181,7 +181,10 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
     def first_state(ids: list[int], padding: int = 0) -> torch.Tensor:
         there = torch.tensor([[1] * len(ids) + [0] * padding])
         batch = torch.tensor([ids + [tokenizer.pad_token_id or 0] * padding])
-        return body(input_ids=batch, attention_mask=there).last_hidden_state[0, 0]
+        states = body(input_ids=batch, attention_mask=there).last_hidden_state[0]
+        if len(states) != batch.shape[1]:
+            raise StudyError(f"{title}: {len(states)} states of {batch.shape[1]} tokens; it has to give one for each")
+        return states[0]
 
     body.eval()
     *plain, other = list_plain(tokenizer)

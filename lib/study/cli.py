@@ -127,7 +127,8 @@ def evaluate(words: list[str]) -> int:
     encoder = study.encoder(options.model)
     if not encoder.fingerprint:  # a published model of the study's goes by the name that it has on the hub
         encoder = study.encoder(encoder.source)
-    print(encoder.load().describe())
+    loaded = encoder.load()
+    print(loaded.describe())
     chosen = options.datasets or panels.choose(protocol)
     at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
     for key in chosen:
@@ -137,6 +138,8 @@ def evaluate(words: list[str]) -> int:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
     trainings = sum(plans.count_trainings(key, protocol, scale) for key in at_hand)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
+    if scale in stages.ON_GPUS:
+        print(f"about {plans.estimate_hours(loaded, at_hand, protocol, scale):,.1f} hours of training on this machine")
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     request = {"source": source, "datasets": chosen}
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)

@@ -4,14 +4,23 @@ import math
 from statistics import fmean, median, stdev
 
 import pandas as pd
+import torch
+from torch.utils.benchmark import Timer
 
 from lib import artefacts
 from lib.benchmarks import registry
+from lib.benchmarks.datasets import Dataset
+from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.splits import Splits
+from lib.modeling.loading import Encoder
 from lib.study import open_study, params, paths, results, stages
+from lib.training import training
+from lib.training.settings import Machine
 
 COLUMNS = ["kind", "what", "on", "runs planned", "runs made", "minutes each", "minutes planned", "minutes taken", "sd",
            "error"]  # fmt: skip
 MINUTE, HOUR = 60, 60  # seconds, minutes
+SAMPLE = 200  # instances of which lengths are measured
 
 
 def build(scale: str) -> pd.DataFrame:
@@ -90,6 +99,48 @@ def count_trainings(dataset: str, protocol: str, scale: str) -> int:
     settings = open_study(scale).protocol(protocol, dataset)
     candidates, (seeds, folds) = len(settings.candidates()), count_runs(dataset, protocol, scale)
     return (settings.trials or candidates if candidates > 1 else 0) + seeds * folds
+
+
+def count_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSettings) -> float:
+    """Tokens that an encoder reads in a training on a dataset, the mean over candidates.
+
+    The first SAMPLE instances of the training set stand for the length of all.
+    """
+    instances = len(Splits(encoder, dataset, settings).read("train", 1))
+    sample = Splits(encoder, dataset, settings.model_copy(update={"train_instances": min(SAMPLE, instances)}))
+    rows = sample.encode("train", 1)
+    in_all, length = len(rows) * instances / len(sample.read("train", 1)), fmean(len(row.pieces) for row in rows)
+    read = [
+        settings.steps * one["batch_size"] if settings.steps else settings.count_epochs(one, round(in_all)) * in_all
+        for one in settings.candidates()
+    ]
+    return fmean(read) * length
+
+
+def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettings, machine: Machine) -> float:
+    """Tokens a second of training an encoder on a dataset, by steps on a few of its sequences."""
+    torch.set_num_threads(machine.threads)
+    device = training.accelerator(machine.precision)
+    splits = Splits(encoder, dataset, settings.model_copy(update={"train_instances": 8}))
+    form, rows = splits.form(1), splits.encode("train", 1)
+    model = form.build(encoder.body(settings.dropout), splits.read("train", 1)).to(device.device).train()
+    batch = {name: tensor.to(device.device) for name, tensor in form.collate(rows).items()}
+
+    def step() -> None:
+        with device.autocast():
+            loss = model.loss(batch)
+        loss.backward()
+
+    timer = Timer("step()", globals={"step": step}, num_threads=machine.threads)
+    return sum(len(row.pieces) for row in rows) / timer.blocked_autorange(min_run_time=2).median
+
+
+def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: str) -> float:
+    """Hours that the trainings of an encoder take on this machine; reading, and scoring, come on top."""
+    study = open_study(scale)
+    sets = {key: (study.dataset(key), study.protocol(protocol, key)) for key in datasets}
+    tokens = sum(count_trainings(key, protocol, scale) * count_tokens(encoder, *found) for key, found in sets.items())
+    return tokens / measure_speed(encoder, *next(iter(sets.values())), study.machine) / 3600
 
 
 def find_spread(found: list[dict]) -> float:
