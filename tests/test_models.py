@@ -107,6 +107,7 @@ def test_electra_s_generator_shares_the_embeddings_and_is_a_quarter_as_wide():
 def test_a_released_model_stands_in_at_paper_scale_alone(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "output", lambda *parts: tmp_path.joinpath(*parts))
     assert find("pubmedbert", "paper").source == params.load("models", "pubmedbert").released
-    for scale, released in (("paper", False), ("laptop", True)):
-        with pytest.raises(StudyError, match="not pretrained"):
-            find("pubmedbert", scale, released=released)
+    for name, scale, released in (("pubmedbert", "paper", False), ("pubmedbert", "laptop", True),
+                                  ("pubmedbert.2", "paper", True)):  # fmt: skip
+        with pytest.raises(StudyError, match=f"'{name}' is not pretrained"):
+            find(name, scale, released=released)

@@ -323,6 +323,12 @@ def test_unknown_keys_name_the_nearest():
         params.load("models", "bert-genral")
 
 
+@pytest.mark.parametrize("seed", ["0", "1", "02", "two", "2.2"])
+def test_only_a_later_pretraining_bears_its_seed(seed):
+    with pytest.raises(StudyError, match="unknown model"):
+        params.load("models", f"bert-general.{seed}")
+
+
 def test_paper_scale_keeps_the_papers_protocol():
     settings = params.load_finetuning("lee", "ncbi-disease", "tagging", "paper")
     assert (settings.epochs, settings.batch_size) == ([5, 10, 20], [16, 32, 64])

@@ -17,6 +17,7 @@ from conftest import each
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
+from lib import artefacts
 from lib.errors import StudyError
 from lib.modeling.loading import load_encoder
 from lib.modeling.settings import Body
@@ -124,6 +125,18 @@ def test_a_continued_model_begins_where_the_other_ended(study):
     before, after = (load_file(result(study, key) / "model.safetensors") for key in ("tiny-pairs", "tiny-next"))
     for name in before:  # the first step of Adam moves no weight by more than the learning rate, decay aside
         assert (before[name] - after[name]).abs().max() < 1.1 * 3e-3, name
+
+
+def test_a_model_is_pretrained_again_from_another_seed(study):
+    write_model(study, "tiny-short", share=0.01)
+    for model in ("tiny-short", "tiny-short.2"):
+        pretrain(study, model)
+    first, second = (artefacts.read_record(result(study, model)) for model in ("tiny-short", "tiny-short.2"))
+    assert (first["settings"].pop("seed"), second["settings"].pop("seed")) == (1, 2)
+    assert first["settings"] == second["settings"] and first["inputs"] == second["inputs"]
+    assert (result(study, "tiny-short.2") / "README.md").read_text().startswith("# Tiny, pretraining 2")
+    one, other = (load_file(result(study, model) / "model.safetensors") for model in ("tiny-short", "tiny-short.2"))
+    assert not any(one[name].equal(other[name]) for name in one if name.endswith("query.weight"))
 
 
 def test_killed_anywhere_it_ends_with_the_same_weights(study, tmp_path):

@@ -27,6 +27,7 @@ def test_a_table_needs_its_runs_and_no_more():
         ("bert-general", ["models/bert-general/record.json"]),
         ("pubmed", ["corpora/pubmed/record.json"]),
         ("pubmed-cased", ["vocabularies/pubmed-cased/record.json"]),
+        ("bert-general.2", ["models/bert-general.2/record.json"]),
         ("bio-electra", ["models/bio-electra/record.json"]),  # a published vocabulary too
         ("90", ["tables/claims.csv"]),
         ("90_scoreboard", ["tables/claims.csv"]),
@@ -40,6 +41,13 @@ def test_words_of_the_command_line(word, outputs):
 def test_unknown_targets_name_the_nearest():
     with pytest.raises(StudyError, match="unknown target 'lee-44': did you mean lee-4"):
         stages.targets("smoke", ["lee-44"])
+
+
+def test_a_model_pretrained_again_continues_one_of_its_own_seed():
+    jobs = stages.plan("smoke", stages.targets("smoke", ["biobert-1m.12"]))
+    assert [job.keys["model"] for job in jobs.values() if job.stage.name == "pretrain"] == [
+        *(f"{key}.12" for key in ("bert-general-half", "biobert-1m")),
+    ]
 
 
 def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):

@@ -18,7 +18,7 @@ def find(name: str, scale: str, released: bool = True) -> Checkpoint:
     Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet, or a folder without
     a model in it.
     """
-    if name in params.keys("models"):
+    if params.is_model(name):
         folder, settings = paths.model(scale, name), params.load("models", name)
         if not (folder / "config.json").exists():
             as_published = params.load("scales", scale).pretraining.recipe is None

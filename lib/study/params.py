@@ -3,6 +3,7 @@
 Budget (how much compute) lives in params/scales/, science (what is computed) everywhere else.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -592,7 +593,7 @@ def list_layers(kind: str, key: str) -> list[tuple[Path, dict]]:
     """The files that say the settings of one key, each with what it says, the last word last: two where one is `like`
     another. StudyError when that one does not exist, or is like a third.
     """
-    path = locate(kind, key)
+    path = locate(kind, split_seed(key)[0] if kind == "models" else key)
     content = parse_yaml(path)
     if kind not in LIKE or not isinstance(content, dict) or "like" not in content:
         return [(path, content)]
@@ -622,10 +623,38 @@ def check_settings(where: str, content, schema):
 
 @cache
 def load(kind: str, key: str):
-    """The settings of one key; StudyError with the nearest names when there is none, and for what is wrong in it."""
+    """The settings of one key; StudyError with the nearest names when there is none, and for what is wrong in it.
+
+    A model pretrained again, `pubmedbert.2`, has those of its key, continues a model of its own seed, and is not the
+    published one.
+    """
     layers = list_layers(kind, key)
     content = layers[0][1] if len(layers) == 1 else layers[0][1] | layers[1][1]
-    return check_settings(show_path(layers[-1][0]), content, KINDS[kind])
+    settings = check_settings(show_path(layers[-1][0]), content, KINDS[kind])
+    seed = split_seed(key)[1] if kind == "models" else 1
+    if seed == 1:
+        return settings
+    initial = settings.initial and name_model(settings.initial, seed)
+    again = {"title": f"{settings.title}, pretraining {seed}", "initial": initial, "released": ""}
+    return settings.model_copy(update=again)
+
+
+def name_model(key: str, seed: int = 1) -> str:
+    """A model's name in files and tables: its key, and the seed of its pretraining where it is not the first."""
+    return key if seed == 1 else f"{key}.{seed}"
+
+
+def split_seed(name: str) -> tuple[str, int]:
+    """Key and seed of a registered model's name, `pubmedbert.2`; any other name is returned whole, with seed 1."""
+    key, dot, seed = name.rpartition(".")
+    if dot and re.fullmatch("[2-9]|[1-9][0-9]+", seed) and key in keys("models"):
+        return key, int(seed)
+    return name, 1
+
+
+def is_model(name: str) -> bool:
+    """Whether a name is a registered model's, of whatever seed."""
+    return split_seed(name)[0] in keys("models")
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:

@@ -46,7 +46,8 @@ class Model:
 
     @property
     def seed(self) -> int:
-        return self.budget.seeds[0]
+        """The scale's first for the first pretraining, and one more for each other."""
+        return self.budget.seeds[0] + params.split_seed(self.key)[1] - 1
 
     @property
     def plan(self) -> Pretraining:

@@ -54,7 +54,7 @@ def list_files(scale: str) -> list[Path]:
     """What is recorded of a scale: runs of the study's own models, tables, figures with a number of ours and that of
     the claims, pages, vocabularies."""
     here = paths.output(scale)
-    runs = [path for path in here.glob("results/*.json") if path.stem.split("--")[0] in list_models()]
+    runs = [path for path in here.glob("results/*.json") if is_ours(path.stem.split("--")[0])]
     tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
     drawn = [path for path in here.glob("figures/*.svg") if path.stem == CLAIMS or has_ours(scale, path.stem)]
     pages = [path for path in here.glob(f"notebooks/{PAGES}") if not path.name.startswith(ON_REQUEST)]
@@ -62,8 +62,9 @@ def list_files(scale: str) -> list[Path]:
     return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
 
 
-def list_models() -> list[str]:
-    return [*params.keys("models"), *params.BASELINES]
+def is_ours(model: str) -> bool:
+    """Whether runs of a model are the study's, and not of somebody's encoder."""
+    return params.is_model(model) or model in params.BASELINES
 
 
 def has_ours(scale: str, key: str) -> bool:

@@ -62,7 +62,7 @@ def gather(scale: str) -> pd.DataFrame:
     rows = []
     for path in paths.find_all(scale, "results", "*.json"):
         model, dataset, setting = path.stem.split("--")
-        if model not in params.keys("models"):
+        if not params.is_model(model):
             continue  # somebody's own encoder: not part of the study
         result = read(scale, model, dataset, setting)
         for run in result["runs"]:
@@ -74,6 +74,20 @@ def gather(scale: str) -> pd.DataFrame:
                 | {name: run[name] for name in ("seed", "fold", "collapsed", "steps", "tokens", "device", "commit")}
             )
     return pd.DataFrame(rows, columns=columns)
+
+
+def list_scores(scale: str) -> pd.DataFrame:
+    """Every score of every run on a test set at one scale, here or in the record, a line each; `model` is its key."""
+    lines = []
+    for path in paths.find_all(scale, "results", "*.json"):
+        result = artefacts.read_json(path)
+        model, pretraining = params.split_seed(result["model"])
+        run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
+        for run in result["runs"]:
+            place = run_of | {"protocol": result["setting"], "seed": run["seed"], "fold": run["fold"]}
+            lines += [place | {"score": name, "value": value} for name, value in run["scores"].items()]
+    columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "score", "value"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def read_table(path: Path) -> pd.DataFrame:

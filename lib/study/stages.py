@@ -179,7 +179,7 @@ def pretrained(model: str) -> list[str]:
     elsewhere."""
     if model in params.BASELINES:
         return [STAGES["corpus"].path(corpus="ja-clinical")]
-    return [STAGES["pretrain"].path(model=model)] if model in params.keys("models") else []
+    return [STAGES["pretrain"].path(model=model)] if params.is_model(model) else []
 
 
 def tuned(scale: str, keys: dict) -> list[str]:
@@ -283,7 +283,7 @@ def table_settings(scale: str, keys: dict) -> list:
     if table.kind == "times":
         named, others = list(table.rows.values()), [timed_settings(scale)]
         others.append(facts.hardware().model_dump())
-    registered = [params.load("models", key).model_dump() for key in named if key in params.keys("models")]
+    registered = [params.load("models", key).model_dump() for key in named if params.is_model(key)]
     budget = params.load("scales", scale).model_dump(include={"compared", "instead", "panels"})
     models = [budget, *registered, *others] if named else []
     files = []
@@ -565,7 +565,8 @@ def targets(scale: str, words: list[str]) -> list[str]:
         for kind, stage in (("tables", "table"), ("models", "pretrain"), ("corpora", "corpus"),
                             ("vocabularies", "vocabulary")):  # fmt: skip
             published = kind == "vocabularies" and word in params.keys(kind) and params.load(kind, word).file
-            if word in params.keys(kind) and not published:  # which nothing has to be made for
+            known = params.is_model(word) if kind == "models" else word in params.keys(kind)
+            if known and not published:  # which nothing has to be made for
                 (wildcard,) = re.findall(r"\{(\w+)\}", STAGES[stage].output)
                 named.append(STAGES[stage].path(**{wildcard: word}))
         if not named:

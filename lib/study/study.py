@@ -15,6 +15,8 @@ from lib.study import params, paths
 from lib.training.settings import Machine
 
 if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a while
+    import pandas as pd
+
     from lib.finetuning.finetuning import Finetuning
     from lib.modeling.models import Checkpoint
     from lib.study.corpora import Corpus
@@ -76,11 +78,15 @@ class Study:
     def machine(self) -> Machine:
         return Machine(precision=self.budget.precision, threads=self.budget.threads)
 
-    def model(self, key: str) -> "Model":
-        """A registered model, to pretrain; StudyError with the nearest names for no such one."""
+    def model(self, key: str, seed: int = 1) -> "Model":
+        """A registered model, to pretrain; StudyError with the nearest names for no such one.
+
+        `seed`: of its pretraining. One that is pretrained again is called `pubmedbert.2` wherever a model is named; of
+        the models that it continues and what they start from, the seed is the same.
+        """
         from lib.study.pretraining import Model
 
-        return Model(key, self.scale)
+        return Model(params.name_model(key, seed), self.scale)
 
     def encoder(self, name: str) -> "Checkpoint":
         """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""
@@ -91,6 +97,26 @@ class Study:
     def protocol(self, key: str, dataset: str) -> FinetuningSettings:
         """How a dataset is fine-tuned on under a protocol, with what the budget changes of it; StudyError for none."""
         return params.load_finetuning(key, dataset, registry.lookup(dataset).family, self.scale)
+
+    def published(self, table: str) -> "pd.DataFrame":
+        """A published table of scores, `lee-4`: a line a printed cell and dataset, with the run that stands for it.
+
+        Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of the datasets
+        that a mean is of), is_mean; why_not (it has no run here), instead (what its run has in place of what the paper
+        names). Columns that only we have are there without a printed number. StudyError with the nearest names.
+        """
+        from lib.study.analysis import cells
+
+        return cells.tabulate(table, self.scale)
+
+    def results(self) -> "pd.DataFrame":
+        """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.
+
+        Columns: model, pretraining (its seed), dataset, protocol, seed, fold, score, value.
+        """
+        from lib.study import results
+
+        return results.list_scores(self.scale)
 
     def why_missing(self, dataset: str, protocol: str = "") -> str:
         """Why some split of a dataset cannot be read, or an empty string when all can.

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lib.benchmarks import metrics, registry
+from lib.errors import StudyError
 from lib.study import open_study, params, paths, results
 from lib.study.analysis import compare
 
@@ -49,6 +50,22 @@ def list_cells(key: str, scale: str) -> list[Cell]:
         for row, metric in metric_of
     ]
     return [make_cell(table, scale, cell) for cell in [*added, *printed]]
+
+
+def tabulate(key: str, scale: str) -> pd.DataFrame:
+    """The same as a frame, a line a cell and dataset, with the run that stands for it; StudyError without scores."""
+    table, lines = params.load("tables", key), []
+    if table.kind != "scores":
+        raise StudyError(f"{key} is a table of {table.kind}: no runs stand for its cells")
+    for cell in list_cells(key, scale):
+        named = ("row", "column", "metric", "published", "published_std", "model")
+        line = {name: getattr(cell, name) for name in named}
+        for number, dataset in [(number, dataset) for number, group in enumerate(cell.groups) for dataset in group]:
+            main = registry.lookup(dataset).main_score if dataset else ""
+            line |= {"dataset": dataset, "protocol": cell.protocol, "score": table.metrics.get(cell.metric, main)}
+            line |= {"group": number, "is_mean": len(cell.datasets) > 1}
+            lines.append(line | {"why_not": cell.why_not, "instead": cell.instead})
+    return pd.DataFrame(lines)
 
 
 def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:

@@ -1,0 +1,83 @@
+"""Published tables as frames: what fills a cell, seed by seed; means of sets; one column minus another."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.errors import StudyError
+from lib.study import open_study, tables
+
+CELLS = pd.DataFrame(
+    [("NCBI", "BERT", "F1", 80.0, "bert", "ncbi", "p", "f1", 0, ""),
+     ("NCBI", "BioBERT", "F1", 82.0, "bio", "ncbi", "p", "f1", 0, ""),
+     ("mean", "BioBERT", "F1", 70.0, "bio", "ncbi", "p", "f1", 0, ""),
+     ("mean", "BioBERT", "F1", 70.0, "bio", "bc2gm", "p", "f1", 0, ""),
+     ("mean", "BioBERT", "F1", 70.0, "bio", "biosses", "p", "r", 1, ""),
+     ("NCBI", "XLNet", "F1", 75.0, "bert", "ncbi", "p", "f1", 0, "no such model here")],
+    columns=["row", "column", "metric", "published", "model", "dataset", "protocol", "score", "group", "why_not"],
+)  # fmt: skip
+
+
+def run(model, dataset, score, values, pretraining=1, fold=1):
+    same = {"model": model, "pretraining": pretraining, "dataset": dataset, "fold": fold}
+    return [same | {"protocol": "p", "score": score, "seed": seed, "value": value} for seed, value in values.items()]
+
+
+RUNS = pd.DataFrame(
+    run("bert", "ncbi", "f1", {1: 78.0, 2: 80.0})
+    + run("bio", "ncbi", "f1", {1: 81.0, 2: 83.0, 3: 90.0}) + run("bio", "ncbi", "f1", {1: 83.0}, fold=2)
+    + run("bio", "bc2gm", "f1", {1: 60.0, 2: 61.0}) + run("bio", "biosses", "r", {1: 40.0, 3: 50.0})
+    + run("bio", "biosses", "accuracy", {2: 99.0})
+)  # fmt: skip
+
+
+def test_a_cell_is_a_mean_over_folds_sets_and_groups_or_empty():
+    seeds = tables.by_seed(CELLS, RUNS).set_index(["row", "column"])
+    assert seeds.loc[("NCBI", "BioBERT"), "ours"].tolist() == [82.0, 83.0, 90.0]
+    assert seeds.loc[[("mean", "BioBERT")], ["seed", "ours"]].to_numpy().tolist() == [[1.0, (71 + 40) / 2]]
+    assert np.isnan(seeds.loc[("NCBI", "XLNet"), "ours"]).all()  # and not BERT's, which was run
+
+
+def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
+    seeds = tables.by_seed(CELLS, RUNS)
+    table = tables.summarise(seeds)
+    assert table["column"].tolist() == ["BERT", "BioBERT", "BioBERT", "XLNet"]
+    assert table["ours"].tolist()[:3] == [79.0, 85.0, 55.5] and table["n_seeds"].tolist() == [2, 3, 1, 0]
+    assert table["ours_std"].tolist()[0] == 1.41 and table["verdict"].tolist() == ["agrees", "agrees", "n/a", "n/a"]
+    assert set(tables.summarise(seeds, made_up=True)["verdict"]) == {"n/a"}
+
+
+def test_differences_are_of_the_seeds_that_both_have():
+    seeds = tables.by_seed(CELLS, RUNS)
+    found = tables.differences(seeds, "BioBERT", "BERT")
+    assert found[["place", "seed", "published", "ours"]].to_numpy().tolist() == [
+        ["NCBI", 1, 2.0, 4.0], ["NCBI", 2, 2.0, 3.0],
+    ]  # fmt: skip
+    (line,) = tables.differences(seeds, "XLNet", "BERT").to_dict("records")
+    assert line["published"] == -5.0 and np.isnan(line["ours"])
+    across = tables.differences(seeds, "mean", "NCBI", across="row")
+    assert across[["place", "published", "ours"]].to_numpy().tolist() == [["BioBERT", -12.0, 55.5 - 82.0]]
+
+
+def test_a_second_pretraining_is_a_seed_of_its_own():
+    runs = pd.concat([RUNS, pd.DataFrame(run("bert", "ncbi", "f1", {1: 70.0}, pretraining=2))])
+    seeds = tables.by_seed(CELLS, runs)
+    assert seeds[seeds["column"] == "BERT"][["pretraining", "seed", "ours"]].to_numpy().tolist() == [
+        [1, 1, 78.0], [1, 2, 80.0], [2, 1, 70.0],
+    ]  # fmt: skip
+
+
+def test_the_study_says_what_stands_for_a_printed_cell():
+    study = open_study("laptop")
+    cells = study.published("lee-4")
+    (line,) = cells[(cells["row"] == "NCBI disease") & (cells["column"] == "BioBERT (+PubMed)")
+                    & (cells["metric"] == "F1")].to_dict("records")  # fmt: skip
+    assert (line["model"], line["dataset"], line["protocol"], line["score"]) == (
+        "bert-general-pubmed", "ncbi-disease", "lee", "f1",
+    )  # fmt: skip
+    runs = study.results()
+    assert {"model", "pretraining", "seed", "value"} <= set(runs) and set(runs["pretraining"]) == {1}
+    with pytest.raises(StudyError, match="lee-1 is a table of corpora"):
+        study.published("lee-1")
+    with pytest.raises(StudyError, match="unknown table"):
+        study.published("lee-44")
