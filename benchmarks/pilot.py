@@ -27,7 +27,7 @@ FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_
 SMALL = [MORE_SMALL | {"learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4)]
 HEADS = [(5.0e-4, "linear"), (2.0e-4, "linear"), (5.0e-4, "CRF"), (5.0e-4, "biLSTM")]
 RATES = (5.0e-4, 3.0e-4, 2.0e-4, 1.0e-4)
-ENCODINGS = [(1.0e-4, "first piece"), (1.0e-4, "mentions"), (3.0e-4, "mentions")]
+ENCODINGS = [(1.0e-4, "first token"), (1.0e-4, "mentions"), (3.0e-4, "mentions")]
 TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
     "laptop": ("pubmedbert", "gu", {
         "ncbi-disease": [FEW_LARGE, MORE_SMALL],

@@ -88,9 +88,9 @@ def change_body(layers: int, hidden: int, vocabulary_size: int | None = None, **
 SETTINGS = {
     "before": Change("nothing"),
     "start-random": Change("random start", recipe={"start": []}),
-    "start-no-waves": Change("start without position waves", recipe={"start": ["word vectors", "piece counts"]}),
-    "start-no-vectors": Change("start without word vectors", recipe={"start": ["piece counts", "position waves"]}),
-    "start-no-counts": Change("start without piece counts", recipe={"start": ["word vectors", "position waves"]}),
+    "start-no-waves": Change("start without position waves", recipe={"start": ["word vectors", "token counts"]}),
+    "start-no-vectors": Change("start without word vectors", recipe={"start": ["token counts", "position waves"]}),
+    "start-no-counts": Change("start without token counts", recipe={"start": ["word vectors", "position waves"]}),
     "batch-halved": Change("half as many rows in a step", phase={"batch_size": 8}),
     "batch-doubled": Change("twice as many rows in a step", phase={"batch_size": 32}),
     "rate-halved": Change("half the learning rate", phase={"learning_rate": 5.0e-4}),
@@ -100,7 +100,7 @@ SETTINGS = {
     "length-64": Change("rows of 64 pieces, twice as many", phase={"length": 64, "batch_size": 32}),
     "shallow": change_body(2, 384),
     "deep": change_body(8, 192),
-    "electra": Change("ELECTRA", model={"architecture": "electra", "objective": "replaced pieces"}),
+    "electra": Change("ELECTRA", model={"architecture": "electra", "objective": "replaced tokens"}),
     ADOPTED: Change("to the scale's recipe", adopted=True),
 }
 BODIES = {  # pieces by the multiplications that one takes

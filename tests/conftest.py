@@ -39,7 +39,7 @@ panels:
 pretraining:
   recipe:
     tokens: 40_000
-    start: [word vectors, piece counts, position waves]
+    start: [word vectors, token counts, position waves]
     phases:
       - {length: 32, batch_size: 8, learning_rate: 3.0e-3, warmup: 0.1, share: 1.0}
     optimizer: adamw

@@ -82,6 +82,20 @@ def test_a_record_that_was_right_is_stamped_once_and_others_are_left():
     assert stamp.stamp_run(old, "gad") == (old, "it was made by other code")  # its reader was another
 
 
+def test_a_value_that_has_another_name_since_is_renamed_and_nothing_else():
+    parts = {"stage": "pretraining", "version": 1, "inputs": {"corpus": "c"}}
+    old = {"objective": "masked pieces", "plan": {"start": ["word vectors", "piece counts"]}, "masking": "word-piece"}
+    new = {"objective": "masked tokens", "plan": {"start": ["word vectors", "token counts"]}, "masking": "word-piece"}
+    made = {"commit": "a", "tokens": 9}
+    was, wanted = (provenance.identify(**parts, settings=settings) | made for settings in (old, new))
+    assert stamp.stamp_folder(was, "pretraining", "laptop") == (wanted, "")
+    assert stamp.stamp_folder(wanted, "pretraining", "laptop") == (wanted, "")
+    spoilt, reason = stamp.stamp_folder(was | {"version": 2}, "pretraining", "laptop")
+    assert spoilt == was | {"version": 2} and "its fingerprint is not that" in reason
+    run = provenance.identify("fine-tuning", 1, {"encoding": "first piece"}, {"first": "a hash of settings too"})
+    assert stamp.stamp_run(run, "bioasq-7b-factoid")[0] == run
+
+
 def test_a_models_record_is_stamped_with_processes_and_precision():
     settings, inputs = {"precision": "auto", "betas": [0.9, 0.98]}, {"code": stamp.RIGHT["pretraining"], "corpus": "c"}
     old = {"fingerprint": provenance.fingerprint(settings, inputs), "settings": settings, "inputs": inputs,

@@ -2,6 +2,8 @@
 
     python tools/stamp.py [FOLDER ...]    folders of scales; none: all below outputs/
 
+Values of settings that have another name since are renamed in all records that have an identity.
+
 Taken are records that were right at commit 41b8d68, whose code and readers are those of that commit
 (tools/right-at-41b8d68.json): results, predictions, models and all that these are made from. The others are listed and
 left as they are, to be made again. What was measured stays as it is.
@@ -24,6 +26,8 @@ from lib.study.analysis import texts  # noqa: E402
 
 RIGHT = json.loads((ROOT / "tools" / "right-at-41b8d68.json").read_text())
 ADAMW = {"optimizer": "adamw", "betas": [0.9, 0.999], "clip": 1.0, "epsilon": 1e-6}  # of fine-tuning, at that commit
+RENAMED = {"first piece": "first token", "masked pieces": "masked tokens", "replaced pieces": "replaced tokens",
+           "piece counts": "token counts"}  # fmt: skip
 STAGES = {"test-sentences": "test sentences", "documents": "documents", "corpora": "corpora",
           "vocabularies": "vocabularies", "tokens": "tokens", "vectors": "word vectors",
           "models": "pretraining"}  # fmt: skip
@@ -32,7 +36,27 @@ STAGES = {"test-sentences": "test sentences", "documents": "documents", "corpora
 def stamp(stage: str, record: dict, settings: dict, inputs: dict) -> dict:
     """A record with its new identity before all else that it holds."""
     kept = {name: value for name, value in record.items() if name not in ("fingerprint", "settings", "inputs")}
-    return provenance.identify(stage, 1, settings, inputs) | kept
+    return provenance.identify(stage, 1, rename_values(settings), inputs) | kept
+
+
+def rename(record: dict) -> tuple[dict, str]:
+    """A record whose settings have the names of today, or as it is and why."""
+    parts = [record[name] for name in ("stage", "version", "settings", "inputs")]
+    if record["fingerprint"] != provenance.fingerprint(*parts):
+        return record, "its fingerprint is not that of its settings and inputs"
+    settings = rename_values(record["settings"])
+    if settings != record["settings"] and "first" in record["inputs"]:
+        return record, "the settings of the set that it was fine-tuned on before are in a hash"
+    identity = provenance.identify(record["stage"], record["version"], settings, record["inputs"])
+    return identity | {name: value for name, value in record.items() if name not in identity}, ""
+
+
+def rename_values(settings):
+    if isinstance(settings, dict):
+        return {name: rename_values(value) for name, value in settings.items()}
+    if isinstance(settings, list):
+        return [rename_values(value) for value in settings]
+    return RENAMED.get(settings, settings) if isinstance(settings, str) else settings
 
 
 def why_not(record: dict, code: str, reader: str = "") -> str:
@@ -47,7 +71,7 @@ def why_not(record: dict, code: str, reader: str = "") -> str:
 def stamp_run(run: dict, dataset: str) -> tuple[dict, str]:
     """A run of fine-tuning with its new identity, or as it is and why."""
     if "stage" in run:
-        return run, ""
+        return rename(run)
     if "inputs" not in run:
         return run, "it has no identity"  # of baselines
     if reason := why_not(run, RIGHT["fine-tuning"], RIGHT["readers"][dataset]):
@@ -64,7 +88,7 @@ def precision_of(record: dict) -> str:
 def stamp_folder(record: dict, stage: str, scale: str) -> tuple[dict, str]:
     """The record of a folder with its new identity, or as it is and why."""
     if "stage" in record:
-        return record, ""
+        return rename(record)
     if reason := why_not(record, RIGHT[stage]):
         return record, reason
     settings = record["settings"]

@@ -84,7 +84,7 @@ class Sequences:
         if self.settings.weighted:
             counts = Counter(class_of(instance) for instance in train)
             weights = torch.tensor([len(train) / len(counts) / counts[name] for name in self.classes])
-        first = self.settings.encoding == "first piece"
+        first = self.settings.encoding == "first token"
         return heads.Classifier(
             encoder, len(self.classes) or 1, self.target, 1 if first else 2, first, self.settings.head,
             self.settings.dropout, weights,
@@ -144,7 +144,7 @@ class Sequences:
         kept = keep(len(ids), room, stretches)
         self.cut += len(kept) < len(ids)
         pieces, start = self.frame.join([ids[place] for place in kept])
-        if self.settings.encoding == "first piece" or not stretches:
+        if self.settings.encoding == "first token" or not stretches:
             return pieces, start, [[0]]
         now = {place: number + 1 for number, place in enumerate(kept)}  # after [CLS]
         places = [[now[place] for place in stretch if place in now] or [0] for stretch in stretches]

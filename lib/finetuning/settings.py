@@ -29,7 +29,7 @@ class FinetuningSettings(Settings):
     head: Literal["linear", "biLSTM", "CRF"] = "linear"
     scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags
     mentions: Literal["dummies", "markers", "original"] = "dummies"  # of relations: how the text is written
-    encoding: Literal["first piece", "mentions", "starts"] = "first piece"  # what stands for a text: [CLS] or mentions
+    encoding: Literal["first token", "mentions", "starts"] = "first token"  # what stands for a text: [CLS] or mentions
     weighted: bool = False  # classes by the inverse of their frequency
     first_on: str | None = None  # the dataset that the model is fine-tuned on before
     trials: int | None = Field(default=None, gt=1)  # of Optuna among the candidates; None: all of them are tried

@@ -253,7 +253,7 @@ def start(
             if vectors is None:
                 vectors = embeddings.make_vectors(corpora, table.num_embeddings, table.embedding_dim)
             table.weight.copy_(torch.from_numpy(vectors))
-        if "piece counts" in plan.start:
+        if "token counts" in plan.start:
             ids = [text.ids for text in corpora]
             output.bias.copy_(torch.from_numpy(embeddings.log_counts(ids, table.num_embeddings)))
         if "position waves" in plan.start:

@@ -7,7 +7,7 @@ from pydantic import model_validator
 from lib.modeling.settings import Body
 from lib.training.settings import Optimization, Phase
 
-Start = list[Literal["word vectors", "piece counts", "position waves"]]  # of embeddings, output bias, positions
+Start = list[Literal["word vectors", "token counts", "position waves"]]  # of embeddings, output bias, positions
 Architecture = Literal["bert", "albert", "electra"]
 Pairs = Literal["none", "next sentence", "sentence order"]
 Unit = Literal["word-piece", "whole-word", "n-gram"]

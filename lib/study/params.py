@@ -193,7 +193,7 @@ class Model(Settings):
     corpora: list[str]  # empty: not pretrained
     core: list[str] = []  # those of the corpora that are the small, special ones
     mixing: Mixing = "as they are"  # of several corpora
-    objective: Literal["masked pieces", "replaced pieces"]
+    objective: Literal["masked tokens", "replaced tokens"]
     pairs: Pairs
     masking: Unit
     masked_share: float | list[float]  # a list: of equal parts of the training, one after the other
@@ -217,8 +217,8 @@ class Model(Settings):
             raise ValueError("core names the first of the corpora, and leaves others as satellites")
         if (self.mixing == "as they are") == bool(self.core):
             raise ValueError("core corpora and a way to mix them go together")
-        if (self.architecture == "electra") != (self.objective == "replaced pieces"):
-            raise ValueError("ELECTRA, and nothing else, predicts replaced pieces")
+        if (self.architecture == "electra") != (self.objective == "replaced tokens"):
+            raise ValueError("ELECTRA, and nothing else, predicts replaced tokens")
         return self
 
 
