@@ -80,7 +80,7 @@ def load_tokenizer():
     return AutoTokenizer.from_pretrained(folder)
 
 
-def make_form(sentences: list[Sentence], tokenizer) -> tagging.Tagging:
+def make_task(sentences: list[Sentence], tokenizer) -> tagging.Tagging:
     settings = open_study(SCALE).protocol("gu", DATASET)
     return tagging.Tagging(registry.lookup(DATASET), settings, tokenizer, sentences, LENGTH)
 
@@ -94,14 +94,14 @@ def save_body(name: str, folder: Path, size: int) -> None:
 def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_) -> dict:
     """The study's loop, as lib/finetuning/finetuning.py calls it."""
     sentences, tokenizer = load(count), load_tokenizer()
-    form = make_form(sentences, tokenizer)
+    task = make_task(sentences, tokenizer)
     encoder = loading.load_encoder(folder).body(0.1)
     torch.manual_seed(seed)
-    model, rows, device = form.build(encoder, sentences), form.encode(sentences), training.accelerator("auto")
+    model, rows, device = task.build(encoder, sentences), task.encode(sentences), training.accelerator("auto")
     model.to(device.device)
     if not train:
-        return time_it(lambda: predictions.look(model.eval(), form, rows, device), len(rows))
-    batches = BucketedBatches(rows, form.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
+        return time_it(lambda: predictions.predict(model.eval(), task, rows, device), len(rows))
+    batches = BucketedBatches(rows, task.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
     settings = open_study(SCALE).protocol("gu", DATASET).optimization()
 
     def fit() -> None:
@@ -115,17 +115,17 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
     if epochs == 1:
         return timed
     dev = load(10**6, "dev")
-    rows = form.encode(dev)
-    predicted = form.predict(dev, rows, predictions.look(model, form, rows, device))
+    rows = task.encode(dev)
+    predicted = task.decode(dev, rows, predictions.predict(model, task, rows, device))
     return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
 
 
 def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, padding: str, bf16: bool) -> dict:
     """The Trainer, as run_ner uses it."""
     sentences, tokenizer = load(count), load_tokenizer()
-    form = make_form(sentences, tokenizer)
+    task = make_task(sentences, tokenizer)
     torch.manual_seed(seed)
-    model = AutoModelForTokenClassification.from_pretrained(folder, num_labels=len(form.labels))
+    model = AutoModelForTokenClassification.from_pretrained(folder, num_labels=len(task.labels))
     options = {"padding": "max_length", "max_length": LENGTH} if padding == "to 128" else {}
     collator = DataCollatorForTokenClassification(tokenizer, **options)
     with tempfile.TemporaryDirectory(prefix="study-") as output:
@@ -134,7 +134,7 @@ def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, p
             learning_rate=RATE, warmup_steps=0.1, seed=seed, bf16=bf16, report_to=[], save_strategy="no",
             logging_strategy="no", disable_tqdm=True, use_cpu=not torch.cuda.is_available(),
         )  # fmt: skip
-        rows = label_pieces(form, sentences)
+        rows = label_pieces(task, sentences)
         trainer = Trainer(model, arguments, data_collator=collator, train_dataset=rows)
         trainer.remove_callback(PrinterCallback)
         if not train:
@@ -143,20 +143,20 @@ def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, p
         if epochs == 1:
             return timed
         dev = load(10**6, "dev")
-        rows = label_pieces(form, dev)
+        rows = label_pieces(task, dev)
         found = trainer.predict(rows).predictions.argmax(-1)
     words = [
         [[int(label)] for label, gold in zip(line, row["labels"], strict=False) if gold != heads.IGNORED]
         for line, row in zip(found, rows, strict=True)
     ]
-    predicted = form.predict(dev, form.encode(dev), words)
+    predicted = task.decode(dev, task.encode(dev), words)
     return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
 
 
-def label_pieces(form: tagging.Tagging, sentences: list[Sentence]) -> list[dict]:
+def label_pieces(task: tagging.Tagging, sentences: list[Sentence]) -> list[dict]:
     """The study's rows in the Trainer's form: a label for each first piece, none for the others."""
     rows = []
-    for row in form.encode(sentences):
+    for row in task.encode(sentences):
         labels = [heads.IGNORED] * len(row.pieces)
         for place, (label,) in zip(row.places, row.target, strict=True):
             labels[place] = label

@@ -26,7 +26,7 @@ def tokenizer(tmp_path):
     return BertTokenizer(vocab=str(tmp_path / "vocab.txt"))
 
 
-def make_form(tokenizer, dataset, train, length=64, protocol="gu"):
+def make_task(tokenizer, dataset, train, length=64, protocol="gu"):
     settings = open_study("paper").protocol(protocol, dataset)
     return sequences.Sequences(registry.lookup(dataset), settings, tokenizer, train, length)
 
@@ -53,18 +53,18 @@ def show(tokenizer, row, places=None) -> str:
     ],
 )  # fmt: skip
 def test_the_seven_settings_of_table_14(tokenizer, protocol, text, stretches):
-    form = make_form(tokenizer, "ddi", [RELATION], protocol=protocol)
-    (row,) = form.encode([RELATION])
+    task = make_task(tokenizer, "ddi", [RELATION], protocol=protocol)
+    (row,) = task.encode([RELATION])
     assert show(tokenizer, row) == text
     assert [show(tokenizer, row, stretch) for stretch in row.places] == stretches
     encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer) - 4, 64, 0.0))
-    assert form.build(encoder, [RELATION])(form.collate([row])).shape == (1, 1)
+    assert task.build(encoder, [RELATION])(task.collate([row])).shape == (1, 1)
 
 
 def test_markers_are_pieces_of_their_own(tokenizer):
     size = len(tokenizer)
-    form = make_form(tokenizer, "ddi", [RELATION], protocol="gu-markers")
-    (row,) = form.encode([RELATION])
+    task = make_task(tokenizer, "ddi", [RELATION], protocol="gu-markers")
+    (row,) = task.encode([RELATION])
     assert len(tokenizer) == size + 4 and max(row.pieces) >= size
 
 
@@ -93,7 +93,7 @@ def test_the_joint_dummy_of_mentions_that_overlap_stands_for_both():
 def test_texts_that_come_with_dummies_have_no_original(tokenizer):
     masked = Relation("1", "@GENE$ and @DISEASE$", Mention("", "GENE", 0, 6), Mention("", "DISEASE", 11, 20), "1", True)
     with pytest.raises(StudyError, match="comes with dummies in its texts, so 'markers' cannot be run"):
-        make_form(tokenizer, "gad", [masked], protocol="gu-markers")
+        make_task(tokenizer, "gad", [masked], protocol="gu-markers")
 
 
 @each("before", [0, 30, 60])
@@ -104,10 +104,10 @@ def test_both_mentions_survive_the_limit(tokenizer, before, between, after, prot
     text = "a " * before + "iron " + "b " * between + "zinc" + " c" * after
     first, second = text.index("iron"), text.index("zinc")
     long = Relation("1", text, Mention("", "DRUG", first, first + 4), Mention("", "DRUG", second, second + 4), "x")
-    form = make_form(tokenizer, "ddi", [long], length=32, protocol=protocol)
-    (row,) = form.encode([long])
+    task = make_task(tokenizer, "ddi", [long], length=32, protocol=protocol)
+    (row,) = task.encode([long])
     whole = before + between + after + 2 > 40
-    assert len(row.pieces) <= 32 and form.cut == whole or not whole
+    assert len(row.pieces) <= 32 and task.cut == whole or not whole
     one, other = (show(tokenizer, row, stretch) for stretch in row.places)
     assert one and other and (one, other) in (("@drug$", "@drug$"), ("iron", "zinc"), ("[E1]", "[E2]"))
 
@@ -117,44 +117,44 @@ def test_both_mentions_survive_the_limit(tokenizer, before, between, after, prot
 
 def test_pairs_lose_the_end_of_the_longer_text(tokenizer):
     pairs = [Pair("1", "a b", "c " * 40, "yes"), Pair("2", "a " * 40, "c", "no"), Pair("3", "a", "b", "yes")]
-    form = make_form(tokenizer, "pubmedqa", pairs, length=16)
-    rows = form.encode(pairs)
-    assert form.cut == 2 and [len(row.pieces) for row in rows] == [16, 16, 5]
+    task = make_task(tokenizer, "pubmedqa", pairs, length=16)
+    rows = task.encode(pairs)
+    assert task.cut == 2 and [len(row.pieces) for row in rows] == [16, 16, 5]
     assert show(tokenizer, rows[0]) == "[CLS]ab[SEP]" + "c" * 11 + "[SEP]"
     assert show(tokenizer, rows[1]) == "[CLS]" + "a" * 12 + "[SEP]c[SEP]"
     assert rows[0].second == 4
 
 
 def test_each_kind_of_target(tokenizer):
-    number = make_form(tokenizer, "biosses", [Pair("1", "a", "b", 2.5)])
+    number = make_task(tokenizer, "biosses", [Pair("1", "a", "b", 2.5)])
     rows = number.encode([Pair("1", "a", "b", 2.5)])
     assert (number.target, rows[0].target) == ("number", 2.5)
-    assert number.predict([], rows, number.read(torch.tensor([1.5]), rows)) == [1.5]
+    assert number.decode([], rows, number.read(torch.tensor([1.5]), rows)) == [1.5]
 
     documents = [Labelled("1", ("a b", "c"), ("x", "y")), Labelled("2", ("d",), ())]
-    labels = make_form(tokenizer, "hoc", documents)
+    labels = make_task(tokenizer, "hoc", documents)
     rows = labels.encode(documents)
     assert (labels.target, [row.target for row in rows]) == ("labels", [[1.0, 1.0], [0.0, 0.0]])
-    assert labels.predict(documents, rows, [[0.5, 0.2], [0.1, 0.1]]) == [("x",), ()]
+    assert labels.decode(documents, rows, [[0.5, 0.2], [0.1, 0.1]]) == [("x",), ()]
     assert show(tokenizer, rows[0]) == "[CLS]abc[SEP]"
 
     candidates = [Pair("1", "a", "b", "0", "q"), Pair("2", "a", "c", "1", "q")]
-    ranking = make_form(tokenizer, "bioasq-reranker", candidates, protocol="ozyurt-weighted")
+    ranking = make_task(tokenizer, "bioasq-reranker", candidates, protocol="ozyurt-weighted")
     rows = ranking.encode(candidates)
-    assert ranking.predict(candidates, rows, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
+    assert ranking.decode(candidates, rows, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
     encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer), 64, 0.0))
     assert ranking.build(encoder, [candidates[0]] * 3 + [candidates[1]]).weights.tolist() == pytest.approx([2 / 3, 2])
 
 
 def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):
-    form = make_form(tokenizer, "pubmedqa", [Pair("1", "a", "b", "yes"), Pair("2", "a", "b", "no")])
+    task = make_task(tokenizer, "pubmedqa", [Pair("1", "a", "b", "yes"), Pair("2", "a", "b", "no")])
     maybe = [Pair("3", "a", "b", "maybe")]
-    rows = form.encode(maybe)
-    predicted = form.predict(maybe, rows, [[0.9, 0.1]])
+    rows = task.encode(maybe)
+    predicted = task.decode(maybe, rows, [[0.9, 0.1]])
     assert registry.lookup("pubmedqa").score(maybe, predicted) == {"accuracy": 0.0}
 
 
 def test_japanese_is_cut_into_words_and_asked(tokenizer):
     asked = Labelled("1", ("患者は？", "薬を飲んだ。"), ("はい",))
-    text, other, _ = make_form(tokenizer, "jmed-crade", [asked], protocol="wada").write(asked)
+    text, other, _ = make_task(tokenizer, "jmed-crade", [asked], protocol="wada").write(asked)
     assert text == "患者 は ？" and other.split() == ["薬", "を", "飲ん", "だ", "。"]

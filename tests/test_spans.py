@@ -21,7 +21,7 @@ def tokenizer(tmp_path_factory):
     return BertTokenizer(vocab=str(folder / "vocab.txt"))
 
 
-def make_form(tokenizer, length=64):
+def make_task(tokenizer, length=64):
     key = "bioasq-7b-factoid"
     return spans.Spans(registry.lookup(key), open_study("paper").protocol("lee", key), tokenizer, [], length)
 
@@ -37,7 +37,7 @@ def read_target(question, row) -> str:
 
 def test_the_target_is_the_answer(tokenizer):
     question = ask("a iron b", "c d", "Iron e zinc")
-    rows = make_form(tokenizer).encode([question])
+    rows = make_task(tokenizer).encode([question])
     assert len(rows) == 3 and rows[1].target == (0, 0)  # [CLS]: not in this passage
     assert [read_target(question, rows[number]) for number in (0, 2)] == ["iron", "Iron"]
     pieces = tokenizer.convert_ids_to_tokens(rows[0].pieces)
@@ -47,7 +47,7 @@ def test_the_target_is_the_answer(tokenizer):
 @pytest.mark.parametrize("before", [0, 20, 57, 58, 59, 120, 300])
 def test_every_gold_answer_survives_the_limit(tokenizer, before):
     question = ask("a " * before + "iron" + " b" * 100)
-    rows = make_form(tokenizer, length=80).encode([question])
+    rows = make_task(tokenizer, length=80).encode([question])
     assert all(len(row.pieces) <= 80 for row in rows)
     found = [row for row in rows if row.target != (0, 0)]
     assert found and all(read_target(question, row) == "iron" for row in found)
@@ -56,9 +56,9 @@ def test_every_gold_answer_survives_the_limit(tokenizer, before):
 
 
 def test_questions_that_lose_their_end_are_counted(tokenizer):
-    form = make_form(tokenizer, length=32)
-    form.encode([ask("a iron b"), Question("2", "who " * 30, ("iron",), ("iron",), (Span(0, 0, 4),))])
-    assert form.cut == 1
+    task = make_task(tokenizer, length=32)
+    task.encode([ask("a iron b"), Question("2", "who " * 30, ("iron",), ("iron",), (Span(0, 0, 4),))])
+    assert task.cut == 1
 
 
 def test_an_answer_as_long_as_counts_is_whole_in_some_row(tokenizer):
@@ -66,7 +66,7 @@ def test_an_answer_as_long_as_counts_is_whole_in_some_row(tokenizer):
     for before in range(0, 200, 7):
         passage = "a " * before + words + " b" * 90
         question = Question("1", "who", (passage,), (words,), (Span(0, 2 * before, 2 * before + len(words)),))
-        assert any(row.target != (0, 0) for row in make_form(tokenizer, length=128).encode([question]))
+        assert any(row.target != (0, 0) for row in make_task(tokenizer, length=128).encode([question]))
 
 
 def test_spans_are_ranked_by_the_sum_of_their_ends():
@@ -80,10 +80,10 @@ def test_spans_are_ranked_by_the_sum_of_their_ends():
 
 
 def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
-    question, form = ask("a iron b", "Iron e zinc"), make_form(tokenizer)
-    rows = form.encode([question])
+    question, task = ask("a iron b", "Iron e zinc"), make_task(tokenizer)
+    rows = task.encode([question])
     found = [[Answer(0, 2, 6, 0.4), Answer(0, 7, 8, 0.1)], [Answer(1, 7, 11, 0.5), Answer(1, 0, 4, 0.3)]]
-    (ranked,) = form.predict([question], rows, found)
+    (ranked,) = task.decode([question], rows, found)
     assert questions.read_answers(question, ranked) == ["zinc", "iron", "b"]
     assert registry.lookup("bioasq-7b-factoid").score([question], [ranked]) == {
         "strict accuracy": 0.0, "lenient accuracy": 100.0, "mrr": 50.0,
@@ -101,11 +101,11 @@ def test_batches_of_bioasq_are_averaged():
 
 
 def test_answers_stand_in_the_passage_alone(tokenizer):
-    form = make_form(tokenizer)
-    rows = form.encode([ask("a iron b", "c")])
-    batch = form.collate(rows)
+    task = make_task(tokenizer)
+    rows = task.encode([ask("a iron b", "c")])
+    batch = task.collate(rows)
     for row, readable in zip(rows, batch["readable"], strict=True):
         assert readable.nonzero()[:, 0].tolist() == [0, *range(row.second, row.second + len(row.places))]
     assert batch["target"].tolist() == [list(row.target) for row in rows]
-    found = form.read(torch.zeros(*batch["input_ids"].shape, 2), rows)
+    found = task.read(torch.zeros(*batch["input_ids"].shape, 2), rows)
     assert [len(answers) for answers in found] == [6, 1]

@@ -37,7 +37,7 @@ def sentences():
     ]
 
 
-def make_form(tokenizer, sentences, scheme="BIO", dataset="ncbi-disease", length=16):
+def make_task(tokenizer, sentences, scheme="BIO", dataset="ncbi-disease", length=16):
     settings = open_study("paper").protocol("gu", dataset).model_copy(update={"scheme": scheme})
     return tagging.Tagging(registry.lookup(dataset), settings, tokenizer, sentences, length)
 
@@ -68,45 +68,45 @@ def test_every_scheme_leads_back_to_the_same_entities():
 
 @pytest.mark.parametrize("scheme", ["BIO", "BIOUL", "IO"])
 def test_every_gold_tag_survives_the_limit(tokenizer, sentences, scheme):
-    form = make_form(tokenizer, sentences, scheme)
-    rows = form.encode(sentences)
-    assert form.cut == 1  # of the word that is longer than a row the end is lost, and counted
+    task = make_task(tokenizer, sentences, scheme)
+    rows = task.encode(sentences)
+    assert task.cut == 1  # of the word that is longer than a row the end is lost, and counted
     assert all(len(row.pieces) <= 16 for row in rows) and len(rows) > len(sentences)
-    predicted = form.predict(sentences, rows, [row.target for row in rows])
+    predicted = task.decode(sentences, rows, [row.target for row in rows])
     gold = [sentence.tags for sentence in sentences]
     scores = metrics.entity_scores(gold, predicted)
     assert (scores["f1"], scores["gold entities"]) == (100, 3)
 
 
 def test_labels_are_on_first_pieces_alone(tokenizer, sentences):
-    form = make_form(tokenizer, sentences, length=32)
-    batch = form.collate(form.encode(sentences[:1]))
+    task = make_task(tokenizer, sentences, length=32)
+    batch = task.collate(task.encode(sentences[:1]))
     assert batch["words"].sum() == 3
     pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0][batch["places"][0]])
     assert [piece[0] for piece in pieces] == ["a", "r", "p"] and not any(p.startswith("##") for p in pieces)
 
 
 def test_what_the_head_gives_is_read_row_by_row(tokenizer, sentences):
-    form = make_form(tokenizer, sentences)
-    rows = form.encode(sentences)[:3]
-    batch = form.collate(rows)
-    assert form.read(batch["labels"], rows) == [row.target for row in rows]
+    task = make_task(tokenizer, sentences)
+    rows = task.encode(sentences)[:3]
+    batch = task.collate(rows)
+    assert task.read(batch["labels"], rows) == [row.target for row in rows]
     assert isinstance(batch["labels"], torch.Tensor)
 
 
 def test_a_type_that_training_lacks_is_scored_and_cannot_be_found(tokenizer, sentences):
-    form = make_form(tokenizer, sentences)
+    task = make_task(tokenizer, sentences)
     new = [Sentence(["w", "x"], ["B-Gene", "B-Drug"])]
-    rows = form.encode(new)
-    predicted = form.predict(new, rows, [row.target for row in rows])
+    rows = task.encode(new)
+    predicted = task.decode(new, rows, [row.target for row in rows])
     assert predicted == [["O", "B-Drug"]]
     assert metrics.entity_scores([new[0].tags], predicted)["recall"] == 50
 
 
 def test_elements_that_overlap_have_a_layer_each(tokenizer):
     found = [Sentence(["w", "x", "y", "z"], ["I-INT", "I-INT|I-PAR", "I-PAR", "O"]), Sentence(["w"], ["I-OUT"])]
-    form = make_form(tokenizer, found, dataset="ebm-pico")
-    assert (form.layers, form.labels) == (["INT", "OUT", "PAR"], ["O", "B", "I"])
-    rows = form.encode(found)
+    task = make_task(tokenizer, found, dataset="ebm-pico")
+    assert (task.layers, task.labels) == (["INT", "OUT", "PAR"], ["O", "B", "I"])
+    rows = task.encode(found)
     assert rows[0].target == [[1, 0, 0], [2, 0, 1], [0, 0, 2], [0, 0, 0]]
-    assert form.predict(found, rows, [row.target for row in rows]) == [sentence.tags for sentence in found]
+    assert task.decode(found, rows, [row.target for row in rows]) == [sentence.tags for sentence in found]

@@ -77,7 +77,7 @@ class Finetuning:
     """The runs of one encoder on one dataset, which share its splits and the device.
 
     `place`: the file of a run's predictions, by the run's name; `search_file`: of Optuna's trials, where settings are
-    searched; `base`: the split that is trained on. StudyError for a family that has no form.
+    searched; `base`: the split that is trained on. StudyError for a family that has no task.
     """
 
     def __init__(
@@ -134,8 +134,8 @@ class Finetuning:
 
     def build(self, fold: int) -> torch.nn.Module:
         """The encoder with a new head."""
-        form = self.splits.form(fold)
-        return form.build(self.splits.loaded.body(self.settings.dropout), self.splits.read(self.splits.base, fold))
+        task = self.splits.task(fold)
+        return task.build(self.splits.loaded.body(self.settings.dropout), self.splits.read(self.splits.base, fold))
 
     def choose(self, seed: int) -> tuple[dict, list[dict]]:
         """The candidate with the best score on the development set, of the first fold; and those that were tried.
@@ -207,8 +207,8 @@ class Finetuning:
         if split != "test":
             weights = {key: tensor.clone() for key, tensor in model.state_dict().items()}
             self.last = Fitted(made_from, weights, steps, log)
-        tested, rows, form = self.splits.read(split, fold), self.splits.encode(split, fold), self.splits.form(fold)
-        predicted = form.predict(tested, rows, predictions.look(model, form, rows, self.device))
+        tested, rows, task = self.splits.read(split, fold), self.splits.encode(split, fold), self.splits.task(fold)
+        predicted = task.decode(tested, rows, predictions.predict(model, task, rows, self.device))
         sizes = models.count_parameters(model)
         record |= sizes | {
             "seed": seed,
@@ -237,7 +237,7 @@ class Finetuning:
         rows = self.splits.encode(*part)
         batches = BucketedBatches(
             rows,
-            self.splits.form(part[1]).collate,
+            self.splits.task(part[1]).collate,
             batch_size=candidate["batch_size"],
             epochs=self.settings.count_epochs(candidate, len(rows)),
             steps=self.settings.steps,

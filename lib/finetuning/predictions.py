@@ -7,20 +7,20 @@ import torch
 from accelerate import Accelerator
 
 from lib.finetuning.examples import Example, cut_evenly
-from lib.finetuning.splits import Form
+from lib.finetuning.splits import Task
 
 WORDS = ("tagging", "pico")  # families whose predictions are tags of words
 FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
 
 
-def look(model: torch.nn.Module, form: Form, rows: Sequence[Example], device: Accelerator) -> list:
-    """What the head says of each row, as the form reads it."""
+def predict(model: torch.nn.Module, task: Task, rows: Sequence[Example], device: Accelerator) -> list:
+    """What the head says of each row, as the task reads it."""
     found: list = [None] * len(rows)
     with torch.inference_mode(), device.autocast():
         for numbers in cut_evenly(rows):
             chosen = [rows[number] for number in numbers]
-            batch = {name: tensor.to(device.device) for name, tensor in form.collate(chosen).items()}
-            for number, one in zip(numbers, form.read(model(batch), chosen), strict=True):
+            batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
+            for number, one in zip(numbers, task.read(model(batch), chosen), strict=True):
                 found[number] = one
     return found
 

@@ -46,7 +46,7 @@ WRITTEN = {"dummies": Relation.dummify, "markers": frame, "original": leave}
 
 
 class Sequences:
-    """What whole texts of a dataset are judged by: the form of relations, pairs, documents and candidates.
+    """The task of relations, pairs, documents and candidates: to judge whole texts of a dataset.
 
     The target is a number (similarity), labels (any of several) or a class. Ranking is by the probability of class 1.
     """
@@ -181,7 +181,7 @@ class Sequences:
             return found.tolist()
         return (found.sigmoid() if self.target == "labels" else found.softmax(-1)).tolist()
 
-    def predict(self, instances: Sequence[Instance], examples: Sequence[Example], found: Sequence) -> list:
+    def decode(self, instances: Sequence[Instance], examples: Sequence[Example], found: Sequence) -> list:
         """A number, the labels of a probability of half or more, a class, or in ranking the probability of class 1."""
         if self.target == "number":
             return list(found)

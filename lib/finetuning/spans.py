@@ -98,7 +98,7 @@ class Spans:
         return [rank(scores[e.second : e.second + len(e.places)], e.places)
                 for scores, e in zip(found.cpu().numpy(), examples, strict=True)]  # fmt: skip
 
-    def predict(
+    def decode(
         self, asked: Sequence[Question], examples: Sequence[Example], found: Sequence[list[Answer]]
     ) -> list[list[Answer]]:
         """Of each question the most probable answers of all its passages, no text twice (Lee et al. 2020, 4.4)."""

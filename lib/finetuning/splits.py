@@ -12,19 +12,19 @@ from lib.finetuning.examples import Example
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import loading, models
 
-FORMS = {
+TASKS = {
     "tagging": tagging.Tagging, "pico": tagging.Tagging, "relations": sequences.Sequences,
     "similarity": sequences.Sequences, "inference": sequences.Sequences, "documents": sequences.Sequences,
     "answers": sequences.Sequences, "ranking": sequences.Sequences, "questions": spans.Spans,
 }  # fmt: skip
-Form = tagging.Tagging | sequences.Sequences | spans.Spans
+Task = tagging.Tagging | sequences.Sequences | spans.Spans
 
 
 class Splits:
     """The splits of one dataset for one encoder, each read and cut into pieces once, for all seeds and candidates.
 
     `base`: the split that is trained on; `reads`: which splits have been read, in order. StudyError for a family that
-    has no form.
+    has no task.
     """
 
     def __init__(
@@ -34,14 +34,14 @@ class Splits:
         settings: FinetuningSettings,
         base: str = "train",
     ):
-        if dataset.family not in FORMS:
-            raise unknown("family", dataset.family, FORMS)
+        if dataset.family not in TASKS:
+            raise unknown("family", dataset.family, TASKS)
         self.encoder, self.dataset, self.settings, self.base = encoder, dataset, settings, base
         self.reads: list[str] = []
         self.instances: dict[tuple[str, int], list[Instance]] = {}
         self.rows: dict[tuple[str, int], list[Example]] = {}
         self.cut: dict[tuple[str, int], int] = {}
-        self.forms: dict[int, Form] = {}
+        self.tasks: dict[int, Task] = {}
 
     @cached_property
     def loaded(self) -> loading.Encoder:
@@ -64,20 +64,20 @@ class Splits:
                 self.instances[key] = found
         return self.instances[key]
 
-    def form(self, fold: int) -> Form:
-        """The dataset's form, which knows the labels of the training set."""
-        if fold not in self.forms:
-            tokenizer = copy.deepcopy(self.loaded.tokenizer)  # a form may add markers to it
+    def task(self, fold: int) -> Task:
+        """The dataset's task, which knows the labels of the training set."""
+        if fold not in self.tasks:
+            tokenizer = copy.deepcopy(self.loaded.tokenizer)  # a task may add markers to it
             length = self.loaded.length(self.settings.max_length)
             train = self.read(self.base, fold)
-            self.forms[fold] = FORMS[self.dataset.family](self.dataset, self.settings, tokenizer, train, length)
-        return self.forms[fold]
+            self.tasks[fold] = TASKS[self.dataset.family](self.dataset, self.settings, tokenizer, train, length)
+        return self.tasks[fold]
 
     def encode(self, split: str, fold: int) -> list[Example]:
         """The rows of a split."""
         key = (split, fold)
         if key not in self.rows:
-            form = self.form(fold)
-            self.rows[key] = form.encode(self.read(split, fold))
-            self.cut[key] = form.cut
+            task = self.task(fold)
+            self.rows[key] = task.encode(self.read(split, fold))
+            self.cut[key] = task.cut
         return self.rows[key]

@@ -50,7 +50,7 @@ def join_tag(letter: str, kind: str) -> str:
 
 
 class Tagging:
-    """What words of a dataset are labelled with, under a scheme: the form of named entities and of PICO elements.
+    """The task of named entities and of PICO elements: to label the words of a dataset, under a scheme.
 
     Elements that overlap have a layer of labels each: a word has one label in every layer. Other sets have one layer.
     """
@@ -125,7 +125,7 @@ class Tagging:
         """Of each row the labels of its words, from what the head gives for a batch."""
         return [labels[: len(e.places)] for labels, e in zip(found.tolist(), examples, strict=True)]
 
-    def predict(
+    def decode(
         self, sentences: Sequence[Sentence], examples: Sequence[Example], found: Sequence[list[list[int]]]
     ) -> list[list[str]]:
         """One tag for each word of each sentence in BIO's letters, put together from the sentence's rows."""

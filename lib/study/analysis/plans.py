@@ -122,9 +122,9 @@ def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettin
     torch.set_num_threads(machine.threads)
     device = training.accelerator(machine.precision)
     splits = Splits(encoder, dataset, settings.model_copy(update={"train_instances": 8}))
-    form, rows = splits.form(1), splits.encode("train", 1)
-    model = form.build(encoder.body(settings.dropout), splits.read("train", 1)).to(device.device).train()
-    batch = {name: tensor.to(device.device) for name, tensor in form.collate(rows).items()}
+    task, rows = splits.task(1), splits.encode("train", 1)
+    model = task.build(encoder.body(settings.dropout), splits.read("train", 1)).to(device.device).train()
+    batch = {name: tensor.to(device.device) for name, tensor in task.collate(rows).items()}
 
     def step() -> None:
         with device.autocast():
