@@ -4,12 +4,12 @@
     python benchmarks/finetuning.py scores [--repetitions N]
 
 Named entities of BC5CDR-chem, 16 sentences a step, AdamW, dropout of 0.1; the same model, from the same random
-weights, and the same pieces on both sides. Each side runs in a process of its own, all sides of a case in turn, on
+weights, and the same tokens on both sides. Each side runs in a process of its own, all sides of a case in turn, on
 every core of a machine that should have nothing else to do. A ratio is that of two runs of one repetition; shown are
 the median, the lowest and the highest.
 
 The Trainer runs as in examples/pytorch/token-classification/run_ner.py: AutoModelForTokenClassification,
-DataCollatorForTokenClassification, labels of first pieces alone, every other setting its default, nothing saved. It
+DataCollatorForTokenClassification, labels of first tokens alone, every other setting its default, nothing saved. It
 pads to the longest sentence of a batch (run_ner's default) or to 128; `evaluation` is its predict on the same
 sentences. Where the processor has no bfloat16, the Trainer with bf16=True runs in the first repetition alone.
 
@@ -97,11 +97,11 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
     task = make_task(sentences, tokenizer)
     encoder = loading.load_encoder(folder).body(0.1)
     torch.manual_seed(seed)
-    model, rows, device = task.build(encoder, sentences), task.encode(sentences), training.accelerator("auto")
+    model, sequences, device = task.build(encoder, sentences), task.encode(sentences), training.accelerator("auto")
     model.to(device.device)
     if not train:
-        return time_it(lambda: predictions.predict(model.eval(), task, rows, device), len(rows))
-    batches = BucketedBatches(rows, task.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
+        return time_it(lambda: predictions.predict(model.eval(), task, sequences, device), len(sequences))
+    batches = BucketedBatches(sequences, task.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
     settings = open_study(SCALE).protocol("gu", DATASET).optimization()
 
     def fit() -> None:
@@ -111,12 +111,12 @@ def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_)
             progress=Progress("benchmark"),
         )  # fmt: skip
 
-    timed = time_it(fit, len(rows) * epochs)
+    timed = time_it(fit, len(sequences) * epochs)
     if epochs == 1:
         return timed
     dev = load(10**6, "dev")
-    rows = task.encode(dev)
-    predicted = task.decode(dev, rows, predictions.predict(model, task, rows, device))
+    sequences = task.encode(dev)
+    predicted = task.decode(dev, sequences, predictions.predict(model, task, sequences, device))
     return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
 
 
@@ -134,34 +134,35 @@ def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, p
             learning_rate=RATE, warmup_steps=0.1, seed=seed, bf16=bf16, report_to=[], save_strategy="no",
             logging_strategy="no", disable_tqdm=True, use_cpu=not torch.cuda.is_available(),
         )  # fmt: skip
-        rows = label_pieces(task, sentences)
-        trainer = Trainer(model, arguments, data_collator=collator, train_dataset=rows)
+        sequences = label_tokens(task, sentences)
+        trainer = Trainer(model, arguments, data_collator=collator, train_dataset=sequences)
         trainer.remove_callback(PrinterCallback)
         if not train:
-            return time_it(lambda: trainer.predict(rows), len(rows))
-        timed = time_it(trainer.train, len(rows) * epochs)
+            return time_it(lambda: trainer.predict(sequences), len(sequences))
+        timed = time_it(trainer.train, len(sequences) * epochs)
         if epochs == 1:
             return timed
         dev = load(10**6, "dev")
-        rows = label_pieces(task, dev)
-        found = trainer.predict(rows).predictions.argmax(-1)
+        sequences = label_tokens(task, dev)
+        found = trainer.predict(sequences).predictions.argmax(-1)
     words = [
-        [[int(label)] for label, gold in zip(line, row["labels"], strict=False) if gold != heads.IGNORED]
-        for line, row in zip(found, rows, strict=True)
+        [[int(label)] for label, gold in zip(line, sequence["labels"], strict=False) if gold != heads.IGNORED]
+        for line, sequence in zip(found, sequences, strict=True)
     ]
     predicted = task.decode(dev, task.encode(dev), words)
     return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
 
 
-def label_pieces(task: tagging.Tagging, sentences: list[Sentence]) -> list[dict]:
-    """The study's rows in the Trainer's form: a label for each first piece, none for the others."""
-    rows = []
-    for row in task.encode(sentences):
-        labels = [heads.IGNORED] * len(row.pieces)
-        for place, (label,) in zip(row.places, row.target, strict=True):
-            labels[place] = label
-        rows.append({"input_ids": row.pieces, "attention_mask": [1] * len(row.pieces), "labels": labels})
-    return rows
+def label_tokens(task: tagging.Tagging, sentences: list[Sentence]) -> list[dict]:
+    """The study's sequences in the Trainer's form: a label for each first token, none for the others."""
+    sequences = []
+    for sequence in task.encode(sentences):
+        labels = [heads.IGNORED] * len(sequence.tokens)
+        for position, (label,) in zip(sequence.positions, sequence.target, strict=True):
+            labels[position] = label
+        mask = [1] * len(sequence.tokens)
+        sequences.append({"input_ids": sequence.tokens, "attention_mask": mask, "labels": labels})
+    return sequences
 
 
 def time_it(work: Callable[[], object], sentences: int) -> dict:

@@ -41,25 +41,25 @@ def make_model(folder, tokenizer, layers: int) -> str:
     return str(folder)
 
 
-def test_the_attention_of_a_word_is_the_sum_over_its_pieces():
+def test_the_attention_of_a_word_is_the_sum_over_its_tokens():
     assert attention.sum_by_word([0.125, 0.25, 0.5, 0.0625, 0.0625], [0, 1, 1, 2, 3]) == [0.125, 0.75, 0.0625, 0.0625]
     assert attention.sum_by_word([1.0], [0]) == [1.0]
 
 
-def test_every_piece_of_a_row_belongs_to_a_word(tokenizer):
-    row, owners = attention.lay_out(WORDS, tokenizer)
-    assert row[0] == tokenizer.cls_token_id and row[-1] == tokenizer.sep_token_id
-    assert tokenizer.convert_ids_to_tokens(row)[2].startswith("risk")
+def test_every_token_of_a_sequence_belongs_to_a_word(tokenizer):
+    sequence, owners = attention.lay_out(WORDS, tokenizer)
+    assert sequence[0] == tokenizer.cls_token_id and sequence[-1] == tokenizer.sep_token_id
+    assert tokenizer.convert_ids_to_tokens(sequence)[2].startswith("risk")
     assert owners[:3] == [0, 1, 2] and owners[-2:] == [3, 4]
     assert owners.count(2) == len(tokenizer.tokenize("riskthe")) > 1
 
 
-def test_attention_is_that_of_the_last_layer_but_one_from_the_first_piece(tmp_path, tokenizer):
+def test_attention_is_that_of_the_last_layer_but_one_from_the_first_token(tmp_path, tokenizer):
     folder = make_model(tmp_path / "model", tokenizer, layers=2)
-    row, owners = attention.lay_out(WORDS, tokenizer)
+    sequence, owners = attention.lay_out(WORDS, tokenizer)
     body = open_study("smoke").encoder(folder).load().body(0.0).eval()
     with torch.inference_mode():  # the first of two layers, one head after the other
-        hidden = body.embeddings(torch.tensor([row]))[0]
+        hidden = body.embeddings(torch.tensor([sequence]))[0]
         own = body.encoder.layer[0].attention.self
         query, key = own.query(hidden)[owners.index(2)], own.key(hidden)
         heads = [(key[:, h : h + 4] @ query[h : h + 4] / math.sqrt(4)).softmax(0) for h in (0, 4)]
@@ -73,7 +73,7 @@ def test_one_layer_is_not_enough(tmp_path, tokenizer):
         attention.measure(make_model(tmp_path / "model", tokenizer, layers=1), WORDS, "low", "smoke")
 
 
-def test_words_of_several_pieces_and_unknown_ones_are_cut():
+def test_words_of_several_tokens_and_unknown_ones_are_cut():
     table = pd.DataFrame(
         [["a", 1, "box", True, "v", "box", 1], ["a", 2, "serine", True, "v", "se-rine", 2],
          ["a", 3, "ESX", True, "v", "[UNK]", 1], ["a", 4, "cells", False, "v", "ce-lls", 2]],

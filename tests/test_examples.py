@@ -1,11 +1,11 @@
-"""Rows of pieces: frames, padding, batches."""
+"""Sequences of tokens: templates, padding, batches."""
 
 import pytest
 import torch
 from transformers import BertTokenizer
 
 from lib.finetuning import examples
-from lib.finetuning.examples import BucketedBatches, Example, Frame, cut_evenly, pad
+from lib.finetuning.examples import BucketedBatches, Example, Template, cut_evenly, pad
 from lib.vocabularies.training import train_wordpiece
 
 
@@ -20,14 +20,14 @@ def make(lengths):
     return [Example(number, list(range(1, length + 1)), 0, [], number) for number, length in enumerate(lengths)]
 
 
-def test_frames_are_the_tokenizers(tokenizer):
-    frame = Frame(tokenizer)
+def test_templates_are_the_tokenizers(tokenizer):
+    template = Template(tokenizer)
     a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a b", "c"))
-    assert frame.join(a) == (tokenizer("a b")["input_ids"], 0)
-    pieces, second = frame.join(a, b)
+    assert template.join(a) == (tokenizer("a b")["input_ids"], 0)
+    tokens, second = template.join(a, b)
     pair = tokenizer("a b", "c")
-    assert pieces == pair["input_ids"] and pair["token_type_ids"] == [0] * second + [1] * (len(pieces) - second)
-    assert frame.room(16, pair=False) == 14 and frame.room(16, pair=True) == 13
+    assert tokens == pair["input_ids"] and pair["token_type_ids"] == [0] * second + [1] * (len(tokens) - second)
+    assert template.capacity(16, pair=False) == 14 and template.capacity(16, pair=True) == 13
 
 
 def test_roberta_has_two_ends_between_texts():
@@ -37,7 +37,7 @@ def test_roberta_has_two_ends_between_texts():
         def __call__(self, first, second):
             return {"input_ids": [0, 5, 2, 2, 5, 2]}
 
-    assert Frame(Tokenizer()).join([5], [6]) == ([0, 5, 2, 2, 6, 2], 4)
+    assert Template(Tokenizer()).join([5], [6]) == ([0, 5, 2, 2, 6, 2], 4)
 
 
 def test_padding_and_second_texts():
@@ -45,23 +45,23 @@ def test_padding_and_second_texts():
     assert batch["input_ids"].tolist() == [[7, 8, 9, 6], [7, 9, 3, 3]]
     assert batch["token_types"].tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]
     assert batch["padding"].tolist() == [[False] * 4, [False, False, True, True]]
-    assert set(pad(make([3, 3]), 0)) == {"input_ids"}  # full rows need no mask
+    assert set(pad(make([3, 3]), 0)) == {"input_ids"}  # full sequences need no mask
 
 
-def collate(rows):
-    return {"ids": torch.tensor([row.instance for row in rows])}
+def collate(sequences):
+    return {"ids": torch.tensor([sequence.instance for sequence in sequences])}
 
 
-def test_batches_hold_every_row_once_an_epoch_and_pad_little():
-    rows = make([3 + (number * 7) % 40 for number in range(230)])
-    batches = BucketedBatches(rows, collate, batch_size=8, epochs=2, steps=None, seed=3)
+def test_batches_hold_every_sequence_once_an_epoch_and_pad_little():
+    sequences = make([3 + (number * 7) % 40 for number in range(230)])
+    batches = BucketedBatches(sequences, collate, batch_size=8, epochs=2, steps=None, seed=3)
     half = len(batches) // 2
     for epoch in (batches.plan[:half], batches.plan[half:]):
-        assert sorted(i for batch in epoch for i in batch) == list(range(len(rows)))
+        assert sorted(i for batch in epoch for i in batch) == list(range(len(sequences)))
     assert batches.plan[:half] != batches.plan[half:]
-    places = sum(n * length for n, length in map(batches.shape, range(len(batches))))
-    assert 2 * sum(len(row.pieces) for row in rows) / places > 0.9
-    again = BucketedBatches(rows, collate, batch_size=8, epochs=2, steps=None, seed=3)
+    positions = sum(n * length for n, length in map(batches.shape, range(len(batches))))
+    assert 2 * sum(len(sequence.tokens) for sequence in sequences) / positions > 0.9
+    again = BucketedBatches(sequences, collate, batch_size=8, epochs=2, steps=None, seed=3)
     assert again.plan == batches.plan
     parts = [batches[5, part, 2]["ids"].tolist() for part in range(2)]
     assert sorted(sum(parts, [])) == sorted(batches.plan[5])
@@ -72,9 +72,9 @@ def test_steps_stand_for_epochs():
     assert len(BucketedBatches(make([4] * 10), collate, batch_size=4, epochs=3, steps=None, seed=0)) == 9
 
 
-def test_evaluation_sees_every_row_once_in_batches_of_equal_size():
-    rows = make([5, 100, 7, 300, 6])
-    cut = list(cut_evenly(rows, pieces=200))
+def test_evaluation_sees_every_sequence_once_in_batches_of_equal_size():
+    sequences = make([5, 100, 7, 300, 6])
+    cut = list(cut_evenly(sequences, tokens=200))
     assert cut == [[3], [1, 2], [4, 0]]
-    assert all(len(rows[batch[0]].pieces) * len(batch) <= 200 for batch in cut[1:])
-    assert examples.PIECES >= 512
+    assert all(len(sequences[batch[0]].tokens) * len(batch) <= 200 for batch in cut[1:])
+    assert examples.TOKENS >= 512

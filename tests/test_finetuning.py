@@ -45,10 +45,10 @@ def home(tmp_path_factory):
         params.load.cache_clear()
         copy_made_up()
         words = [
-            cleaning.segment_japanese(text) if row.language == "ja" else text
-            for row in map(open_study("smoke").dataset, FAMILIES)
-            for split in row.splits
-            for one in row.load(split)
+            cleaning.segment_japanese(text) if dataset.language == "ja" else text
+            for dataset in map(open_study("smoke").dataset, FAMILIES)
+            for split in dataset.splits
+            for one in dataset.load(split)
             for text in one.inputs
         ]
         train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
@@ -166,7 +166,9 @@ def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
     set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[1, 2], min_steps=None)
     order = []
     load = Dataset.load
-    monkeypatch.setattr(Dataset, "load", lambda row, split, fold=1: order.append(split) or load(row, split, fold))
+    monkeypatch.setattr(
+        Dataset, "load", lambda dataset, split, fold=1: order.append(split) or load(dataset, split, fold)
+    )
     fit = finetuning.Finetuning.fit
     monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *words: order.append("fit") or fit(*words))
     result = open_study("smoke").finetune(encoder.source, "biosses", "gu")

@@ -26,7 +26,7 @@ def crf():
 def score(crf, scores, layer, path):
     """The score of one sequence of labels, by its definition."""
     total = crf.first[layer, path[0]] + crf.last[layer, path[-1]]
-    total = total + sum(scores[place, layer, label] for place, label in enumerate(path))
+    total = total + sum(scores[position, layer, label] for position, label in enumerate(path))
     return total + sum(crf.steps[layer, a, b] for a, b in itertools.pairwise(path))
 
 
@@ -36,13 +36,13 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
     labels = torch.randint(LABELS, (2, 4, LAYERS))
     best, wanted = crf.decode(scores, words), 0.0
     crf.requires_grad_(False)
-    for row, length in enumerate(lengths):
+    for i, length in enumerate(lengths):
         for layer in range(LAYERS):
             paths = list(itertools.product(range(LABELS), repeat=length))
-            all_scores = torch.stack([score(crf, scores[row], layer, path) for path in paths])
-            assert tuple(best[row, :length, layer].tolist()) == paths[int(all_scores.argmax())]
-            assert not best[row, length:, layer].any()
-            gold = score(crf, scores[row], layer, labels[row, :length, layer].tolist())
+            all_scores = torch.stack([score(crf, scores[i], layer, path) for path in paths])
+            assert tuple(best[i, :length, layer].tolist()) == paths[int(all_scores.argmax())]
+            assert not best[i, length:, layer].any()
+            gold = score(crf, scores[i], layer, labels[i, :length, layer].tolist())
             wanted += float(all_scores.logsumexp(0) - gold)
     assert float(crf.loss(scores, labels, words)) == pytest.approx(wanted / (sum(lengths) * LAYERS), rel=1e-5)
 
@@ -90,7 +90,8 @@ def test_a_body_that_is_not_computed_here_is_left_to_the_library(batch):
 @pytest.mark.parametrize("kind", ["linear", "biLSTM", "CRF"])
 def test_the_tagger_labels_each_word_in_each_layer(kind, batch):
     tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0).eval()
-    batch |= {"places": torch.tensor([[1, 2, 4], [1, 3, 0]]), "words": torch.tensor([[True] * 3, [True, True, False]])}
+    words = torch.tensor([[True] * 3, [True, True, False]])
+    batch |= {"positions": torch.tensor([[1, 2, 4], [1, 3, 0]]), "words": words}
     batch["labels"] = torch.ones(2, 3, LAYERS, dtype=torch.long)
     assert tagger(batch).shape == (2, 3, LAYERS)
     loss = tagger.loss(batch)
@@ -105,7 +106,7 @@ def test_the_tagger_labels_each_word_in_each_layer(kind, batch):
 def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind, batch):
     found = heads.Classifier(make_encoder("electra"), outputs, target, spans, spans == 1, kind, 0.0).eval()
     aim = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}[target]
-    batch |= {"places": torch.zeros(2, spans, 1, dtype=torch.long), "target": aim}
+    batch |= {"positions": torch.zeros(2, spans, 1, dtype=torch.long), "target": aim}
     assert found(batch).shape == ((2,) if target == "number" else (2, outputs))
     assert torch.isfinite(found.loss(batch))
 
@@ -113,7 +114,7 @@ def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind
 def test_a_mention_is_the_highest_value_of_its_pieces(batch):
     encoder = make_encoder("bert")
     found = heads.Classifier(encoder, 2, "class", 2, False, "linear", 0.0).eval()
-    batch["places"] = torch.tensor([[[1, 2], [4, 0]], [[3, 0], [1, 2]]])
+    batch["positions"] = torch.tensor([[[1, 2], [4, 0]], [[3, 0], [1, 2]]])
     batch["absent"] = torch.tensor([[[False, False], [False, True]], [[False, True], [False, False]]])
     states = heads.encode(encoder, batch)
     wanted = torch.stack([
@@ -130,7 +131,7 @@ def test_weights_of_classes_count(batch):
     weighted = heads.Classifier(make_encoder("bert"), 2, "class", 1, True, "linear", 0.0, weights).eval()
     weighted.score.load_state_dict(plain.score.state_dict())
     weighted.encoder.load_state_dict(plain.encoder.state_dict())
-    batch |= {"places": torch.zeros(2, 1, 1, dtype=torch.long), "target": torch.tensor([0, 1])}
+    batch |= {"positions": torch.zeros(2, 1, 1, dtype=torch.long), "target": torch.tensor([0, 1])}
     with torch.no_grad():
         each = torch.nn.functional.cross_entropy(plain(batch), batch["target"], reduction="none")
         assert float(weighted.loss(batch)) == pytest.approx(float((each * weights).mean()), rel=1e-5)

@@ -1,4 +1,4 @@
-"""Questions and passages as rows, and from the heads' numbers ranked answers."""
+"""Questions and passages as sequences, and from the heads' numbers ranked answers."""
 
 import numpy as np
 import pytest
@@ -30,29 +30,29 @@ def ask(*passages: str, answers=("Iron",)) -> Question:
     return Question("1", "who was it", passages, answers, questions.find_spans(passages, answers), "b1")
 
 
-def read_target(question, row) -> str:
-    first, last = (row.places[place - row.second] for place in row.target)
+def read_target(question, sequence) -> str:
+    first, last = (sequence.positions[position - sequence.second] for position in sequence.target)
     return question.passages[first[0]][first[1] : last[2]]
 
 
 def test_the_target_is_the_answer(tokenizer):
     question = ask("a iron b", "c d", "Iron e zinc")
-    rows = make_task(tokenizer).encode([question])
-    assert len(rows) == 3 and rows[1].target == (0, 0)  # [CLS]: not in this passage
-    assert [read_target(question, rows[number]) for number in (0, 2)] == ["iron", "Iron"]
-    pieces = tokenizer.convert_ids_to_tokens(rows[0].pieces)
-    assert pieces[0] == "[CLS]" and pieces.count("[SEP]") == 2 and pieces[rows[0].second - 1] == "[SEP]"
+    sequences = make_task(tokenizer).encode([question])
+    assert len(sequences) == 3 and sequences[1].target == (0, 0)  # [CLS]: not in this passage
+    assert [read_target(question, sequences[number]) for number in (0, 2)] == ["iron", "Iron"]
+    tokens = tokenizer.convert_ids_to_tokens(sequences[0].tokens)
+    assert tokens[0] == "[CLS]" and tokens.count("[SEP]") == 2 and tokens[sequences[0].second - 1] == "[SEP]"
 
 
 @pytest.mark.parametrize("before", [0, 20, 57, 58, 59, 120, 300])
 def test_every_gold_answer_survives_the_limit(tokenizer, before):
     question = ask("a " * before + "iron" + " b" * 100)
-    rows = make_task(tokenizer, length=80).encode([question])
-    assert all(len(row.pieces) <= 80 for row in rows)
-    found = [row for row in rows if row.target != (0, 0)]
-    assert found and all(read_target(question, row) == "iron" for row in found)
-    seen = {place for row in rows for place in row.places}
-    assert len(seen) == before + 101  # no piece of the passage is lost
+    sequences = make_task(tokenizer, length=80).encode([question])
+    assert all(len(sequence.tokens) <= 80 for sequence in sequences)
+    found = [sequence for sequence in sequences if sequence.target != (0, 0)]
+    assert found and all(read_target(question, sequence) == "iron" for sequence in found)
+    seen = {position for sequence in sequences for position in sequence.positions}
+    assert len(seen) == before + 101  # no token of the passage is lost
 
 
 def test_questions_that_lose_their_end_are_counted(tokenizer):
@@ -61,18 +61,18 @@ def test_questions_that_lose_their_end_are_counted(tokenizer):
     assert task.cut == 1
 
 
-def test_an_answer_as_long_as_counts_is_whole_in_some_row(tokenizer):
+def test_an_answer_as_long_as_counts_is_whole_in_some_sequence(tokenizer):
     words = " ".join(["iron"] * LONGEST)
     for before in range(0, 200, 7):
         passage = "a " * before + words + " b" * 90
         question = Question("1", "who", (passage,), (words,), (Span(0, 2 * before, 2 * before + len(words)),))
-        assert any(row.target != (0, 0) for row in make_task(tokenizer, length=128).encode([question]))
+        assert any(sequence.target != (0, 0) for sequence in make_task(tokenizer, length=128).encode([question]))
 
 
 def test_spans_are_ranked_by_the_sum_of_their_ends():
-    places = [(0, 0, 1), (0, 2, 3), (0, 4, 5)]
+    positions = [(0, 0, 1), (0, 2, 3), (0, 4, 5)]
     scores = np.log(np.array([[0.7, 0.1], [0.2, 0.6], [0.1, 0.3]]))
-    ranked = rank(scores, places)
+    ranked = rank(scores, positions)
     assert [(a.start, a.end) for a in ranked] == [(0, 3), (0, 5), (2, 3), (0, 1), (2, 5), (4, 5)]
     assert sum(a.probability for a in ranked) == pytest.approx(1)
     assert ranked[0].probability / ranked[1].probability == pytest.approx(2)
@@ -81,9 +81,9 @@ def test_spans_are_ranked_by_the_sum_of_their_ends():
 
 def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
     question, task = ask("a iron b", "Iron e zinc"), make_task(tokenizer)
-    rows = task.encode([question])
+    sequences = task.encode([question])
     found = [[Answer(0, 2, 6, 0.4), Answer(0, 7, 8, 0.1)], [Answer(1, 7, 11, 0.5), Answer(1, 0, 4, 0.3)]]
-    (ranked,) = task.decode([question], rows, found)
+    (ranked,) = task.decode([question], sequences, found)
     assert questions.read_answers(question, ranked) == ["zinc", "iron", "b"]
     assert registry.lookup("bioasq-7b-factoid").score([question], [ranked]) == {
         "strict accuracy": 0.0, "lenient accuracy": 100.0, "mrr": 50.0,
@@ -102,10 +102,11 @@ def test_batches_of_bioasq_are_averaged():
 
 def test_answers_stand_in_the_passage_alone(tokenizer):
     task = make_task(tokenizer)
-    rows = task.encode([ask("a iron b", "c")])
-    batch = task.collate(rows)
-    for row, readable in zip(rows, batch["readable"], strict=True):
-        assert readable.nonzero()[:, 0].tolist() == [0, *range(row.second, row.second + len(row.places))]
-    assert batch["target"].tolist() == [list(row.target) for row in rows]
-    found = task.read(torch.zeros(*batch["input_ids"].shape, 2), rows)
+    sequences = task.encode([ask("a iron b", "c")])
+    batch = task.collate(sequences)
+    for sequence, readable in zip(sequences, batch["readable"], strict=True):
+        passage = range(sequence.second, sequence.second + len(sequence.positions))
+        assert readable.nonzero()[:, 0].tolist() == [0, *passage]
+    assert batch["target"].tolist() == [list(sequence.target) for sequence in sequences]
+    found = task.read(torch.zeros(*batch["input_ids"].shape, 2), sequences)
     assert [len(answers) for answers in found] == [6, 1]

@@ -1,4 +1,4 @@
-"""Words, tags and rows: no gold tag is lost, however long the sentence, whatever the scheme."""
+"""Words, tags and sequences: no gold tag is lost, however long the sentence, whatever the scheme."""
 
 import pytest
 import torch
@@ -31,9 +31,9 @@ def sentences():
     filler = ["w", "x", "y", "z"]
     return [
         Sentence(["aspirin", "relieves", "pain"], ["B-Drug", "O", "O"]),
-        # The entity of this one lies far past a row of 16 pieces.
+        # The entity of this one lies far past a sequence of 16 tokens.
         Sentence(filler * 15 + ["aspirin", "z"], ["O"] * 60 + ["B-Drug", "O"]),
-        Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a word that alone is longer than a row
+        Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a word that alone is longer than a sequence
     ]
 
 
@@ -69,36 +69,36 @@ def test_every_scheme_leads_back_to_the_same_entities():
 @pytest.mark.parametrize("scheme", ["BIO", "BIOUL", "IO"])
 def test_every_gold_tag_survives_the_limit(tokenizer, sentences, scheme):
     task = make_task(tokenizer, sentences, scheme)
-    rows = task.encode(sentences)
-    assert task.cut == 1  # of the word that is longer than a row the end is lost, and counted
-    assert all(len(row.pieces) <= 16 for row in rows) and len(rows) > len(sentences)
-    predicted = task.decode(sentences, rows, [row.target for row in rows])
+    sequences = task.encode(sentences)
+    assert task.cut == 1  # of the word that is longer than a sequence the end is lost, and counted
+    assert all(len(sequence.tokens) <= 16 for sequence in sequences) and len(sequences) > len(sentences)
+    predicted = task.decode(sentences, sequences, [sequence.target for sequence in sequences])
     gold = [sentence.tags for sentence in sentences]
     scores = metrics.entity_scores(gold, predicted)
     assert (scores["f1"], scores["gold entities"]) == (100, 3)
 
 
-def test_labels_are_on_first_pieces_alone(tokenizer, sentences):
+def test_labels_are_on_first_tokens_alone(tokenizer, sentences):
     task = make_task(tokenizer, sentences, length=32)
     batch = task.collate(task.encode(sentences[:1]))
     assert batch["words"].sum() == 3
-    pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0][batch["places"][0]])
-    assert [piece[0] for piece in pieces] == ["a", "r", "p"] and not any(p.startswith("##") for p in pieces)
+    tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0][batch["positions"][0]])
+    assert [token[0] for token in tokens] == ["a", "r", "p"] and not any(p.startswith("##") for p in tokens)
 
 
-def test_what_the_head_gives_is_read_row_by_row(tokenizer, sentences):
+def test_what_the_head_gives_is_read_sequence_by_sequence(tokenizer, sentences):
     task = make_task(tokenizer, sentences)
-    rows = task.encode(sentences)[:3]
-    batch = task.collate(rows)
-    assert task.read(batch["labels"], rows) == [row.target for row in rows]
+    sequences = task.encode(sentences)[:3]
+    batch = task.collate(sequences)
+    assert task.read(batch["labels"], sequences) == [sequence.target for sequence in sequences]
     assert isinstance(batch["labels"], torch.Tensor)
 
 
 def test_a_type_that_training_lacks_is_scored_and_cannot_be_found(tokenizer, sentences):
     task = make_task(tokenizer, sentences)
     new = [Sentence(["w", "x"], ["B-Gene", "B-Drug"])]
-    rows = task.encode(new)
-    predicted = task.decode(new, rows, [row.target for row in rows])
+    sequences = task.encode(new)
+    predicted = task.decode(new, sequences, [sequence.target for sequence in sequences])
     assert predicted == [["O", "B-Drug"]]
     assert metrics.entity_scores([new[0].tags], predicted)["recall"] == 50
 
@@ -107,6 +107,7 @@ def test_elements_that_overlap_have_a_layer_each(tokenizer):
     found = [Sentence(["w", "x", "y", "z"], ["I-INT", "I-INT|I-PAR", "I-PAR", "O"]), Sentence(["w"], ["I-OUT"])]
     task = make_task(tokenizer, found, dataset="ebm-pico")
     assert (task.layers, task.labels) == (["INT", "OUT", "PAR"], ["O", "B", "I"])
-    rows = task.encode(found)
-    assert rows[0].target == [[1, 0, 0], [2, 0, 1], [0, 0, 2], [0, 0, 0]]
-    assert task.decode(found, rows, [row.target for row in rows]) == [sentence.tags for sentence in found]
+    sequences = task.encode(found)
+    assert sequences[0].target == [[1, 0, 0], [2, 0, 1], [0, 0, 2], [0, 0, 0]]
+    predicted = task.decode(found, sequences, [sequence.target for sequence in sequences])
+    assert predicted == [sentence.tags for sentence in found]

@@ -15,7 +15,7 @@ from lib.study.vocabularies import load as load_registered
 from lib.vocabularies import training
 from lib.vocabularies.loading import SPECIAL, check_casing, load, wrap
 from lib.vocabularies.training import TRAINERS, repeats, train_unigram, train_wordpiece
-from lib.vocabularies.words import continuation_flags, pieces_of_words
+from lib.vocabularies.words import continuation_flags, tokens_of_words
 
 TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of aspirin is low ."] * 20
 
@@ -36,10 +36,10 @@ def test_training_is_deterministic_and_has_the_special_pieces_first(tmp_path):
     assert texts[0].split()[:5] == SPECIAL
 
 
-def test_a_word_always_has_a_piece(tokenizer):
-    pieces = pieces_of_words(tokenizer, ["Aspirin", "\u200b", "Ω", "Aspirin"])
-    assert pieces["\u200b"] == pieces["Ω"] == [tokenizer.unk_token_id]
-    assert tokenizer.convert_ids_to_tokens(pieces["Aspirin"]) == tokenizer.tokenize("Aspirin")
+def test_a_word_always_has_a_token(tokenizer):
+    tokens = tokens_of_words(tokenizer, ["Aspirin", "\u200b", "Ω", "Aspirin"])
+    assert tokens["\u200b"] == tokens["Ω"] == [tokenizer.unk_token_id]
+    assert tokenizer.convert_ids_to_tokens(tokens["Aspirin"]) == tokenizer.tokenize("Aspirin")
 
 
 def test_continuation_flags_follow_the_ids(tokenizer):

@@ -1,4 +1,4 @@
-"""What an encoder is fine-tuned on: rows of pieces, in batches of similar length."""
+"""What an encoder is fine-tuned on: sequences of tokens, in batches of similar length."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,40 +8,40 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 POOL = 50  # batches whose examples are sorted by length together
-PIECES = 16_384  # in a batch of an evaluation, at most
+TOKENS = 16_384  # in a batch of an evaluation, at most, padding included
 
 Batch = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A row: what the encoder reads of an instance, where the head looks, and what it should say.
+    """A sequence: what the encoder reads of an instance, where the head looks, and what it should predict.
 
-    `second`: the place where the second of two texts begins, else 0. What `places` and `target` hold depends on the
-    task: lib/finetuning/tagging.py, lib/finetuning/sequences.py, lib/finetuning/spans.py.
+    `second`: the position where the second of two texts begins, else 0. What `positions` and `target` hold depends on
+    the task: lib/finetuning/tagging.py, lib/finetuning/texts.py, lib/finetuning/spans.py.
     """
 
     instance: int
-    pieces: list[int]
+    tokens: list[int]
     second: int
-    places: list
+    positions: list
     target: object
 
 
-class Frame:
-    """The special pieces of a tokenizer around one text or two."""
+class Template:
+    """The special tokens of a tokenizer around one text or two."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
         self.first, self.end, self.padding = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
         # RoBERTa writes two of them between its texts.
         self.between = [self.end] * (tokenizer("a", "a")["input_ids"].count(self.end) - 1)
 
-    def room(self, max_length: int, pair: bool) -> int:
-        """Places for pieces of the texts."""
+    def capacity(self, max_length: int, pair: bool) -> int:
+        """How many tokens of the texts fit."""
         return max_length - 2 - (len(self.between) if pair else 0)
 
     def join(self, first: list[int], second: list[int] | None = None) -> tuple[list[int], int]:
-        """The row, and where its second text begins (0: there is none)."""
+        """The sequence, and where its second text begins (0: there is none)."""
         if second is None:
             return [self.first, *first, self.end], 0
         start = [self.first, *first, *self.between]
@@ -49,19 +49,19 @@ class Frame:
 
 
 def pad(examples: Sequence[Example], padding: int) -> Batch:
-    """`input_ids` (rows, length) of the longest; `token_types` where there are second texts; `padding`, true at places
-    without a piece, where rows differ in length."""
-    lengths = np.array([len(example.pieces) for example in examples])
-    place = np.arange(lengths.max())[None, :]
+    """`input_ids` (sequences, length of the longest); `token_types` where there are second texts; `padding`, true at
+    positions without a token, where sequences differ in length."""
+    lengths = np.array([len(example.tokens) for example in examples])
+    position = np.arange(lengths.max())[None, :]
     ids = np.full((len(examples), lengths.max()), padding)
-    for row, example in enumerate(examples):
-        ids[row, : lengths[row]] = example.pieces
+    for i, example in enumerate(examples):
+        ids[i, : lengths[i]] = example.tokens
     batch = {"input_ids": ids}
     if any(example.second for example in examples):
         second = np.array([example.second or lengths.max() for example in examples])[:, None]
-        batch["token_types"] = ((place >= second) & (place < lengths[:, None])).astype(np.int64)
+        batch["token_types"] = ((position >= second) & (position < lengths[:, None])).astype(np.int64)
     if lengths.min() < lengths.max():
-        batch["padding"] = place >= lengths[:, None]
+        batch["padding"] = position >= lengths[:, None]
     return {name: torch.from_numpy(array) for name, array in batch.items()}
 
 
@@ -98,7 +98,7 @@ class BucketedBatches:
         return [batches[i] for i in rng.permutation(len(batches))]
 
     def length(self, number: int) -> int:
-        return len(self.examples[number].pieces)
+        return len(self.examples[number].tokens)
 
     def __len__(self) -> int:
         return len(self.plan)
@@ -108,14 +108,17 @@ class BucketedBatches:
         return self.collate([self.examples[i] for i in self.plan[step][part::parts]])
 
     def shape(self, step: int) -> tuple[int, int]:
-        """Rows of a step, and their length."""
+        """Sequences of a step, and their length."""
         return len(self.plan[step]), max(map(self.length, self.plan[step]))
 
 
-def cut_evenly(examples: Sequence[Example], pieces: int = PIECES) -> Iterator[list[int]]:
-    """The numbers of all examples, the longest first, in batches of at most `pieces` places and at least one row."""
-    order = sorted(range(len(examples)), key=lambda i: -len(examples[i].pieces))
+def cut_evenly(examples: Sequence[Example], tokens: int = TOKENS) -> Iterator[list[int]]:
+    """The numbers of all examples, the longest first, in batches of one or more and at most `tokens`, padding included.
+
+    A single one may be longer.
+    """
+    order = sorted(range(len(examples)), key=lambda i: -len(examples[i].tokens))
     while order:
-        rows = max(1, pieces // len(examples[order[0]].pieces))
-        yield order[:rows]
-        order = order[rows:]
+        count = max(1, tokens // len(examples[order[0]].tokens))
+        yield order[:count]
+        order = order[count:]

@@ -24,7 +24,8 @@ from lib.progress import Progress
 from lib.training import optimizers, training
 from lib.training.settings import Machine
 
-VERSION = 1  # raised when the same settings, examples and weights give other scores: rows, heads, the loop, metrics
+# Raised when the same settings, examples and weights give other scores: sequences, heads, the loop, metrics.
+VERSION = 1
 LOWEST = -100.0  # below every score: stands for one that is undefined
 
 
@@ -106,18 +107,18 @@ class Finetuning:
         The test set is read after the choice; each run's `reads` says which splits had been read, in order, when its
         predictions were written.
         """
-        row, seeds = self.dataset, seeds[: self.settings.runs]
+        dataset, seeds = self.dataset, seeds[: self.settings.runs]
         if not seeds:
             raise StudyError("no seed: give one for each run")
         chosen, tried = self.choose(seeds[0])
         made = []
         for seed in seeds:
-            for fold in range(1, min(row.folds, self.settings.folds or row.folds) + 1):
-                name = f"{seed}.{fold}" if row.folds > 1 else str(seed)
-                what = f"seed {seed}" + (f", fold {fold} of {row.folds}" if row.folds > 1 else "")
+            for fold in range(1, min(dataset.folds, self.settings.folds or dataset.folds) + 1):
+                name = f"{seed}.{fold}" if dataset.folds > 1 else str(seed)
+                what = f"seed {seed}" + (f", fold {fold} of {dataset.folds}" if dataset.folds > 1 else "")
                 made.append(self.train(chosen, seed, fold, name, "test", what))
-        return {"metric": row.metric, "main score": row.main_score, "chosen on dev": chosen, "candidates": tried,
-                "runs": made}  # fmt: skip
+        return {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": chosen,
+                "candidates": tried, "runs": made}  # fmt: skip
 
     @cached_property
     def device(self) -> Accelerator:
@@ -207,8 +208,8 @@ class Finetuning:
         if split != "test":
             weights = {key: tensor.clone() for key, tensor in model.state_dict().items()}
             self.last = Fitted(made_from, weights, steps, log)
-        tested, rows, task = self.splits.read(split, fold), self.splits.encode(split, fold), self.splits.task(fold)
-        predicted = task.decode(tested, rows, predictions.predict(model, task, rows, self.device))
+        tested, sequences, task = self.splits.read(split, fold), self.splits.encode(split, fold), self.splits.task(fold)
+        predicted = task.decode(tested, sequences, predictions.predict(model, task, sequences, self.device))
         sizes = models.count_parameters(model)
         record |= sizes | {
             "seed": seed,
@@ -234,12 +235,12 @@ class Finetuning:
         self, model: torch.nn.Module, candidate: dict, seed: int, part: tuple[str, int], what: str
     ) -> tuple[int, list[dict]]:
         """Train a model in place on a split of a fold; the number of steps, and the log."""
-        rows = self.splits.encode(*part)
+        sequences = self.splits.encode(*part)
         batches = BucketedBatches(
-            rows,
+            sequences,
             self.splits.task(part[1]).collate,
             batch_size=candidate["batch_size"],
-            epochs=self.settings.count_epochs(candidate, len(rows)),
+            epochs=self.settings.count_epochs(candidate, len(sequences)),
             steps=self.settings.steps,
             seed=seed,
         )

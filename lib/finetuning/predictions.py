@@ -13,12 +13,12 @@ WORDS = ("tagging", "pico")  # families whose predictions are tags of words
 FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
 
 
-def predict(model: torch.nn.Module, task: Task, rows: Sequence[Example], device: Accelerator) -> list:
-    """What the head says of each row, as the task reads it."""
-    found: list = [None] * len(rows)
+def predict(model: torch.nn.Module, task: Task, sequences: Sequence[Example], device: Accelerator) -> list:
+    """What the head predicts of each sequence, as the task reads it."""
+    found: list = [None] * len(sequences)
     with torch.inference_mode(), device.autocast():
-        for numbers in cut_evenly(rows):
-            chosen = [rows[number] for number in numbers]
+        for numbers in cut_evenly(sequences):
+            chosen = [sequences[number] for number in numbers]
             batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
             for number, one in zip(numbers, task.read(model(batch), chosen), strict=True):
                 found[number] = one

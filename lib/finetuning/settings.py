@@ -20,7 +20,7 @@ class FinetuningSettings(Settings):
     warmup: float = Field(ge=0, lt=1)  # share of the steps
     weight_decay: float = Field(ge=0)
     dropout: float = Field(ge=0, lt=1)
-    max_length: int = Field(gt=8)  # pieces
+    max_length: int = Field(gt=8)  # tokens
     runs: int | None = Field(default=None, gt=0)  # with different seeds; None: as many as the scale has seeds
     steps: int | None = Field(default=None, gt=0)  # in all, in place of epochs
     min_steps: int | None = None
@@ -49,7 +49,7 @@ class FinetuningSettings(Settings):
         names = ["epochs", "batch_size", "learning_rate"]
         return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
 
-    def count_epochs(self, candidate: dict, rows: int) -> int:
+    def count_epochs(self, candidate: dict, sequences: int) -> int:
         """A candidate's epochs, or as many as `min_steps` take where that is more."""
-        in_epoch = -(-rows // candidate["batch_size"])
+        in_epoch = -(-sequences // candidate["batch_size"])
         return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))

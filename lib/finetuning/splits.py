@@ -1,4 +1,4 @@
-"""What an encoder reads of a dataset: the instances of each split and fold, and their rows of pieces."""
+"""What an encoder reads of a dataset: the instances of each split and fold, and their sequences of tokens."""
 
 import copy
 from functools import cached_property
@@ -7,21 +7,21 @@ from lib.benchmarks import questions
 from lib.benchmarks.datasets import Dataset, hold_out
 from lib.benchmarks.instances import Instance
 from lib.errors import unknown
-from lib.finetuning import sequences, spans, tagging
+from lib.finetuning import spans, tagging, texts
 from lib.finetuning.examples import Example
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import loading, models
 
 TASKS = {
-    "tagging": tagging.Tagging, "pico": tagging.Tagging, "relations": sequences.Sequences,
-    "similarity": sequences.Sequences, "inference": sequences.Sequences, "documents": sequences.Sequences,
-    "answers": sequences.Sequences, "ranking": sequences.Sequences, "questions": spans.Spans,
+    "tagging": tagging.Tagging, "pico": tagging.Tagging, "relations": texts.Texts, "similarity": texts.Texts,
+    "inference": texts.Texts, "documents": texts.Texts, "answers": texts.Texts, "ranking": texts.Texts,
+    "questions": spans.Spans,
 }  # fmt: skip
-Task = tagging.Tagging | sequences.Sequences | spans.Spans
+Task = tagging.Tagging | texts.Texts | spans.Spans
 
 
 class Splits:
-    """The splits of one dataset for one encoder, each read and cut into pieces once, for all seeds and candidates.
+    """The splits of one dataset for one encoder, each read and cut into tokens once, for all seeds and candidates.
 
     `base`: the split that is trained on; `reads`: which splits have been read, in order. StudyError for a family that
     has no task.
@@ -39,7 +39,7 @@ class Splits:
         self.encoder, self.dataset, self.settings, self.base = encoder, dataset, settings, base
         self.reads: list[str] = []
         self.instances: dict[tuple[str, int], list[Instance]] = {}
-        self.rows: dict[tuple[str, int], list[Example]] = {}
+        self.sequences: dict[tuple[str, int], list[Example]] = {}
         self.cut: dict[tuple[str, int], int] = {}
         self.tasks: dict[int, Task] = {}
 
@@ -74,10 +74,10 @@ class Splits:
         return self.tasks[fold]
 
     def encode(self, split: str, fold: int) -> list[Example]:
-        """The rows of a split."""
+        """The sequences of a split."""
         key = (split, fold)
-        if key not in self.rows:
+        if key not in self.sequences:
             task = self.task(fold)
-            self.rows[key] = task.encode(self.read(split, fold))
+            self.sequences[key] = task.encode(self.read(split, fold))
             self.cut[key] = task.cut
-        return self.rows[key]
+        return self.sequences[key]

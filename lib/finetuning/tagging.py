@@ -1,4 +1,4 @@
-"""Tagging: sentences to rows of pieces with the labels of their words, and predictions back to one tag a word."""
+"""Tagging: sentences to sequences of tokens with the labels of their words, and predictions back to one tag a word."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Sentence
-from lib.finetuning.examples import Batch, Example, Frame, pad
+from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
-from lib.vocabularies.words import pieces_of_words
+from lib.vocabularies.words import tokens_of_words
 
 LETTERS = {"BIO": "BI", "BIOUL": "BILU", "IO": "I"}  # of a scheme, besides O
 PLAIN = {"U": "B", "L": "I"}  # letters of BIOUL -> those of BIO
@@ -24,11 +24,11 @@ def respell(tags: Sequence[str], scheme: str) -> list[str]:
     other way round); Lee et al. 2020 call it BIOES. IO: neighbours of one type become one entity.
     """
     out = []
-    for place, tag in enumerate(tags):
+    for i, tag in enumerate(tags):
         letter, kind = split_tag(tag)
         if letter != "O":
-            begins = letter == "B" or place == 0 or split_tag(tags[place - 1]) not in (("B", kind), ("I", kind))
-            ends = place + 1 == len(tags) or split_tag(tags[place + 1]) != ("I", kind)
+            begins = letter == "B" or i == 0 or split_tag(tags[i - 1]) not in (("B", kind), ("I", kind))
+            ends = i + 1 == len(tags) or split_tag(tags[i + 1]) != ("I", kind)
             letter = {"BIO": "IB"[begins], "IO": "I", "BIOUL": ("IL"[ends], "BU"[ends])[begins]}[scheme]
         out.append(join_tag(letter, kind))
     return out
@@ -63,11 +63,12 @@ class Tagging:
         train: Sequence[Sentence],
         max_length: int,
     ):
-        self.settings, self.tokenizer, self.frame, self.max_length = settings, tokenizer, Frame(tokenizer), max_length
+        self.settings, self.tokenizer = settings, tokenizer
+        self.template, self.max_length = Template(tokenizer), max_length
         tags = {part for sentence in train for tag in sentence.tags for part in tag.split("|")} - {"O"}
         kinds = sorted({split_tag(tag)[1] for tag in tags})
         self.overlapping = dataset.overlapping
-        self.cut = 0  # sentences with a word longer than a row, of those encoded last
+        self.cut = 0  # sentences with a word longer than a sequence, of those encoded last
         self.layers = kinds if dataset.overlapping else [""]
         kinds = [""] if dataset.overlapping else kinds
         self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in LETTERS[settings.scheme])]
@@ -87,48 +88,51 @@ class Tagging:
         return [list(word) for word in zip(*spelt, strict=True)]
 
     def encode(self, sentences: Sequence[Sentence]) -> list[Example]:
-        """Each sentence in as few rows of at most `max_length` pieces as it takes, cut between words.
+        """Each sentence in as few sequences of at most `max_length` tokens as it takes, cut between words.
 
-        Every word is in exactly one row, so no gold tag is lost to the length limit. Of a word that alone is longer
-        than a row, the first pieces are kept. `places`: of the words' first pieces; `target`: their labels.
+        Every word is in exactly one sequence, so no gold tag is lost to the length limit. Of a word that alone is
+        longer than a sequence, the first tokens are kept. `positions`: of the words' first tokens; `target`: their
+        labels.
         """
-        pieces_of = pieces_of_words(self.tokenizer, (word for s in sentences for word in s.words))
-        room = self.frame.room(self.max_length, pair=False)
-        self.cut = sum(any(len(pieces_of[word]) > room for word in s.words) for s in sentences)
-        rows = []
+        tokens_of = tokens_of_words(self.tokenizer, (word for s in sentences for word in s.words))
+        capacity = self.template.capacity(self.max_length, pair=False)
+        self.cut = sum(any(len(tokens_of[word]) > capacity for word in s.words) for s in sentences)
+        sequences = []
         for number, sentence in enumerate(sentences):
             parts: list[tuple[list, list, list]] = [([], [], [])]
             for word, label in zip(sentence.words, self.label(sentence), strict=True):
-                of_word = pieces_of[word][:room]
-                if len(parts[-1][0]) + len(of_word) > room:
+                of_word = tokens_of[word][:capacity]
+                if len(parts[-1][0]) + len(of_word) > capacity:
                     parts.append(([], [], []))
-                pieces, places, labels = parts[-1]
-                places.append(len(pieces) + 1)
+                tokens, positions, labels = parts[-1]
+                positions.append(len(tokens) + 1)
                 labels.append(label)
-                pieces += of_word
-            rows += [Example(number, *self.frame.join(pieces), places, labels) for pieces, places, labels in parts]
-        return rows
+                tokens += of_word
+            sequences += [
+                Example(number, *self.template.join(tokens), positions, labels) for tokens, positions, labels in parts
+            ]
+        return sequences
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """A padded batch for heads.Tagger."""
-        words = max(len(example.places) for example in examples)
-        places = np.zeros((len(examples), words), dtype=np.int64)
-        there = np.zeros_like(places, dtype=bool)
+        words = max(len(example.positions) for example in examples)
+        positions = np.zeros((len(examples), words), dtype=np.int64)
+        there = np.zeros_like(positions, dtype=bool)
         labels = np.zeros((len(examples), words, len(self.layers)), dtype=np.int64)
-        for row, example in enumerate(examples):
-            n = len(example.places)
-            places[row, :n], there[row, :n], labels[row, :n] = example.places, True, example.target
-        extra = {"places": places, "words": there, "labels": labels}
-        return pad(examples, self.frame.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
+        for i, example in enumerate(examples):
+            n = len(example.positions)
+            positions[i, :n], there[i, :n], labels[i, :n] = example.positions, True, example.target
+        extra = {"positions": positions, "words": there, "labels": labels}
+        return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
 
     def read(self, found: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:
-        """Of each row the labels of its words, from what the head gives for a batch."""
-        return [labels[: len(e.places)] for labels, e in zip(found.tolist(), examples, strict=True)]
+        """Of each sequence the labels of its words, from what the head gives for a batch."""
+        return [labels[: len(e.positions)] for labels, e in zip(found.tolist(), examples, strict=True)]
 
     def decode(
         self, sentences: Sequence[Sentence], examples: Sequence[Example], found: Sequence[list[list[int]]]
     ) -> list[list[str]]:
-        """One tag for each word of each sentence in BIO's letters, put together from the sentence's rows."""
+        """One tag for each word of each sentence in BIO's letters, put together from the sentence's sequences."""
         words: list[list[list[int]]] = [[] for _ in sentences]
         for example, labels in zip(examples, found, strict=True):
             words[example.instance] += labels

@@ -7,7 +7,7 @@ from torch import nn
 class Crf(nn.Module):
     """Scores of label sequences: those of the words, plus one for each pair of neighbours, for the first and the last.
 
-    `layers` sequences are scored side by side, each with weights of its own: elements that overlap have one each.
+    `layers` label sequences are scored side by side, each with weights of its own: elements that overlap have one each.
     """
 
     def __init__(self, layers: int, labels: int):
@@ -19,8 +19,9 @@ class Crf(nn.Module):
     def loss(self, scores: torch.Tensor, labels: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """The negative log-likelihood of `labels`, summed over sentences and layers, over the number of words' labels.
 
-        `scores`: (rows, length, layers, labels); `labels`: (rows, length, layers), anything where there is no word;
-        `words`: (rows, length), true at words, of which each row has one or more, from its start on without a gap.
+        `scores`: (sequences, length, layers, labels); `labels`: (sequences, length, layers), anything where there is no
+        word; `words`: (sequences, length), true at words, of which each sequence has one or more, from its start on
+        without a gap.
         """
         labels = labels.where(words[:, :, None], 0)
         own = scores.gather(-1, labels[..., None])[..., 0]
@@ -32,21 +33,21 @@ class Crf(nn.Module):
         return (self.log_total(scores, words) - path).sum() / (words.sum() * len(layer))
 
     def log_total(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The logarithm of the sum over all label sequences of exp(score), (rows, layers)."""
+        """The logarithm of the sum over all label sequences of exp(score), (sequences, layers)."""
         total = self.first + scores[:, 0]
-        for place in range(1, scores.shape[1]):
-            longer = (total[..., None] + self.steps).logsumexp(-2) + scores[:, place]
-            total = longer.where(words[:, place, None, None], total)
+        for position in range(1, scores.shape[1]):
+            longer = (total[..., None] + self.steps).logsumexp(-2) + scores[:, position]
+            total = longer.where(words[:, position, None, None], total)
         return (total + self.last).logsumexp(-1)
 
     def decode(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The best label sequence, (rows, length, layers); 0 where there is no word (Viterbi)."""
+        """The best label sequence, (sequences, length, layers); 0 where there is no word (Viterbi)."""
         best, came = self.first + scores[:, 0], []
-        for place in range(1, scores.shape[1]):
+        for position in range(1, scores.shape[1]):
             longer, before = (best[..., None] + self.steps).max(-2)
-            here = words[:, place, None, None]
+            here = words[:, position, None, None]
             came.append(before.where(here, torch.arange(best.shape[-1], device=best.device)))
-            best = (longer + scores[:, place]).where(here, best)
+            best = (longer + scores[:, position]).where(here, best)
         label = (best + self.last).argmax(-1)
         labels = [label]
         for before in reversed(came):

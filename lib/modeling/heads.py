@@ -20,9 +20,9 @@ Batch = dict[str, torch.Tensor]
 
 
 def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | None = None) -> torch.Tensor:
-    """The last hidden states at `positions` (rows, m), or at all places: (rows, m, hidden).
+    """The last hidden states at `positions` (sequences, m), or at all positions: (sequences, m, hidden).
 
-    Of the architectures that the study pretrains, the last layer sees only those places (lib/modeling/bodies.py).
+    Of the architectures that the study pretrains, the last layer sees only those positions (lib/modeling/bodies.py).
     """
     if bodies.knows(encoder):
         return bodies.encode(encoder, batch["input_ids"], positions, batch.get("token_types"), batch.get("padding"))
@@ -36,15 +36,19 @@ def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | Non
 
 
 class Recurrent(nn.Module):
-    """A bidirectional LSTM of one layer over places that are `there` (rows, length); each direction is `each` wide."""
+    """A bidirectional LSTM of one layer over the positions that are true in `mask` (sequences, length).
+
+    Each direction is `each` wide.
+    """
 
     def __init__(self, width: int, each: int):
         super().__init__()
         self.lstm = nn.LSTM(width, each, batch_first=True, bidirectional=True)
 
-    def forward(self, states: torch.Tensor, there: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """States of every place (rows, length, 2 each), and the last of each direction side by side (rows, 2 each)."""
-        packed = pack_padded_sequence(states, there.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+    def forward(self, states: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """States of every position, (sequences, length, 2 each), and the last of each direction side by side,
+        (sequences, 2 each)."""
+        packed = pack_padded_sequence(states, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
         found, (last, _) = self.lstm(packed)
         return pad_packed_sequence(found, batch_first=True, total_length=states.shape[1])[0], torch.cat([*last], -1)
 
@@ -58,10 +62,10 @@ def linear(width: int, outputs: int) -> nn.Linear:
 
 
 class Tagger(nn.Module):
-    """One label for each word in each of `layers`, from the state of the word's first piece (Gu et al. 2021, 2.4.2).
+    """One label for each word in each of `layers`, from the state of the word's first token (Gu et al. 2021, 2.4.2).
 
-    `kind`: linear, biLSTM (over a sentence's words, then linear) or CRF (linear, then a CRF). A batch has `places`
-    (rows, words), `words`, true where there is one, and for the loss `labels` (rows, words, layers).
+    `kind`: linear, biLSTM (over a sentence's words, then linear) or CRF (linear, then a CRF). A batch has `positions`
+    (sequences, words), `words`, true where there is one, and for the loss `labels` (sequences, words, layers).
     """
 
     def __init__(self, encoder: PreTrainedModel, layers: int, labels: int, kind: str, dropout: float):
@@ -73,7 +77,7 @@ class Tagger(nn.Module):
         self.crf = Crf(layers, labels) if kind == "CRF" else None
 
     def scores(self, batch: Batch) -> torch.Tensor:
-        states = self.dropout(encode(self.encoder, batch, batch["places"]))
+        states = self.dropout(encode(self.encoder, batch, batch["positions"]))
         if self.recurrent:
             states = self.dropout(self.recurrent(states, batch["words"])[0])
         return self.score(states).unflatten(-1, self.shape).float()
@@ -87,7 +91,7 @@ class Tagger(nn.Module):
         return functional.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=IGNORED)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """The numbers of the labels, (rows, words, layers)."""
+        """The numbers of the labels, (sequences, words, layers)."""
         scores = self.scores(batch)
         return self.crf.decode(scores, batch["words"]) if self.crf else scores.argmax(-1)
 
@@ -95,13 +99,13 @@ class Tagger(nn.Module):
 class Classifier(nn.Module):
     """A class, any of several labels, or a number for a whole text.
 
-    Of each of `spans` stretches of places, the highest value of every dimension of its states is taken, and the
-    stretches side by side are the text's encoding: [CLS] is a stretch of one place. A state of [CLS] goes through
-    the encoder's pooler where it has one, as in BERT. With biLSTM an LSTM reads all pieces, and the last states of
-    both its directions are the encoding (Gu et al. 2021, 2.4.2 and Table 12, which does not say how).
+    Of each of a text's `spans`, the highest value of every dimension of the states at its positions is taken, and the
+    spans side by side are the text's encoding: [CLS] is a span of one position. A state of [CLS] goes through the
+    encoder's pooler where it has one, as in BERT. With biLSTM an LSTM reads all tokens, and the last states of both its
+    directions are the encoding (Gu et al. 2021, 2.4.2 and Table 12, which does not say how).
 
-    `target`: class, labels or number; the loss is cross-entropy times `weights` of the classes, cross-entropy of
-    each label, or the squared error. A batch has `places` (rows, spans, m), `absent`, true where there is none, and
+    `target`: class, labels or number; the loss is cross-entropy times `weights` of the classes, cross-entropy of each
+    label, or the squared error. A batch has `positions` (sequences, spans, m), `absent`, true where there is none, and
     for the loss `target`.
     """
 
@@ -126,20 +130,20 @@ class Classifier(nn.Module):
         self.register_buffer("weights", weights)
 
     def encoding(self, batch: Batch) -> torch.Tensor:
-        """The encoding of each text, (rows, width)."""
+        """The encoding of each text, (sequences, width)."""
         if self.recurrent:
             states, ids = self.dropout(encode(self.encoder, batch)), batch["input_ids"]
             padding = batch.get("padding", torch.zeros_like(ids, dtype=torch.bool))
             return self.recurrent(states, ~padding)[1]
-        places = batch["places"]
-        states = encode(self.encoder, batch, places.flatten(1)).unflatten(1, places.shape[1:])
+        positions = batch["positions"]
+        states = encode(self.encoder, batch, positions.flatten(1)).unflatten(1, positions.shape[1:])
         if "absent" in batch:
             states = states.masked_fill(batch["absent"][..., None], torch.finfo(states.dtype).min)
         highest = states.amax(2).flatten(1)
         return bodies.pool(self.encoder, highest) if self.pooled else highest
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Scores of the classes or labels, (rows, outputs), or the numbers, (rows,)."""
+        """Scores of the classes or labels, (sequences, outputs), or the numbers, (sequences,)."""
         found = self.score(self.dropout(self.encoding(batch))).float()
         return found[:, 0] if self.target == "number" else found
 
@@ -158,10 +162,10 @@ class Classifier(nn.Module):
 
 
 class SpanFinder(nn.Module):
-    """Where an answer begins and ends in a row, from the state of each piece (Devlin et al. 2019, section 4.2).
+    """Where an answer begins and ends in a sequence, from the state of each token (Devlin et al. 2019, section 4.2).
 
-    A batch has `readable`, true at the places where an answer may stand and at [CLS], which stands for none, and for
-    the loss `target` (rows, 2).
+    A batch has `readable`, true at the positions where an answer may stand and at [CLS], which stands for none, and for
+    the loss `target` (sequences, 2).
     """
 
     def __init__(self, encoder: PreTrainedModel):
@@ -170,10 +174,10 @@ class SpanFinder(nn.Module):
         self.score = linear(encoder.config.hidden_size, 2)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Log-probabilities of each place to be the first and the last of the answer, (rows, length, 2)."""
+        """Log-probabilities of each position to be the first and the last of the answer, (sequences, length, 2)."""
         scores = self.score(encode(self.encoder, batch)).float()
         return scores.masked_fill(~batch["readable"][..., None], -1e9).log_softmax(1)
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """Mean of the negative log-probabilities of first and last place."""
+        """Mean of the negative log-probabilities of first and last position."""
         return -self(batch).gather(1, batch["target"][:, None]).mean()

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-def pieces_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) -> dict[str, list[int]]:
-    """Piece ids of each distinct word, without special tokens; a word of no known piece becomes the unknown piece."""
+def tokens_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) -> dict[str, list[int]]:
+    """Token ids of each distinct word, without special ones; a word of no known token becomes the unknown token."""
     distinct = sorted(set(words))
     encoded = tokenizer(distinct, add_special_tokens=False)["input_ids"] if distinct else []
     return {w: ids or [tokenizer.unk_token_id] for w, ids in zip(distinct, encoded, strict=True)}

@@ -9,7 +9,7 @@ from lib.errors import StudyError
 from lib.study import open_study, params, results
 from lib.study.analysis import facts
 from lib.vocabularies.loading import MARKS
-from lib.vocabularies.words import pieces_of_words
+from lib.vocabularies.words import tokens_of_words
 
 COLUMNS = ["example", "place", "word", "printed", "asked", "vocabulary", "pieces", "count", "model", "attention",
            "note"]  # fmt: skip
@@ -37,23 +37,23 @@ def choose_models(scale: str) -> list[str]:
 
 
 def lay_out(words: Sequence[str], tokenizer) -> tuple[list[int], list[int]]:
-    """A row of pieces with the special ones around it, and the place in `words` of the word that each belongs to.
+    """A sequence of tokens with the special ones around it, and the number in `words` of the word that each belongs to.
 
     `words` begins with [CLS] and ends with [SEP].
     """
-    pieces_of = pieces_of_words(tokenizer, words[1:-1])
-    pieces = [[tokenizer.cls_token_id], *(pieces_of[word] for word in words[1:-1]), [tokenizer.sep_token_id]]
-    owners = [place for place, of_word in enumerate(pieces) for _ in of_word]
-    return [piece for of_word in pieces for piece in of_word], owners
+    tokens_of = tokens_of_words(tokenizer, words[1:-1])
+    tokens = [[tokenizer.cls_token_id], *(tokens_of[word] for word in words[1:-1]), [tokenizer.sep_token_id]]
+    owners = [number for number, of_word in enumerate(tokens) for _ in of_word]
+    return [token for of_word in tokens for token in of_word], owners
 
 
 def sum_by_word(attention: Sequence[float], owners: Sequence[int]) -> list[float]:
-    """The attention on each word: the sum over its pieces. `owners`: as from `lay_out`."""
+    """The attention on each word: the sum over its tokens. `owners`: as from `lay_out`."""
     return np.bincount(owners, weights=attention).tolist()
 
 
 def measure(model: str, words: Sequence[str], asked: str, scale: str) -> list[float]:
-    """How much of the attention from a word's first piece lies on each word, summing to one.
+    """How much of the attention from a word's first token lies on each word, summing to one.
 
     Mean over the heads of the penultimate layer (Gu et al. 2021, figure 3). StudyError for a model with one layer.
     """
@@ -64,16 +64,16 @@ def measure(model: str, words: Sequence[str], asked: str, scale: str) -> list[fl
     if body.config.num_hidden_layers < 2:
         raise StudyError(f"{encoder.title}: it has one layer, and none is the last but one")
     body.set_attn_implementation("eager")  # the others do not give their weights
-    row, owners = lay_out(words, encoder.tokenizer)
+    sequence, owners = lay_out(words, encoder.tokenizer)
     with torch.inference_mode():
-        layers = body(input_ids=torch.tensor([row]), output_attentions=True).attentions
+        layers = body(input_ids=torch.tensor([sequence]), output_attentions=True).attentions
     weights = layers[PENULTIMATE][0].mean(0)[owners.index(words.index(asked))]
     return sum_by_word(weights.tolist(), owners)
 
 
 def build(scale: str) -> pd.DataFrame:
-    """Every word of every example: its pieces under the published vocabularies, then, for two models of a scale, its
-    pieces under the vocabulary of each and the attention that it gets. One line with a `note` for what is not there."""
+    """Every word of every example: its tokens under the published vocabularies, then, for two models of a scale, its
+    tokens under the vocabulary of each and the attention that it gets. One line with a `note` for what is not there."""
     lines = []
     for example, settings in facts.attention().examples.items():
         words = [CLS, *settings.sentence.split(), SEP]
@@ -90,18 +90,18 @@ def build(scale: str) -> pd.DataFrame:
 
 
 def describe_words(example: str, words: Sequence[str], vocabulary: str, scale: str) -> list[dict]:
-    """A line for each word with its pieces, the special ones too; one with a note where there is no vocabulary."""
+    """A line for each word with its tokens, the special ones too; one with a note where there is no vocabulary."""
     if why := open_study(scale).vocabulary(vocabulary).why_not:
         return [{"example": example, "vocabulary": vocabulary, "note": why}]
     settings, tokenizer = facts.attention().examples[example], open_study(scale).vocabulary(vocabulary).tokenizer()
-    row, owners = lay_out(words, tokenizer)
-    pieces: list[list[str]] = [[] for _ in words]
-    for piece, owner in zip(tokenizer.convert_ids_to_tokens(row), owners, strict=True):
-        pieces[owner].append(MARKS.sub("", piece))
+    sequence, owners = lay_out(words, tokenizer)
+    tokens: list[list[str]] = [[] for _ in words]
+    for token, owner in zip(tokenizer.convert_ids_to_tokens(sequence), owners, strict=True):
+        tokens[owner].append(MARKS.sub("", token))
     return [
         {"example": example, "place": place, "word": word, "printed": word in settings.printed,
-         "asked": word == settings.asked, "vocabulary": vocabulary, "pieces": "-".join(pieces[place]),
-         "count": len(pieces[place]), "note": ""}
+         "asked": word == settings.asked, "vocabulary": vocabulary, "pieces": "-".join(tokens[place]),
+         "count": len(tokens[place]), "note": ""}
         for place, word in enumerate(words)
     ]  # fmt: skip
 
@@ -118,7 +118,7 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread(table: pd.DataFrame, example: str) -> pd.DataFrame:
-    """The words of an example as a person reads them: pieces by vocabulary, attention by model."""
+    """The words of an example as a person reads them: tokens by vocabulary, attention by model."""
     found = table[(table["example"] == example) & table["word"].notna()]
     wide = found.drop_duplicates("place")[["place", "word"]].set_index("place")
     for vocabulary, lines in found.groupby("vocabulary", sort=False):
@@ -129,7 +129,7 @@ def spread(table: pd.DataFrame, example: str) -> pd.DataFrame:
 
 
 def describe(table: pd.DataFrame, scale: str) -> str:
-    """What pieces and attention show, in sentences made from their numbers (Markdown)."""
+    """What tokens and attention show, in sentences made from their numbers (Markdown)."""
     shattered = count_shattered(table)
     lines = [
         f"{example}: {row['vocabulary']} cuts {row['cut']} of {row['printed words']} printed words"

@@ -22,7 +22,7 @@ from lib.errors import unknown
 from lib.finetuning import tuning
 from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
 from lib.finetuning.finetuning import say_settings
-from lib.finetuning.sequences import class_of
+from lib.finetuning.texts import class_of
 from lib.modeling import heads
 from lib.progress import Progress
 from lib.study import open_study, params, paths
@@ -204,16 +204,16 @@ def predict_network(
     device = training.accelerator("float32")
     torch.manual_seed(seed)
     model = network(torch.from_numpy(vectors), len(classes), point["width"], point["dropout"])
-    rows, asked = (
+    trained_on, tested_on = (
         [Example(number, [known[word] for word in text] or [0], 0, [], 0) for number, text in enumerate(part)]
         for part in (train, test)
     )
     targets = [classes.index(label) for label in labels]
 
     def collate(some: Sequence[Example]) -> Batch:
-        return pad(some, 0) | {"target": torch.tensor([targets[row.instance] for row in some])}
+        return pad(some, 0) | {"target": torch.tensor([targets[one.instance] for one in some])}
 
-    batches = BucketedBatches(rows, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
+    batches = BucketedBatches(trained_on, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
     training.train(
         model, batches, lambda module, batch: module.loss(batch), device=device, seed=seed,
         settings=Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
@@ -222,10 +222,11 @@ def predict_network(
     )  # fmt: skip
     best: dict[int, str] = {}
     with torch.inference_mode():
-        for numbers in cut_evenly(asked):
-            batch = {name: tensor.to(device.device) for name, tensor in pad([asked[i] for i in numbers], 0).items()}
+        for numbers in cut_evenly(tested_on):
+            batch = pad([tested_on[i] for i in numbers], 0)
+            batch = {name: tensor.to(device.device) for name, tensor in batch.items()}
             best |= {i: classes[c] for i, c in zip(numbers, model(batch).argmax(-1).tolist(), strict=True)}
-    return [best[number] for number in range(len(asked))]
+    return [best[number] for number in range(len(tested_on))]
 
 
 @cache
@@ -263,14 +264,14 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
 def embed(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:
     """The mean of the last states of each text, of length 1."""
     ids = tokenizer(texts, truncation=True, max_length=length)["input_ids"]
-    rows = [Example(number, pieces, 0, [], None) for number, pieces in enumerate(ids)]
-    found: list = [None] * len(rows)
+    sequences = [Example(number, tokens, 0, [], None) for number, tokens in enumerate(ids)]
+    vectors: list = [None] * len(sequences)
     with torch.inference_mode():
-        for numbers in cut_evenly(rows):
-            batch = pad([rows[number] for number in numbers], tokenizer.pad_token_id)
-            there = ~batch.get("padding", torch.zeros_like(batch["input_ids"], dtype=torch.bool))
-            states = heads.encode(body, batch) * there[..., None]
-            means = functional.normalize(states.sum(1) / there.sum(1, keepdim=True), dim=1)
+        for numbers in cut_evenly(sequences):
+            batch = pad([sequences[number] for number in numbers], tokenizer.pad_token_id)
+            mask = ~batch.get("padding", torch.zeros_like(batch["input_ids"], dtype=torch.bool))
+            states = heads.encode(body, batch) * mask[..., None]
+            means = functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1)
             for number, mean in zip(numbers, means.numpy(), strict=True):
-                found[number] = mean
-    return found
+                vectors[number] = mean
+    return vectors

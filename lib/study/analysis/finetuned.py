@@ -36,10 +36,10 @@ def describe(result: dict) -> str:
     lines = [
         f"- {result['model title']} on {result['dataset']}: {main} {statistics.mean(scores):.2f} on the test set, "
         f"from {min(scores):.2f} to {max(scores):.2f} over {len(scores)} seeds.",
-        f"- Trained on {run['instances'][base]} instances in {run['rows'][base]} rows, {run['steps']} steps, with "
+        f"- Trained on {run['instances'][base]} instances in {run['rows'][base]} sequences, {run['steps']} steps, with "
         + say_settings(result["chosen on dev"])
         + (f", chosen on the development set among {len(result['candidates'])}." if result["candidates"] else "."),
-        f"- All {run['instances']['test']} test instances are scored, in {run['rows']['test']} rows; "
+        f"- All {run['instances']['test']} test instances are scored, in {run['rows']['test']} sequences; "
         f"{run['cut']['test']} had to lose some of their text to the length limit.",
         f"- {collapsed} of {len(result['runs'])} runs collapsed.",
         f"- The splits were read in this order: {', '.join(run['reads'])}.",

@@ -14,7 +14,7 @@ from lib.study import open_study, params, results
 from lib.study.analysis import texts
 from lib.vocabularies.loading import MARKS
 from lib.vocabularies.training import all_cores
-from lib.vocabularies.words import pieces_of_words
+from lib.vocabularies.words import tokens_of_words
 
 WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
 BINS = (1, 10, 100, 1_000, 10_000, 100_000)  # ranks of words by frequency, where a bin begins
@@ -60,7 +60,7 @@ def build_terms(key: str, scale: str) -> pd.DataFrame:
 
 def count_pieces(words: Iterable[str], tokenizer) -> dict[str, int]:
     """The number of pieces of each distinct word; a word of no known piece counts as one."""
-    return {word: len(ids) for word, ids in pieces_of_words(tokenizer, words).items()}
+    return {word: len(ids) for word, ids in tokens_of_words(tokenizer, words).items()}
 
 
 def mean_pieces(words: Sequence[str], tokenizer) -> float:

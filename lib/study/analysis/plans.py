@@ -108,8 +108,9 @@ def count_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSetting
     """
     instances = len(Splits(encoder, dataset, settings).read("train", 1))
     sample = Splits(encoder, dataset, settings.model_copy(update={"train_instances": min(SAMPLE, instances)}))
-    rows = sample.encode("train", 1)
-    in_all, length = len(rows) * instances / len(sample.read("train", 1)), fmean(len(row.pieces) for row in rows)
+    sequences = sample.encode("train", 1)
+    in_all = len(sequences) * instances / len(sample.read("train", 1))
+    length = fmean(len(sequence.tokens) for sequence in sequences)
     read = [
         settings.steps * one["batch_size"] if settings.steps else settings.count_epochs(one, round(in_all)) * in_all
         for one in settings.candidates()
@@ -122,9 +123,9 @@ def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettin
     torch.set_num_threads(machine.threads)
     device = training.accelerator(machine.precision)
     splits = Splits(encoder, dataset, settings.model_copy(update={"train_instances": 8}))
-    task, rows = splits.task(1), splits.encode("train", 1)
+    task, sequences = splits.task(1), splits.encode("train", 1)
     model = task.build(encoder.body(settings.dropout), splits.read("train", 1)).to(device.device).train()
-    batch = {name: tensor.to(device.device) for name, tensor in task.collate(rows).items()}
+    batch = {name: tensor.to(device.device) for name, tensor in task.collate(sequences).items()}
 
     def step() -> None:
         with device.autocast():
@@ -132,7 +133,7 @@ def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettin
         loss.backward()
 
     timer = Timer("step()", globals={"step": step}, num_threads=machine.threads)
-    return sum(len(row.pieces) for row in rows) / timer.blocked_autorange(min_run_time=2).median
+    return sum(len(sequence.tokens) for sequence in sequences) / timer.blocked_autorange(min_run_time=2).median
 
 
 def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: str) -> float:

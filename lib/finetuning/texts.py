@@ -1,4 +1,4 @@
-"""Whole texts: relations, pairs and documents as rows of pieces with a class, labels or a number."""
+"""Whole texts: relations, pairs and documents as sequences of tokens with a class, labels or a number."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import BREAKS, Instance, Labelled, Marked, Relation
 from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.finetuning.examples import Batch, Example, Frame, pad
+from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
 
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
-Encoding = tuple[list[int], list[tuple[int, int]]]  # pieces, and the characters of each
+Encoding = tuple[list[int], list[tuple[int, int]]]  # tokens, and the characters of each
 
 
 def leave(relation: Relation) -> Marked:
@@ -34,18 +34,19 @@ def frame(relation: Relation) -> Marked:
     marks = []
     for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
         marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
-    text, places = leave(relation).text, {}
-    # From the right, so that what is not yet marked keeps its place; at one place the later mention's first.
+    text, positions = leave(relation).text, {}
+    # From the right, so that what is not yet marked keeps its position; of two at one position the later mention's
+    # first.
     for at, name, mark in sorted(reversed(marks), key=lambda item: item[0], reverse=True):
-        places = {other: place + len(mark) for other, place in places.items()} | {name: at + mark.index(name)}
+        positions = {other: start + len(mark) for other, start in positions.items()} | {name: at + mark.index(name)}
         text = text[:at] + mark + text[at:]
-    return Marked(text, *((places[start], places[end] + len(end)) for start, end in MARKERS))
+    return Marked(text, *((positions[start], positions[end] + len(end)) for start, end in MARKERS))
 
 
 WRITTEN = {"dummies": Relation.dummify, "markers": frame, "original": leave}
 
 
-class Sequences:
+class Texts:
     """The task of relations, pairs, documents and candidates: to judge whole texts of a dataset.
 
     The target is a number (similarity), labels (any of several) or a class. Ranking is by the probability of class 1.
@@ -60,7 +61,7 @@ class Sequences:
         max_length: int,
     ):
         self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
-        self.frame, self.max_length = Frame(tokenizer), max_length
+        self.template, self.max_length = Template(tokenizer), max_length
         self.target = "number" if dataset.family == "similarity" else "class"
         self.classes: list = []
         if dataset.multilabel:
@@ -91,7 +92,7 @@ class Sequences:
         )  # fmt: skip
 
     def encode(self, instances: Sequence[Instance]) -> list[Example]:
-        """A row for each instance. `places`: the stretches that are its encoding; `target`: a number, or numbers.
+        """A sequence for each instance. `positions`: the spans that are its encoding; `target`: a number, or numbers.
 
         Too long a text loses its end; of two the longer one does. Of a relation's, what lies farthest from its mentions
         goes, and only when these are too far apart what lies between. `cut` counts both.
@@ -100,12 +101,12 @@ class Sequences:
         texts = [self.write(instance) for instance in instances]
         firsts = self.split([text for text, _, _ in texts])
         seconds = iter(self.split([other for _, other, _ in texts if other is not None]))
-        rows = []
+        sequences = []
         for number, (instance, (_, other, mentions), first) in enumerate(zip(instances, texts, firsts, strict=True)):
             second = None if other is None else next(seconds)
-            pieces, start, places = self.fit(first, second, mentions)
-            rows.append(Example(number, pieces, start, places, self.aim(instance)))
-        return rows
+            tokens, start, positions = self.fit(first, second, mentions)
+            sequences.append(Example(number, tokens, start, positions, self.aim(instance)))
+        return sequences
 
     def write(self, instance: Instance) -> tuple[str, str | None, list[tuple[int, int]]]:
         """The text, a second one if there is one, and the characters of a relation's mentions in the first."""
@@ -121,7 +122,7 @@ class Sequences:
                 return instance.first, instance.second, []
 
     def split(self, texts: list[str]) -> list[Encoding]:
-        """The pieces of each text, without special ones."""
+        """The tokens of each text, without special ones."""
         if not texts:
             return []
         found = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
@@ -130,25 +131,25 @@ class Sequences:
     def fit(
         self, first: Encoding, second: Encoding | None, mentions: list[tuple[int, int]]
     ) -> tuple[list[int], int, list[list[int]]]:
-        """A row that is not too long: its pieces, where its second text begins, and the stretches of its encoding."""
+        """A sequence that is not too long: its tokens, where its second text begins, and the spans of its encoding."""
         ids, offsets = first
-        room = self.frame.room(self.max_length, second is not None)
+        capacity = self.template.capacity(self.max_length, second is not None)
         if second is not None:
             other = second[0]
-            self.cut += len(ids) + len(other) > room
-            one = max(room - len(other), min(len(ids), (room + 1) // 2))
+            self.cut += len(ids) + len(other) > capacity
+            one = max(capacity - len(other), min(len(ids), (capacity + 1) // 2))
             ids = ids[:one]
-            pieces, start = self.frame.join(ids, other[: room - len(ids)])
-            return pieces, start, [[0]]
-        stretches = [find_pieces(offsets, mention) for mention in mentions]
-        kept = keep(len(ids), room, stretches)
+            tokens, start = self.template.join(ids, other[: capacity - len(ids)])
+            return tokens, start, [[0]]
+        spans = [find_tokens(offsets, mention) for mention in mentions]
+        kept = keep(len(ids), capacity, spans)
         self.cut += len(kept) < len(ids)
-        pieces, start = self.frame.join([ids[place] for place in kept])
-        if self.settings.encoding == "first token" or not stretches:
-            return pieces, start, [[0]]
-        now = {place: number + 1 for number, place in enumerate(kept)}  # after [CLS]
-        places = [[now[place] for place in stretch if place in now] or [0] for stretch in stretches]
-        return pieces, start, [places[0][:1], places[1][:1]] if self.settings.encoding == "starts" else places
+        tokens, start = self.template.join([ids[i] for i in kept])
+        if self.settings.encoding == "first token" or not spans:
+            return tokens, start, [[0]]
+        now = {i: number + 1 for number, i in enumerate(kept)}  # after [CLS]
+        positions = [[now[i] for i in span if i in now] or [0] for span in spans]
+        return tokens, start, [positions[0][:1], positions[1][:1]] if self.settings.encoding == "starts" else positions
 
     def aim(self, instance: Instance):
         """What is to be said of an instance; a class or label that training lacks is none, and cannot be found."""
@@ -162,21 +163,22 @@ class Sequences:
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """A padded batch for heads.Classifier."""
-        spans = len(examples[0].places)
-        longest = max(len(stretch) for example in examples for stretch in example.places)
-        places = np.zeros((len(examples), spans, longest), dtype=np.int64)
-        absent = np.ones_like(places, dtype=bool)
-        for row, example in enumerate(examples):
-            for number, stretch in enumerate(example.places):
-                places[row, number, : len(stretch)], absent[row, number, : len(stretch)] = stretch, False
+        spans = len(examples[0].positions)
+        longest = max(len(span) for example in examples for span in example.positions)
+        positions = np.zeros((len(examples), spans, longest), dtype=np.int64)
+        absent = np.ones_like(positions, dtype=bool)
+        for i, example in enumerate(examples):
+            for number, span in enumerate(example.positions):
+                positions[i, number, : len(span)], absent[i, number, : len(span)] = span, False
         kind = torch.long if self.target == "class" else torch.float
-        batch = {"places": torch.from_numpy(places), "target": torch.tensor([e.target for e in examples], dtype=kind)}
+        target = torch.tensor([example.target for example in examples], dtype=kind)
+        batch = {"positions": torch.from_numpy(positions), "target": target}
         if absent.any():
             batch["absent"] = torch.from_numpy(absent)
-        return pad(examples, self.frame.padding) | batch
+        return pad(examples, self.template.padding) | batch
 
     def read(self, found: torch.Tensor, examples: Sequence[Example]) -> list:
-        """Of each row its number, the probabilities of its labels, or those of its classes."""
+        """Of each sequence its number, the probabilities of its labels, or those of its classes."""
         if self.target == "number":
             return found.tolist()
         return (found.sigmoid() if self.target == "labels" else found.softmax(-1)).tolist()
@@ -186,10 +188,10 @@ class Sequences:
         if self.target == "number":
             return list(found)
         if self.target == "labels":
-            return [tuple(n for n, p in zip(self.classes, row, strict=True) if p >= 0.5) for row in found]
+            return [tuple(n for n, p in zip(self.classes, one, strict=True) if p >= 0.5) for one in found]
         if self.dataset.family == "ranking":
-            return [row[self.numbers["1"]] for row in found]
-        best = [self.classes[int(np.argmax(row))] for row in found]
+            return [one[self.numbers["1"]] for one in found]
+        best = [self.classes[int(np.argmax(one))] for one in found]
         return [(name,) for name in best] if self.dataset.family == "documents" else best
 
 
@@ -198,26 +200,26 @@ def class_of(instance: Instance) -> str:
     return instance.labels[0] if isinstance(instance, Labelled) else instance.label
 
 
-def find_pieces(offsets: Sequence[tuple[int, int]], characters: tuple[int, int]) -> list[int]:
-    """The pieces that lie in a stretch of characters, in whole or in part."""
+def find_tokens(offsets: Sequence[tuple[int, int]], characters: tuple[int, int]) -> list[int]:
+    """The tokens that lie in a span of characters, in whole or in part."""
     start, end = characters
-    return [place for place, (first, last) in enumerate(offsets) if first < end and last > start]
+    return [i for i, (first, last) in enumerate(offsets) if first < end and last > start]
 
 
-def keep(length: int, room: int, stretches: list[list[int]]) -> list[int]:
-    """Which of `length` pieces fit into `room`: the first ones, or those about all stretches.
+def keep(length: int, capacity: int, spans: list[list[int]]) -> list[int]:
+    """Which of `length` tokens to keep where `capacity` fit: the first ones, or those about all spans.
 
-    Where the stretches are too far apart, half the room for the beginning of the first and the text after it, half for
+    Where the spans are too far apart, half the capacity for the beginning of the first and the text after it, half for
     the end of the last and the text before it.
     """
-    if length <= room:
+    if length <= capacity:
         return list(range(length))
-    wanted = [place for stretch in stretches for place in stretch]
-    if not wanted or max(wanted) < room:
-        return list(range(room))
+    wanted = [i for span in spans for i in span]
+    if not wanted or max(wanted) < capacity:
+        return list(range(capacity))
     first, last = min(wanted), max(wanted) + 1
-    if last - first <= room:
-        start = min(max(0, first - (room - (last - first)) // 2), length - room)
-        return list(range(start, start + room))
-    half = room // 2
-    return [*range(first, first + half), *range(last - (room - half), last)]
+    if last - first <= capacity:
+        start = min(max(0, first - (capacity - (last - first)) // 2), length - capacity)
+        return list(range(start, start + capacity))
+    half = capacity // 2
+    return [*range(first, first + half), *range(last - (capacity - half), last)]

@@ -1,4 +1,4 @@
-"""Texts as rows: how relations are written, what is cut, what is said of each kind."""
+"""Whole texts as sequences: how relations are written, what is cut, what is predicted of each kind."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from transformers import BertTokenizer
 from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
-from lib.finetuning import sequences
+from lib.finetuning import texts
 from lib.modeling import models
 from lib.modeling.settings import Body
 from lib.study import open_study
@@ -21,18 +21,18 @@ RELATION = Relation("1", TEXT, Mention("a", "DRUG", 8, 12), Mention("b", "DRUG",
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    texts = [TEXT, "@DRUG$ @GENE$", "a b c d e"] * 20
-    train_wordpiece(lambda: texts, 90, cased=False).save_model(str(tmp_path))
+    lines = [TEXT, "@DRUG$ @GENE$", "a b c d e"] * 20
+    train_wordpiece(lambda: lines, 90, cased=False).save_model(str(tmp_path))
     return BertTokenizer(vocab=str(tmp_path / "vocab.txt"))
 
 
 def make_task(tokenizer, dataset, train, length=64, protocol="gu"):
     settings = open_study("paper").protocol(protocol, dataset)
-    return sequences.Sequences(registry.lookup(dataset), settings, tokenizer, train, length)
+    return texts.Texts(registry.lookup(dataset), settings, tokenizer, train, length)
 
 
-def show(tokenizer, row, places=None) -> str:
-    ids = row.pieces if places is None else [row.pieces[place] for place in places]
+def show(tokenizer, sequence, positions=None) -> str:
+    ids = sequence.tokens if positions is None else [sequence.tokens[position] for position in positions]
     return tokenizer.decode(ids).replace(" ", "")
 
 
@@ -40,7 +40,7 @@ def show(tokenizer, row, places=None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "text", "stretches"),
+    ("protocol", "text", "spans"),
     [
         ("gu", "[CLS]wegave@drug$andthen@drug$toall[SEP]", ["[CLS]"]),
         ("gu-dummies-mentions", "[CLS]wegave@drug$andthen@drug$toall[SEP]", ["@drug$", "@drug$"]),
@@ -52,42 +52,42 @@ def show(tokenizer, row, places=None) -> str:
         ("gu-markers-starts", "[CLS]wegave[E1]iron[/E1]andthen[E2]zinc[/E2]toall[SEP]", ["[E1]", "[E2]"]),
     ],
 )  # fmt: skip
-def test_the_seven_settings_of_table_14(tokenizer, protocol, text, stretches):
+def test_the_seven_settings_of_table_14(tokenizer, protocol, text, spans):
     task = make_task(tokenizer, "ddi", [RELATION], protocol=protocol)
-    (row,) = task.encode([RELATION])
-    assert show(tokenizer, row) == text
-    assert [show(tokenizer, row, stretch) for stretch in row.places] == stretches
+    (sequence,) = task.encode([RELATION])
+    assert show(tokenizer, sequence) == text
+    assert [show(tokenizer, sequence, span) for span in sequence.positions] == spans
     encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer) - 4, 64, 0.0))
-    assert task.build(encoder, [RELATION])(task.collate([row])).shape == (1, 1)
+    assert task.build(encoder, [RELATION])(task.collate([sequence])).shape == (1, 1)
 
 
-def test_markers_are_pieces_of_their_own(tokenizer):
+def test_markers_are_tokens_of_their_own(tokenizer):
     size = len(tokenizer)
     task = make_task(tokenizer, "ddi", [RELATION], protocol="gu-markers")
-    (row,) = task.encode([RELATION])
-    assert len(tokenizer) == size + 4 and max(row.pieces) >= size
+    (sequence,) = task.encode([RELATION])
+    assert len(tokenizer) == size + 4 and max(sequence.tokens) >= size
 
 
 def test_markers_of_mentions_that_touch_or_overlap_are_in_order():
     touching = Relation("1", "ab", Mention("", "GENE", 0, 1), Mention("", "GENE", 1, 2), "")
-    assert sequences.frame(touching).text == "[E1] a [/E1][E2] b [/E2]"
+    assert texts.frame(touching).text == "[E1] a [/E1][E2] b [/E2]"
     nested = Relation("1", "abc d", Mention("", "GENE", 0, 3), Mention("", "CHEMICAL", 1, 2), "")
-    marked = sequences.frame(nested)
+    marked = texts.frame(nested)
     assert marked.text == "[E1] a[E2] b [/E2]c [/E1] d"
-    assert [marked.text[slice(*place)] for place in marked[1:]] == ["[E1] a[E2] b [/E2]c [/E1]", "[E2] b [/E2]"]
+    assert [marked.text[slice(*mention)] for mention in marked[1:]] == ["[E1] a[E2] b [/E2]c [/E1]", "[E2] b [/E2]"]
 
 
-@pytest.mark.parametrize("write", sequences.WRITTEN.values())
+@pytest.mark.parametrize("write", texts.WRITTEN.values())
 def test_mentions_stand_where_they_are_said_to(write):
     text, first, second = write(RELATION)
-    assert [text[slice(*place)].strip("[E12]/ ") for place in (first, second)] in (["iron", "zinc"], ["@DRUG$"] * 2)
+    assert [text[slice(*mention)].strip("[E12]/ ") for mention in (first, second)] in (["iron", "zinc"], ["@DRUG$"] * 2)
 
 
 def test_the_joint_dummy_of_mentions_that_overlap_stands_for_both():
     both = Mention("", "GENE", 2, 5), Mention("", "CHEMICAL", 3, 4)
     marked = Relation("1", "x abc d", *both, "").dummify()
     assert marked.text == "x @CHEM-GENE$ d"
-    assert [marked.text[slice(*place)] for place in marked[1:]] == ["@CHEM-GENE$"] * 2
+    assert [marked.text[slice(*mention)] for mention in marked[1:]] == ["@CHEM-GENE$"] * 2
 
 
 def test_texts_that_come_with_dummies_have_no_original(tokenizer):
@@ -105,10 +105,10 @@ def test_both_mentions_survive_the_limit(tokenizer, before, between, after, prot
     first, second = text.index("iron"), text.index("zinc")
     long = Relation("1", text, Mention("", "DRUG", first, first + 4), Mention("", "DRUG", second, second + 4), "x")
     task = make_task(tokenizer, "ddi", [long], length=32, protocol=protocol)
-    (row,) = task.encode([long])
+    (sequence,) = task.encode([long])
     whole = before + between + after + 2 > 40
-    assert len(row.pieces) <= 32 and task.cut == whole or not whole
-    one, other = (show(tokenizer, row, stretch) for stretch in row.places)
+    assert len(sequence.tokens) <= 32 and task.cut == whole or not whole
+    one, other = (show(tokenizer, sequence, span) for span in sequence.positions)
     assert one and other and (one, other) in (("@drug$", "@drug$"), ("iron", "zinc"), ("[E1]", "[E2]"))
 
 
@@ -118,30 +118,30 @@ def test_both_mentions_survive_the_limit(tokenizer, before, between, after, prot
 def test_pairs_lose_the_end_of_the_longer_text(tokenizer):
     pairs = [Pair("1", "a b", "c " * 40, "yes"), Pair("2", "a " * 40, "c", "no"), Pair("3", "a", "b", "yes")]
     task = make_task(tokenizer, "pubmedqa", pairs, length=16)
-    rows = task.encode(pairs)
-    assert task.cut == 2 and [len(row.pieces) for row in rows] == [16, 16, 5]
-    assert show(tokenizer, rows[0]) == "[CLS]ab[SEP]" + "c" * 11 + "[SEP]"
-    assert show(tokenizer, rows[1]) == "[CLS]" + "a" * 12 + "[SEP]c[SEP]"
-    assert rows[0].second == 4
+    sequences = task.encode(pairs)
+    assert task.cut == 2 and [len(sequence.tokens) for sequence in sequences] == [16, 16, 5]
+    assert show(tokenizer, sequences[0]) == "[CLS]ab[SEP]" + "c" * 11 + "[SEP]"
+    assert show(tokenizer, sequences[1]) == "[CLS]" + "a" * 12 + "[SEP]c[SEP]"
+    assert sequences[0].second == 4
 
 
 def test_each_kind_of_target(tokenizer):
     number = make_task(tokenizer, "biosses", [Pair("1", "a", "b", 2.5)])
-    rows = number.encode([Pair("1", "a", "b", 2.5)])
-    assert (number.target, rows[0].target) == ("number", 2.5)
-    assert number.decode([], rows, number.read(torch.tensor([1.5]), rows)) == [1.5]
+    sequences = number.encode([Pair("1", "a", "b", 2.5)])
+    assert (number.target, sequences[0].target) == ("number", 2.5)
+    assert number.decode([], sequences, number.read(torch.tensor([1.5]), sequences)) == [1.5]
 
     documents = [Labelled("1", ("a b", "c"), ("x", "y")), Labelled("2", ("d",), ())]
     labels = make_task(tokenizer, "hoc", documents)
-    rows = labels.encode(documents)
-    assert (labels.target, [row.target for row in rows]) == ("labels", [[1.0, 1.0], [0.0, 0.0]])
-    assert labels.decode(documents, rows, [[0.5, 0.2], [0.1, 0.1]]) == [("x",), ()]
-    assert show(tokenizer, rows[0]) == "[CLS]abc[SEP]"
+    sequences = labels.encode(documents)
+    assert (labels.target, [sequence.target for sequence in sequences]) == ("labels", [[1.0, 1.0], [0.0, 0.0]])
+    assert labels.decode(documents, sequences, [[0.5, 0.2], [0.1, 0.1]]) == [("x",), ()]
+    assert show(tokenizer, sequences[0]) == "[CLS]abc[SEP]"
 
     candidates = [Pair("1", "a", "b", "0", "q"), Pair("2", "a", "c", "1", "q")]
     ranking = make_task(tokenizer, "bioasq-reranker", candidates, protocol="ozyurt-weighted")
-    rows = ranking.encode(candidates)
-    assert ranking.decode(candidates, rows, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
+    sequences = ranking.encode(candidates)
+    assert ranking.decode(candidates, sequences, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
     encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer), 64, 0.0))
     assert ranking.build(encoder, [candidates[0]] * 3 + [candidates[1]]).weights.tolist() == pytest.approx([2 / 3, 2])
 
@@ -149,8 +149,8 @@ def test_each_kind_of_target(tokenizer):
 def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):
     task = make_task(tokenizer, "pubmedqa", [Pair("1", "a", "b", "yes"), Pair("2", "a", "b", "no")])
     maybe = [Pair("3", "a", "b", "maybe")]
-    rows = task.encode(maybe)
-    predicted = task.decode(maybe, rows, [[0.9, 0.1]])
+    sequences = task.encode(maybe)
+    predicted = task.decode(maybe, sequences, [[0.9, 0.1]])
     assert registry.lookup("pubmedqa").score(maybe, predicted) == {"accuracy": 0.0}
 
 
