@@ -144,12 +144,12 @@ def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, p
             return timed
         dev = load(10**6, "dev")
         sequences = label_tokens(task, dev)
-        found = trainer.predict(sequences).predictions.argmax(-1)
-    words = [
+        numbers = trainer.predict(sequences).predictions.argmax(-1)
+    labels = [
         [[int(label)] for label, gold in zip(line, sequence["labels"], strict=False) if gold != heads.IGNORED]
-        for line, sequence in zip(found, sequences, strict=True)
+        for line, sequence in zip(numbers, sequences, strict=True)
     ]
-    predicted = task.decode(dev, task.encode(dev), words)
+    predicted = task.decode(dev, task.encode(dev), labels)
     return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
 
 

@@ -84,10 +84,10 @@ def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **c
 
 def take(key: str, n: int) -> list:
     """Training instances of a set: each label in turn, and questions that can be answered."""
-    found = open_study("smoke").dataset(key).load("train")
-    if isinstance(found[0], Question):
-        return [question for question in found if question.spans][:n]
-    return found[:n]
+    instances = open_study("smoke").dataset(key).load("train")
+    if isinstance(instances[0], Question):
+        return [question for question in instances if question.spans][:n]
+    return instances[:n]
 
 
 @pytest.mark.parametrize("key", FAMILIES)
@@ -221,7 +221,7 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     assert registry.lookup("ncbi-disease").score(test, table["predicted"]) == first["runs"][0]["scores"]
 
 
-def test_predicted_answers_are_places_and_no_text(encoder, monkeypatch):
+def test_predicted_answers_are_positions_and_no_text(encoder, monkeypatch):
     set_up(monkeypatch, "bioasq-7b-factoid", epochs=[1], min_steps=None)
     open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     (path,) = paths.output("smoke", "predictions").iterdir()
@@ -266,9 +266,9 @@ def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, t
     settings = FinetuningSettings(epochs=[30, 1], batch_size=[4], learning_rate=[2e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.0, max_length=32)  # fmt: skip
     given = loading.load_encoder(home / "tiny"), notes.at(tmp_path), settings, [1, 2], tmp_path / "runs"
-    found = finetuning.finetune(*given)
-    assert found["chosen on dev"]["epochs"] == 30 and [run["scores"]["f1"] for run in found["runs"]] == [100, 100]
-    assert finetuning.finetune(*given) == found
+    result = finetuning.finetune(*given)
+    assert result["chosen on dev"]["epochs"] == 30 and [run["scores"]["f1"] for run in result["runs"]] == [100, 100]
+    assert finetuning.finetune(*given) == result
     assert {"1.parquet", "2.parquet"} <= {path.name for path in (tmp_path / "runs").iterdir()}
     with pytest.raises(StudyError, match="unknown family 'taging': did you mean tagging"):
         finetuning.finetune(given[0], replace(given[1], family="taging"), *given[2:])
@@ -317,8 +317,8 @@ def test_runs_that_learnt_nothing(family, predicted, losses, why):
 def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
     def run(seed, f1, collapsed):
         sizes = dict.fromkeys(("instances", "rows", "cut"), {"train": 1, "test": 1})
-        said = {"seed": seed, "fold": 1, "scores": {"f1": f1}, "collapsed": collapsed, "seconds": 1, "first on": ""}
-        return said | sizes | {"reads": ["train", "test"], "steps": 3}
+        record = {"seed": seed, "fold": 1, "scores": {"f1": f1}, "collapsed": collapsed, "seconds": 1, "first on": ""}
+        return record | sizes | {"reads": ["train", "test"], "steps": 3}
 
     result = {
         "runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",

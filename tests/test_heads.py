@@ -34,7 +34,7 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
     scores, lengths = torch.randn(2, 4, LAYERS, LABELS), [4, 2]
     words = torch.arange(4)[None] < torch.tensor(lengths)[:, None]
     labels = torch.randint(LABELS, (2, 4, LAYERS))
-    best, wanted = crf.decode(scores, words), 0.0
+    best, expected = crf.decode(scores, words), 0.0
     crf.requires_grad_(False)
     for i, length in enumerate(lengths):
         for layer in range(LAYERS):
@@ -43,8 +43,8 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
             assert tuple(best[i, :length, layer].tolist()) == paths[int(all_scores.argmax())]
             assert not best[i, length:, layer].any()
             gold = score(crf, scores[i], layer, labels[i, :length, layer].tolist())
-            wanted += float(all_scores.logsumexp(0) - gold)
-    assert float(crf.loss(scores, labels, words)) == pytest.approx(wanted / (sum(lengths) * LAYERS), rel=1e-5)
+            expected += float(all_scores.logsumexp(0) - gold)
+    assert float(crf.loss(scores, labels, words)) == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
 
 
 def test_what_stands_where_there_is_no_word_changes_nothing(crf):
@@ -73,11 +73,11 @@ def batch():
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "electra", "roberta"])
 def test_states_are_the_librarys(kind, batch):
-    encoder, asked = make_encoder(kind), torch.tensor([[0, 3], [0, 5]])
+    encoder, positions = make_encoder(kind), torch.tensor([[0, 3], [0, 5]])
     with torch.no_grad():
         whole = encoder(input_ids=batch["input_ids"], attention_mask=(~batch["padding"]).long()).last_hidden_state
-        found = heads.encode(encoder, batch, asked)
-    assert torch.allclose(found, bodies.gather(whole, asked), atol=1e-5)
+        states = heads.encode(encoder, batch, positions)
+    assert torch.allclose(states, bodies.gather(whole, positions), atol=1e-5)
 
 
 def test_a_body_that_is_not_computed_here_is_left_to_the_library(batch):
@@ -104,24 +104,24 @@ def test_the_tagger_labels_each_word_in_each_layer(kind, batch):
 @pytest.mark.parametrize(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
 @pytest.mark.parametrize(("spans", "kind"), [(1, "linear"), (2, "linear"), (1, "biLSTM")])
 def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind, batch):
-    found = heads.Classifier(make_encoder("electra"), outputs, target, spans, spans == 1, kind, 0.0).eval()
-    aim = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}[target]
-    batch |= {"positions": torch.zeros(2, spans, 1, dtype=torch.long), "target": aim}
-    assert found(batch).shape == ((2,) if target == "number" else (2, outputs))
-    assert torch.isfinite(found.loss(batch))
+    classifier = heads.Classifier(make_encoder("electra"), outputs, target, spans, spans == 1, kind, 0.0).eval()
+    targets = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}
+    batch |= {"positions": torch.zeros(2, spans, 1, dtype=torch.long), "target": targets[target]}
+    assert classifier(batch).shape == ((2,) if target == "number" else (2, outputs))
+    assert torch.isfinite(classifier.loss(batch))
 
 
 def test_a_mention_is_the_highest_value_of_its_pieces(batch):
     encoder = make_encoder("bert")
-    found = heads.Classifier(encoder, 2, "class", 2, False, "linear", 0.0).eval()
+    classifier = heads.Classifier(encoder, 2, "class", 2, False, "linear", 0.0).eval()
     batch["positions"] = torch.tensor([[[1, 2], [4, 0]], [[3, 0], [1, 2]]])
     batch["absent"] = torch.tensor([[[False, False], [False, True]], [[False, True], [False, False]]])
     states = heads.encode(encoder, batch)
-    wanted = torch.stack([
+    expected = torch.stack([
         torch.cat([states[0, 1:3].amax(0), states[0, 4]]),
         torch.cat([states[1, 3], states[1, 1:3].amax(0)]),
     ])  # fmt: skip
-    assert torch.allclose(found.encoding(batch), wanted, atol=1e-6)
+    assert torch.allclose(classifier.encoding(batch), expected, atol=1e-6)
 
 
 def test_weights_of_classes_count(batch):
@@ -144,5 +144,5 @@ def test_spans_stand_where_they_may(batch):
     batch |= {"readable": readable, "target": torch.tensor([[4, 5], [0, 0]])}
     shares = finder(batch).exp()
     assert torch.allclose(shares.sum(1), torch.ones(2, 2)) and not shares[~readable].any()
-    wanted = -finder(batch)[[0, 0, 1, 1], [4, 5, 0, 0], [0, 1, 0, 1]].mean()
-    assert torch.allclose(finder.loss(batch), wanted)
+    expected = -finder(batch)[[0, 0, 1, 1], [4, 5, 0, 0], [0, 1, 0, 1]].mean()
+    assert torch.allclose(finder.loss(batch), expected)

@@ -49,8 +49,8 @@ def test_every_gold_answer_survives_the_limit(tokenizer, before):
     question = ask("a " * before + "iron" + " b" * 100)
     sequences = make_task(tokenizer, length=80).encode([question])
     assert all(len(sequence.tokens) <= 80 for sequence in sequences)
-    found = [sequence for sequence in sequences if sequence.target != (0, 0)]
-    assert found and all(read_target(question, sequence) == "iron" for sequence in found)
+    with_answer = [sequence for sequence in sequences if sequence.target != (0, 0)]
+    assert with_answer and all(read_target(question, sequence) == "iron" for sequence in with_answer)
     seen = {position for sequence in sequences for position in sequence.positions}
     assert len(seen) == before + 101  # no token of the passage is lost
 
@@ -82,8 +82,8 @@ def test_spans_are_ranked_by_the_sum_of_their_ends():
 def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
     question, task = ask("a iron b", "Iron e zinc"), make_task(tokenizer)
     sequences = task.encode([question])
-    found = [[Answer(0, 2, 6, 0.4), Answer(0, 7, 8, 0.1)], [Answer(1, 7, 11, 0.5), Answer(1, 0, 4, 0.3)]]
-    (ranked,) = task.decode([question], sequences, found)
+    answers = [[Answer(0, 2, 6, 0.4), Answer(0, 7, 8, 0.1)], [Answer(1, 7, 11, 0.5), Answer(1, 0, 4, 0.3)]]
+    (ranked,) = task.decode([question], sequences, answers)
     assert questions.read_answers(question, ranked) == ["zinc", "iron", "b"]
     assert registry.lookup("bioasq-7b-factoid").score([question], [ranked]) == {
         "strict accuracy": 0.0, "lenient accuracy": 100.0, "mrr": 50.0,
@@ -91,11 +91,11 @@ def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
 
 
 def test_batches_of_bioasq_are_averaged():
-    def asked(batch):
+    def make(batch):
         return Question("1", "who", ("iron",), ("iron",), (Span(0, 0, 4),), batch)
 
     right, wrong = [Answer(0, 0, 4, 1.0)], [Answer(0, 0, 3, 1.0)]
-    scores = registry.lookup("bioasq-4b-factoid").score([asked("1"), asked("2"), asked("2"), asked("2")],
+    scores = registry.lookup("bioasq-4b-factoid").score([make("1"), make("2"), make("2"), make("2")],
                                 [right, wrong, wrong, right])  # fmt: skip
     assert scores["mrr"] == pytest.approx((100 + 100 / 3) / 2)
 
@@ -108,5 +108,5 @@ def test_answers_stand_in_the_passage_alone(tokenizer):
         passage = range(sequence.second, sequence.second + len(sequence.positions))
         assert readable.nonzero()[:, 0].tolist() == [0, *passage]
     assert batch["target"].tolist() == [list(sequence.target) for sequence in sequences]
-    found = task.read(torch.zeros(*batch["input_ids"].shape, 2), sequences)
-    assert [len(answers) for answers in found] == [6, 1]
+    ranked = task.read(torch.zeros(*batch["input_ids"].shape, 2), sequences)
+    assert [len(answers) for answers in ranked] == [6, 1]

@@ -104,10 +104,10 @@ def test_a_type_that_training_lacks_is_scored_and_cannot_be_found(tokenizer, sen
 
 
 def test_elements_that_overlap_have_a_layer_each(tokenizer):
-    found = [Sentence(["w", "x", "y", "z"], ["I-INT", "I-INT|I-PAR", "I-PAR", "O"]), Sentence(["w"], ["I-OUT"])]
-    task = make_task(tokenizer, found, dataset="ebm-pico")
+    sentences = [Sentence(["w", "x", "y", "z"], ["I-INT", "I-INT|I-PAR", "I-PAR", "O"]), Sentence(["w"], ["I-OUT"])]
+    task = make_task(tokenizer, sentences, dataset="ebm-pico")
     assert (task.layers, task.labels) == (["INT", "OUT", "PAR"], ["O", "B", "I"])
-    sequences = task.encode(found)
+    sequences = task.encode(sentences)
     assert sequences[0].target == [[1, 0, 0], [2, 0, 1], [0, 0, 2], [0, 0, 0]]
-    predicted = task.decode(found, sequences, [sequence.target for sequence in sequences])
-    assert predicted == [sentence.tags for sentence in found]
+    predicted = task.decode(sentences, sequences, [sequence.target for sequence in sequences])
+    assert predicted == [sentence.tags for sentence in sentences]

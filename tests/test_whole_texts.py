@@ -70,9 +70,9 @@ def test_markers_are_tokens_of_their_own(tokenizer):
 
 def test_markers_of_mentions_that_touch_or_overlap_are_in_order():
     touching = Relation("1", "ab", Mention("", "GENE", 0, 1), Mention("", "GENE", 1, 2), "")
-    assert texts.frame(touching).text == "[E1] a [/E1][E2] b [/E2]"
+    assert texts.add_markers(touching).text == "[E1] a [/E1][E2] b [/E2]"
     nested = Relation("1", "abc d", Mention("", "GENE", 0, 3), Mention("", "CHEMICAL", 1, 2), "")
-    marked = texts.frame(nested)
+    marked = texts.add_markers(nested)
     assert marked.text == "[E1] a[E2] b [/E2]c [/E1] d"
     assert [marked.text[slice(*mention)] for mention in marked[1:]] == ["[E1] a[E2] b [/E2]c [/E1]", "[E2] b [/E2]"]
 
@@ -155,6 +155,6 @@ def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):
 
 
 def test_japanese_is_cut_into_words_and_asked(tokenizer):
-    asked = Labelled("1", ("患者は？", "薬を飲んだ。"), ("はい",))
-    text, other, _ = make_task(tokenizer, "jmed-crade", [asked], protocol="wada").write(asked)
+    question = Labelled("1", ("患者は？", "薬を飲んだ。"), ("はい",))
+    text, other, _ = make_task(tokenizer, "jmed-crade", [question], protocol="wada").write(question)
     assert text == "患者 は ？" and other.split() == ["薬", "を", "飲ん", "だ", "。"]

@@ -60,8 +60,8 @@ def finetune(
     in Dataset.load and load_encoder.
     """
     folder = Path(folder)
-    place = {"place": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
-    return Finetuning(encoder, dataset, settings, machine=machine or Machine(), first=first, **place).run(seeds)
+    files = {"run_file": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
+    return Finetuning(encoder, dataset, settings, machine=machine or Machine(), first=first, **files).run(seeds)
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Fitted:
 class Finetuning:
     """The runs of one encoder on one dataset, which share its splits and the device.
 
-    `place`: the file of a run's predictions, by the run's name; `search_file`: of Optuna's trials, where settings are
-    searched; `base`: the split that is trained on. StudyError for a family that has no task.
+    `run_file`: the file of a run's predictions, by the run's name; `search_file`: of Optuna's trials, where settings
+    are searched; `base`: the split that is trained on. StudyError for a family that has no task.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Finetuning:
         dataset: Dataset,
         settings: FinetuningSettings,
         *,
-        place: Callable[[str], Path],
+        run_file: Callable[[str], Path],
         search_file: Path,
         machine: Machine,
         first: First | None = None,
@@ -95,7 +95,7 @@ class Finetuning:
     ):
         self.encoder, self.dataset, self.settings, self.first = encoder, dataset, settings, first
         self.splits = Splits(encoder, dataset, settings, base)
-        self.place, self.search_file, self.machine = place, search_file, machine
+        self.run_file, self.search_file, self.machine = run_file, search_file, machine
         self.last: Fitted | None = None  # of the candidate tried last
         self.best: Fitted | None = None  # of the best candidate so far, which one of the runs would train again
         self.highest = -math.inf
@@ -127,11 +127,12 @@ class Finetuning:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        found = self.dataset.fingerprints() | {"model": self.encoder.fingerprint or self.splits.loaded.fingerprint}
+        model = self.encoder.fingerprint or self.splits.loaded.fingerprint
+        fingerprints = self.dataset.fingerprints() | {"model": model}
         if first := self.first:
             data = first.dataset.fingerprint_files(first.base), first.dataset.fingerprint_reader()
-            found["first"] = provenance.fingerprint(*data, first.base, first.settings.model_dump(), first.seed)
-        return found
+            fingerprints["first"] = provenance.fingerprint(*data, first.base, first.settings.model_dump(), first.seed)
+        return fingerprints
 
     def build(self, fold: int) -> torch.nn.Module:
         """The encoder with a new head."""
@@ -185,11 +186,11 @@ class Finetuning:
     def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
         """Train once and score once on `split`; the run's record, read from its predictions where they exist."""
         machine = {"precision": training.resolve(self.machine.precision), "threads": self.machine.threads}
-        place = {"seed": seed, "fold": fold, "split": split}
+        run = {"seed": seed, "fold": fold, "split": split}
         record = provenance.record(
-            "fine-tuning", VERSION, resolve_settings(self.settings, candidate) | place | machine, self.inputs
+            "fine-tuning", VERSION, resolve_settings(self.settings, candidate) | run | machine, self.inputs
         )
-        path = self.place(name)
+        path = self.run_file(name)
         existing = runs.read(path)
         if existing and existing["fingerprint"] == record["fingerprint"]:
             return existing
@@ -263,8 +264,8 @@ class Finetuning:
         if not first:
             raise StudyError(f"the settings fine-tune on {self.settings.first_on} first, and no such dataset was given")
         base = first.base
-        other = Finetuning(self.encoder, first.dataset, first.settings, place=self.place, search_file=self.search_file,
-                           machine=self.machine, base=base)  # fmt: skip
+        other = Finetuning(self.encoder, first.dataset, first.settings, run_file=self.run_file,
+                           search_file=self.search_file, machine=self.machine, base=base)  # fmt: skip
         candidate = first.settings.candidates()[0]
         fingerprint = provenance.fingerprint(VERSION, self.inputs["first"], self.inputs["model"])
         with artefacts.locked(first.path):

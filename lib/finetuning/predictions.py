@@ -15,27 +15,27 @@ FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginnin
 
 def predict(model: torch.nn.Module, task: Task, sequences: Sequence[Example], device: Accelerator) -> list:
     """What the head predicts of each sequence, as the task reads it."""
-    found: list = [None] * len(sequences)
+    results: list = [None] * len(sequences)
     with torch.inference_mode(), device.autocast():
         for numbers in cut_evenly(sequences):
             chosen = [sequences[number] for number in numbers]
             batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
             for number, one in zip(numbers, task.read(model(batch), chosen), strict=True):
-                found[number] = one
-    return found
+                results[number] = one
+    return results
 
 
 def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
     """Why a run is one that learnt nothing, or an empty string.
 
-    It says the same of every test instance (of every word: O), or the mean loss of the last tenth of its log is more
-    than FALLEN of that of the first.
+    It predicts the same for every test instance (for every word: O), or the mean loss of the last tenth of its log is
+    more than FALLEN of that of the first.
     """
     if family in WORDS:
-        said = {tag for tags in predicted for tag in tags}
+        answers = {tag for tags in predicted for tag in tags}
     else:
-        said = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
-    if len(said) == 1 and len(predicted) > 1:
+        answers = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
+    if len(answers) == 1 and len(predicted) > 1:
         return "one answer only"
     tenth = max(1, len(log) // 10)
     first, last = (statistics.mean(row["loss"] for row in part) for part in (log[:tenth], log[-tenth:]))

@@ -1,4 +1,4 @@
-"""Questions answered with a span: sequences of a question and a window of a passage, from their spans ranked answers.
+"""Questions answered with spans: a question and a window of a passage as a sequence, and from its spans ranked answers.
 
 The numbers are those of BERT's code for SQuAD (Devlin et al. 2019, section 4.2), which BioBERT and Bio-ELECTRA use.
 """
@@ -24,7 +24,7 @@ KEPT = 5  # answers of a question: BioASQ looks at five
 
 
 class Spans:
-    """Where in its passages the answer of a question stands."""
+    """The task of questions: to find where in its passages the answer of one stands."""
 
     def __init__(
         self,
@@ -40,31 +40,32 @@ class Spans:
     def build(self, encoder: PreTrainedModel, train: Sequence[Question]) -> heads.SpanFinder:
         return heads.SpanFinder(encoder)
 
-    def encode(self, found: Sequence[Question]) -> list[Example]:
+    def encode(self, instances: Sequence[Question]) -> list[Example]:
         """Sequences of a question and a window of one of its passages; every token is in one of them at least.
 
         Windows overlap, so that an answer of up to LONGEST tokens is whole in one. `positions`: for each token of the
         window its passage and characters; `target`: the first and last position of the first answer that is whole in
         it, or 0 and 0, [CLS], where there is none.
         """
-        asked = self.tokenizer([q.question for q in found], add_special_tokens=False)["input_ids"]
-        flat = [passage for q in found for passage in q.passages]
-        read = self.tokenizer(flat, add_special_tokens=False, return_offsets_mapping=True)
-        texts = iter(zip(read["input_ids"], read["offset_mapping"], strict=True))
+        question_ids = self.tokenizer([q.question for q in instances], add_special_tokens=False)["input_ids"]
+        passages = [passage for q in instances for passage in q.passages]
+        encoded = self.tokenizer(passages, add_special_tokens=False, return_offsets_mapping=True)
+        encodings = iter(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
         longest = min(QUESTION, self.max_length // 2)
-        self.cut = sum(len(tokens) > longest for tokens in asked)
+        self.cut = sum(len(ids) > longest for ids in question_ids)
         sequences = []
-        for number, question in enumerate(found):
-            head = asked[number][:longest]
-            capacity = self.template.capacity(self.max_length, pair=True) - len(head)
+        for number, question in enumerate(instances):
+            question_tokens = question_ids[number][:longest]
+            capacity = self.template.capacity(self.max_length, pair=True) - len(question_tokens)
             for passage in range(len(question.passages)):
-                ids, offsets = next(texts)
+                ids, offsets = next(encodings)
                 answers = [(span.start, span.end) for span in question.spans if span.passage == passage]
                 for first in self.starts(len(ids), capacity):
                     window = range(first, min(first + capacity, len(ids)))
-                    tokens, second = self.template.join(head, [ids[i] for i in window])
+                    tokens, second = self.template.join(question_tokens, [ids[i] for i in window])
                     positions = [(passage, *offsets[i]) for i in window]
-                    sequences.append(Example(number, tokens, second, positions, self.aim(positions, answers, second)))
+                    target = self.find_target(positions, answers, second)
+                    sequences.append(Example(number, tokens, second, positions, target))
         return sequences
 
     @staticmethod
@@ -75,7 +76,9 @@ class Spans:
         return [*range(0, last, step), last] if length else [0]
 
     @staticmethod
-    def aim(positions: list[tuple[int, int, int]], answers: list[tuple[int, int]], second: int) -> tuple[int, int]:
+    def find_target(
+        positions: list[tuple[int, int, int]], answers: list[tuple[int, int]], second: int
+    ) -> tuple[int, int]:
         """The first and last position of the first answer that is whole in a sequence, or 0 and 0."""
         for start, end in answers:
             inside = [i for i, (_, first, last) in enumerate(positions) if first < end and last > start]
@@ -93,19 +96,19 @@ class Spans:
         target = torch.tensor([example.target for example in examples])
         return batch | {"readable": torch.from_numpy(readable), "target": target}
 
-    def read(self, found: torch.Tensor, examples: Sequence[Example]) -> list[list[Answer]]:
+    def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[Answer]]:
         """Of each sequence its best answers, best first, with probabilities among them."""
         return [rank(scores[e.second : e.second + len(e.positions)], e.positions)
-                for scores, e in zip(found.cpu().numpy(), examples, strict=True)]  # fmt: skip
+                for scores, e in zip(outputs.cpu().numpy(), examples, strict=True)]  # fmt: skip
 
     def decode(
-        self, asked: Sequence[Question], examples: Sequence[Example], found: Sequence[list[Answer]]
+        self, instances: Sequence[Question], examples: Sequence[Example], answers: Sequence[list[Answer]]
     ) -> list[list[Answer]]:
         """Of each question the most probable answers of all its passages, no text twice (Lee et al. 2020, 4.4)."""
-        of_question: list[list[Answer]] = [[] for _ in asked]
-        for example, answers in zip(examples, found, strict=True):
-            of_question[example.instance] += answers
-        return [keep_distinct(question, answers) for question, answers in zip(asked, of_question, strict=True)]
+        of_question: list[list[Answer]] = [[] for _ in instances]
+        for example, ranked in zip(examples, answers, strict=True):
+            of_question[example.instance] += ranked
+        return [keep_distinct(question, ranked) for question, ranked in zip(instances, of_question, strict=True)]
 
 
 def rank(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[Answer]:

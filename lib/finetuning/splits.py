@@ -55,13 +55,13 @@ class Splits:
             if split in ("rest", "held out"):
                 self.instances["rest", fold], self.instances["held out", fold] = hold_out(self.read(self.base, fold))
             else:
-                found = self.dataset.load(split, fold)
+                instances = self.dataset.load(split, fold)
                 self.reads.append(split if self.dataset.folds == 1 else f"{split} {fold}")
                 if split == self.base:
                     if self.dataset.family == "questions":  # the others cannot be learnt (Lee et al. 2020, section 3.3)
-                        found = questions.answerable(found)
-                    found = found[: self.settings.train_instances]
-                self.instances[key] = found
+                        instances = questions.answerable(instances)
+                    instances = instances[: self.settings.train_instances]
+                self.instances[key] = instances
         return self.instances[key]
 
     def task(self, fold: int) -> Task:

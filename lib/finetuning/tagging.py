@@ -117,25 +117,25 @@ class Tagging:
         """A padded batch for heads.Tagger."""
         words = max(len(example.positions) for example in examples)
         positions = np.zeros((len(examples), words), dtype=np.int64)
-        there = np.zeros_like(positions, dtype=bool)
+        mask = np.zeros_like(positions, dtype=bool)
         labels = np.zeros((len(examples), words, len(self.layers)), dtype=np.int64)
         for i, example in enumerate(examples):
             n = len(example.positions)
-            positions[i, :n], there[i, :n], labels[i, :n] = example.positions, True, example.target
-        extra = {"positions": positions, "words": there, "labels": labels}
+            positions[i, :n], mask[i, :n], labels[i, :n] = example.positions, True, example.target
+        extra = {"positions": positions, "words": mask, "labels": labels}
         return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
 
-    def read(self, found: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:
+    def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:
         """Of each sequence the labels of its words, from what the head gives for a batch."""
-        return [labels[: len(e.positions)] for labels, e in zip(found.tolist(), examples, strict=True)]
+        return [labels[: len(e.positions)] for labels, e in zip(outputs.tolist(), examples, strict=True)]
 
     def decode(
-        self, sentences: Sequence[Sentence], examples: Sequence[Example], found: Sequence[list[list[int]]]
+        self, sentences: Sequence[Sentence], examples: Sequence[Example], labels: Sequence[list[list[int]]]
     ) -> list[list[str]]:
         """One tag for each word of each sentence in BIO's letters, put together from the sentence's sequences."""
         words: list[list[list[int]]] = [[] for _ in sentences]
-        for example, labels in zip(examples, found, strict=True):
-            words[example.instance] += labels
+        for example, of_words in zip(examples, labels, strict=True):
+            words[example.instance] += of_words
         if self.overlapping:
             return [
                 ["|".join(f"I-{kind}" for kind, label in zip(self.layers, word, strict=True) if label) or "O"

@@ -19,31 +19,31 @@ MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Encoding = tuple[list[int], list[tuple[int, int]]]  # tokens, and the characters of each
 
 
-def leave(relation: Relation) -> Marked:
+def keep_original(relation: Relation) -> Marked:
     """The original text, with spaces for line ends and tabs. Source: Gu et al. 2021, 3.3 and Table 14."""
     first, second = relation.first, relation.second
     return Marked(BREAKS.sub(" ", relation.text), (first.start, first.end), (second.start, second.end))
 
 
-def frame(relation: Relation) -> Marked:
+def add_markers(relation: Relation) -> Marked:
     """The original text with a start and an end marker around each mention; `first` and `second` include them.
 
-    Of mentions that overlap, the markers stand in the order of the mentions' ends. Source: as in leave; the paper does
-    not print its markers.
+    Of mentions that overlap, the markers stand in the order of the mentions' ends. Source: as in keep_original; the
+    paper does not print its markers.
     """
     marks = []
     for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
         marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
-    text, positions = leave(relation).text, {}
+    text, positions = keep_original(relation).text, {}
     # From the right, so that what is not yet marked keeps its position; of two at one position the later mention's
     # first.
     for at, name, mark in sorted(reversed(marks), key=lambda item: item[0], reverse=True):
-        positions = {other: start + len(mark) for other, start in positions.items()} | {name: at + mark.index(name)}
+        positions = {other: old + len(mark) for other, old in positions.items()} | {name: at + mark.index(name)}
         text = text[:at] + mark + text[at:]
     return Marked(text, *((positions[start], positions[end] + len(end)) for start, end in MARKERS))
 
 
-WRITTEN = {"dummies": Relation.dummify, "markers": frame, "original": leave}
+WRITTEN = {"dummies": Relation.dummify, "markers": add_markers, "original": keep_original}
 
 
 class Texts:
@@ -105,7 +105,7 @@ class Texts:
         for number, (instance, (_, other, mentions), first) in enumerate(zip(instances, texts, firsts, strict=True)):
             second = None if other is None else next(seconds)
             tokens, start, positions = self.fit(first, second, mentions)
-            sequences.append(Example(number, tokens, start, positions, self.aim(instance)))
+            sequences.append(Example(number, tokens, start, positions, self.target_of(instance)))
         return sequences
 
     def write(self, instance: Instance) -> tuple[str, str | None, list[tuple[int, int]]]:
@@ -125,8 +125,8 @@ class Texts:
         """The tokens of each text, without special ones."""
         if not texts:
             return []
-        found = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
-        return list(zip(found["input_ids"], found["offset_mapping"], strict=True))
+        encoded = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+        return list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
 
     def fit(
         self, first: Encoding, second: Encoding | None, mentions: list[tuple[int, int]]
@@ -137,8 +137,8 @@ class Texts:
         if second is not None:
             other = second[0]
             self.cut += len(ids) + len(other) > capacity
-            one = max(capacity - len(other), min(len(ids), (capacity + 1) // 2))
-            ids = ids[:one]
+            length = max(capacity - len(other), min(len(ids), (capacity + 1) // 2))
+            ids = ids[:length]
             tokens, start = self.template.join(ids, other[: capacity - len(ids)])
             return tokens, start, [[0]]
         spans = [find_tokens(offsets, mention) for mention in mentions]
@@ -147,12 +147,12 @@ class Texts:
         tokens, start = self.template.join([ids[i] for i in kept])
         if self.settings.encoding == "first token" or not spans:
             return tokens, start, [[0]]
-        now = {i: number + 1 for number, i in enumerate(kept)}  # after [CLS]
-        positions = [[now[i] for i in span if i in now] or [0] for span in spans]
+        position_of = {i: number + 1 for number, i in enumerate(kept)}  # after [CLS]
+        positions = [[position_of[i] for i in span if i in position_of] or [0] for span in spans]
         return tokens, start, [positions[0][:1], positions[1][:1]] if self.settings.encoding == "starts" else positions
 
-    def aim(self, instance: Instance):
-        """What is to be said of an instance; a class or label that training lacks is none, and cannot be found."""
+    def target_of(self, instance: Instance):
+        """What is to be predicted of an instance; a class or label that training lacks is none, and cannot be found."""
         match self.target:
             case "number":
                 return float(instance.label)
@@ -177,21 +177,21 @@ class Texts:
             batch["absent"] = torch.from_numpy(absent)
         return pad(examples, self.template.padding) | batch
 
-    def read(self, found: torch.Tensor, examples: Sequence[Example]) -> list:
+    def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list:
         """Of each sequence its number, the probabilities of its labels, or those of its classes."""
         if self.target == "number":
-            return found.tolist()
-        return (found.sigmoid() if self.target == "labels" else found.softmax(-1)).tolist()
+            return outputs.tolist()
+        return (outputs.sigmoid() if self.target == "labels" else outputs.softmax(-1)).tolist()
 
-    def decode(self, instances: Sequence[Instance], examples: Sequence[Example], found: Sequence) -> list:
+    def decode(self, instances: Sequence[Instance], examples: Sequence[Example], results: Sequence) -> list:
         """A number, the labels of a probability of half or more, a class, or in ranking the probability of class 1."""
         if self.target == "number":
-            return list(found)
+            return list(results)
         if self.target == "labels":
-            return [tuple(n for n, p in zip(self.classes, one, strict=True) if p >= 0.5) for one in found]
+            return [tuple(n for n, p in zip(self.classes, one, strict=True) if p >= 0.5) for one in results]
         if self.dataset.family == "ranking":
-            return [one[self.numbers["1"]] for one in found]
-        best = [self.classes[int(np.argmax(one))] for one in found]
+            return [one[self.numbers["1"]] for one in results]
+        best = [self.classes[int(np.argmax(one))] for one in results]
         return [(name,) for name in best] if self.dataset.family == "documents" else best
 
 
@@ -214,10 +214,10 @@ def keep(length: int, capacity: int, spans: list[list[int]]) -> list[int]:
     """
     if length <= capacity:
         return list(range(length))
-    wanted = [i for span in spans for i in span]
-    if not wanted or max(wanted) < capacity:
+    positions = [i for span in spans for i in span]
+    if not positions or max(positions) < capacity:
         return list(range(capacity))
-    first, last = min(wanted), max(wanted) + 1
+    first, last = min(positions), max(positions) + 1
     if last - first <= capacity:
         start = min(max(0, first - (capacity - (last - first)) // 2), length - capacity)
         return list(range(start, start + capacity))

@@ -54,16 +54,16 @@ def load(path: Path, name: str) -> optuna.Study:
 
 def read_trials(study: optuna.Study) -> list[dict]:
     """The complete trials, the best first."""
-    found = [
+    trials = [
         {"trial": trial.number, **trial.params, "score": trial.value}
         for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     ]
-    return sorted(found, key=lambda trial: (-trial["score"], trial["trial"]))
+    return sorted(trials, key=lambda trial: (-trial["score"], trial["trial"]))
 
 
 def weigh(study: optuna.Study) -> dict[str, float]:
     """How much each setting explains of the scores, shares of 1 (functional analysis of variance); {} of few trials."""
-    found = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if len({trial.value for trial in found}) < 2 or len(found) < 4:
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if len({trial.value for trial in trials}) < 2 or len(trials) < 4:
         return {}
     return optuna.importance.get_param_importances(study, evaluator=optuna.importance.FanovaImportanceEvaluator(seed=0))

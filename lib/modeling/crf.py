@@ -24,11 +24,11 @@ class Crf(nn.Module):
         without a gap.
         """
         labels = labels.where(words[:, :, None], 0)
-        own = scores.gather(-1, labels[..., None])[..., 0]
+        emissions = scores.gather(-1, labels[..., None])[..., 0]
         layer = torch.arange(scores.shape[2], device=scores.device)
         pairs = self.steps[layer, labels[:, :-1], labels[:, 1:]]
         last = labels.gather(1, (words.sum(1) - 1)[:, None, None].expand(-1, 1, labels.shape[2]))[:, 0]
-        path = (own * words[:, :, None]).sum(1) + (pairs * words[:, 1:, None]).sum(1)
+        path = (emissions * words[:, :, None]).sum(1) + (pairs * words[:, 1:, None]).sum(1)
         path = path + self.first[layer, labels[:, 0]] + self.last[layer, last]
         return (self.log_total(scores, words) - path).sum() / (words.sum() * len(layer))
 
@@ -42,15 +42,15 @@ class Crf(nn.Module):
 
     def decode(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """The best label sequence, (sequences, length, layers); 0 where there is no word (Viterbi)."""
-        best, came = self.first + scores[:, 0], []
+        best, backpointers = self.first + scores[:, 0], []
         for position in range(1, scores.shape[1]):
             longer, before = (best[..., None] + self.steps).max(-2)
             here = words[:, position, None, None]
-            came.append(before.where(here, torch.arange(best.shape[-1], device=best.device)))
+            backpointers.append(before.where(here, torch.arange(best.shape[-1], device=best.device)))
             best = (longer + scores[:, position]).where(here, best)
         label = (best + self.last).argmax(-1)
         labels = [label]
-        for before in reversed(came):
+        for before in reversed(backpointers):
             label = before.gather(-1, label[..., None])[..., 0]
             labels.append(label)
         return torch.stack(labels[::-1], 1).where(words[:, :, None], 0)

@@ -49,8 +49,8 @@ class Recurrent(nn.Module):
         """States of every position, (sequences, length, 2 each), and the last of each direction side by side,
         (sequences, 2 each)."""
         packed = pack_padded_sequence(states, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        found, (last, _) = self.lstm(packed)
-        return pad_packed_sequence(found, batch_first=True, total_length=states.shape[1])[0], torch.cat([*last], -1)
+        outputs, (last, _) = self.lstm(packed)
+        return pad_packed_sequence(outputs, batch_first=True, total_length=states.shape[1])[0], torch.cat([*last], -1)
 
 
 def linear(width: int, outputs: int) -> nn.Linear:
@@ -87,8 +87,8 @@ class Tagger(nn.Module):
         scores = self.scores(batch)
         if self.crf:
             return self.crf.loss(scores, batch["labels"], batch["words"])
-        asked = batch["labels"].where(batch["words"][:, :, None], IGNORED)
-        return functional.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=IGNORED)
+        labels = batch["labels"].where(batch["words"][:, :, None], IGNORED)
+        return functional.cross_entropy(scores.flatten(0, 2), labels.flatten(), ignore_index=IGNORED)
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """The numbers of the labels, (sequences, words, layers)."""
@@ -144,21 +144,21 @@ class Classifier(nn.Module):
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """Scores of the classes or labels, (sequences, outputs), or the numbers, (sequences,)."""
-        found = self.score(self.dropout(self.encoding(batch))).float()
-        return found[:, 0] if self.target == "number" else found
+        outputs = self.score(self.dropout(self.encoding(batch))).float()
+        return outputs[:, 0] if self.target == "number" else outputs
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        found = self(batch)
+        outputs = self(batch)
         match self.target:
             case "class":
-                each = functional.cross_entropy(found, batch["target"], reduction="none")
+                each = functional.cross_entropy(outputs, batch["target"], reduction="none")
                 # Not over the sum of the batch's weights, as the library has it: the rare class would then weigh most
                 # where it comes with few others.
                 return (each if self.weights is None else each * self.weights[batch["target"]]).mean()
             case "labels":
-                return functional.binary_cross_entropy_with_logits(found, batch["target"])
+                return functional.binary_cross_entropy_with_logits(outputs, batch["target"])
             case _:
-                return functional.mse_loss(found, batch["target"])
+                return functional.mse_loss(outputs, batch["target"])
 
 
 class SpanFinder(nn.Module):

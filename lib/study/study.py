@@ -154,7 +154,7 @@ class Study:
             encoder,
             self.dataset(dataset),
             settings,
-            place=partial(paths.predictions, *keys),
+            run_file=partial(paths.predictions, *keys),
             search_file=paths.tuning(*keys),
             machine=self.machine,
             first=first,

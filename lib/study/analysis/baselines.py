@@ -113,8 +113,8 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
-        found = predict(key, point, rest, held, scale, seed)
-        return 100 * float(np.mean([one == other for one, other in zip(gold, found, strict=True)]))
+        predicted = predict(key, point, rest, held, scale, seed)
+        return 100 * float(np.mean([one == other for one, other in zip(gold, predicted, strict=True)]))
 
     path = paths.tuning(scale, key, dataset, setting)
     text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("fingerprint", "")
