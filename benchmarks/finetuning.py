@@ -85,10 +85,12 @@ def make_task(sentences: list[Sentence], tokenizer) -> tagging.Tagging:
     return tagging.Tagging(registry.lookup(DATASET), settings, tokenizer, sentences, LENGTH)
 
 
-def save_body(name: str, folder: Path, size: int) -> None:
-    """The random weights that all sides start from."""
+def save_encoder(name: str, folder: Path) -> None:
+    """The tokenizer and the random weights that all sides start from."""
+    tokenizer = load_tokenizer()
+    tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    models.encoder_of(models.build("bert", BODIES[name], size, LENGTH, 0.1)).save_pretrained(folder)
+    models.encoder_of(models.build("bert", BODIES[name], len(tokenizer), LENGTH, 0.1)).save_pretrained(folder)
 
 
 def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_) -> dict:
@@ -189,7 +191,7 @@ def run_apart(side: str, **words) -> dict:
 def measure(case: str, sentences: int, repetitions: int, folder: Path) -> list[dict]:
     """The lines of a case, one for each side that it is compared with."""
     body, train, sides = CASES[case]
-    save_body(body, folder, len(load_tokenizer()))
+    save_encoder(body, folder)
     count = max(BATCH, round(sentences * SHARE[body]))
     slow = "dynamic, bf16" if not training.computes_in_bfloat16() else None
     rates: dict[str, list[float]] = {}
@@ -216,7 +218,7 @@ def compare_scores(repetitions: int, folder: Path) -> list[dict]:
     pretrained = paths.model(SCALE, PRETRAINED)
     known = (pretrained / "config.json").exists()
     if not known:
-        save_body("BERT-mini", folder, len(load_tokenizer()))
+        save_encoder("BERT-mini", folder)
     source, lines = (pretrained if known else folder), []
     for seed in range(1, repetitions + 1):
         words = {"folder": source, "seed": seed, "count": 1500, "epochs": 3, "train": True}
