@@ -1,11 +1,10 @@
 """What training costs, and how near it comes to what the machine can do."""
 
-import statistics
-import time
 from functools import cache
 
 import torch
-from torch.nn import functional
+from torch.nn.functional import linear
+from torch.utils.benchmark import Timer
 from transformers import PretrainedConfig
 
 MATRIX = {"cpu": (4096, 1024, 256), "cuda": (8192, 8192, 8192)}  # rows, inputs, outputs: large enough for full speed
@@ -60,15 +59,9 @@ def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
 
 @cache
 def measure_matrix_rate(device: str, dtype: torch.dtype, threads: int) -> float:
-    """The median of at least three products, after one that is not counted; under a second."""
+    """The median over SECONDS of products, after some that are not counted; under a second."""
     rows, inputs, outputs = MATRIX[device]
     x = torch.randn(rows, inputs, device=device, dtype=dtype)
     weights = torch.randn(outputs, inputs, device=device, dtype=dtype)
-    seconds = []
-    while len(seconds) < 4 or sum(seconds) < SECONDS:
-        begun = time.perf_counter()
-        functional.linear(x, weights)
-        if device == "cuda":
-            torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - begun)
-    return 2 * rows * inputs * outputs / statistics.median(seconds[1:])
+    timer = Timer("linear(x, weights)", globals={"linear": linear, "x": x, "weights": weights}, num_threads=threads)
+    return 2 * rows * inputs * outputs / timer.blocked_autorange(min_run_time=SECONDS).median
