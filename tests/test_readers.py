@@ -672,7 +672,7 @@ def test_one_medline_record_of_many_lines(tmp_path):
         ("medline-text", "PMID- 1\nnot a field\n", "a:2: expected 'TAG - value' of the MEDLINE format, found 'not a"),
         ("medline-text", "      goes on\n", "a:1: expected 'TAG - value'"),
         ("citations", "pmid\ttitle\n", "a:1: expected 3 columns, found 2"),
-        ("citations", "x\ty\tz\n", "a:1: expected the header 'pmid title abstract'"),
+        ("citations", "x\ty\tz\n", "a:1: expected the header pmid, title, abstract"),
         ("citations", "pmid\ttitle\tabstract\n1\tT\n", "a:2: expected 3 columns, found 2"),
         ("citations", "", "a: empty file"),
         ("ohsumed", "pmid\ttitle\tabstract\nohsumed:1\tT\tx\n", "a:2: no MeSH categories in the identifier"),

@@ -106,12 +106,10 @@ def copy_file(
     counts = {"source": file.source, "file": file.file, "read": file.read, **dict.fromkeys(REASONS, 0)}
     counts |= {"too long": file.too_long, "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
     counts["unknown headings"] = file.unknown_headings
-    position = 0
+    in_order = iter(reasons)  # through all batches
     for batch in pq.ParquetFile(file.path).iter_batches(1000):
         kept = []
-        for row in batch.to_pylist():
-            reason, text = reasons[position], ""
-            position += 1
+        for row, reason in zip(batch.to_pylist(), in_order, strict=False):
             if not reason and chooses and not chooses(row["trees"], row["major trees"]):
                 reason = "not selected"
             if not reason:

@@ -61,13 +61,8 @@ def read_abstract(element) -> str:
     """An Abstract element as one paragraph, each section after its label; the copyright notice is no text of it."""
     if element is None:
         return ""
-    sections = []
-    for section in element.iterchildren("AbstractText"):
-        text = flat_text(section)
-        label = section.get("Label")
-        if text:
-            sections.append(f"{label}: {text}" if label and label != "UNLABELLED" else text)
-    return " ".join(sections)
+    sections = ((section.get("Label"), flat_text(section)) for section in element.iterchildren("AbstractText"))
+    return " ".join(f"{label}: {text}" if label and label != "UNLABELLED" else text for label, text in sections if text)
 
 
 def read_headings(headings) -> tuple[Heading, ...]:

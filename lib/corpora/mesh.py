@@ -27,16 +27,13 @@ class Mesh:
         """The descriptors of several releases: one has the tree numbers of all. StudyError for a malformed table."""
         found = defaultdict(set)
         for path in tables:
-            positions = None
-            for number, line in read_lines(path):
-                cells = [cell.strip('"') for cell in line.split("\t")]
-                if positions is None:
-                    missing = min(({*columns} - {*cells} for columns in COLUMNS), key=len)
-                    if missing:
-                        raise StudyError(f"{show_path(path)}:1: no column {', '.join(sorted(missing))}")
-                    columns = next(columns for columns in COLUMNS if {*columns} <= {*cells})
-                    positions = [cells.index(column) for column in columns]
-                    continue
+            rows = ([cell.strip('"') for cell in line.split("\t")] for _, line in read_lines(path))
+            header = next(rows, [])
+            columns = min(COLUMNS, key=lambda columns: len({*columns} - {*header}))
+            if missing := sorted({*columns} - {*header}):
+                raise StudyError(f"{show_path(path)}:1: no column {', '.join(missing)}")
+            positions = [header.index(column) for column in columns]
+            for number, cells in enumerate(rows, start=2):
                 if len(cells) <= max(positions):
                     raise StudyError(f"{show_path(path)}:{number}: too few columns: was the file cut off?")
                 tree, ui, name = (cells[i] for i in positions)

@@ -5,29 +5,20 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from io import TextIOWrapper
+from itertools import groupby
 from pathlib import Path
 
 from lib.corpora import articles, medline
 from lib.corpora.records import Document, Heading, read_year
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import open_bytes, read_json_lines, read_lines
+from lib.reading import open_bytes, read_columns, read_json_lines, read_lines
 
 
 def read_citations(path: Path) -> Iterator[Document]:
     """Citations of a table `pmid TAB title TAB abstract` with a header."""
-    number = 0
-    for number, line in read_lines(path):
-        columns = line.split("\t")
-        if len(columns) != 3:
-            raise StudyError(f"{show_path(path)}:{number}: expected 3 columns, found {len(columns)}")
-        if number == 1:
-            if columns != ["pmid", "title", "abstract"]:
-                raise StudyError(f"{show_path(path)}:1: expected the header 'pmid title abstract'")
-            continue
-        yield Document(*(column.strip() for column in columns))
-    if not number:
-        raise StudyError(f"{show_path(path)}: empty file")
+    for _, cells in read_columns(path, 3, "pmid title abstract"):
+        yield Document(*map(str.strip, cells))
 
 
 def read_ohsumed(path: Path) -> Iterator[Document]:
@@ -93,20 +84,12 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
 
     The form of the books, of extracted Wikipedia (the title is the first line) and of full texts.
     """
-    identifier, lines = "", []
-    at_start = True  # of a document, where `# ` marks its identifier and is no text
-    for _, line in read_lines(path):
-        if not line.strip():
+    for has_text, group in groupby((line for _, line in read_lines(path)), lambda line: bool(line.strip())):
+        if has_text:
+            lines = list(group)
+            identifier = lines.pop(0)[2:].strip() if lines[0].startswith("# ") else ""
             if lines or identifier:
-                yield Document(identifier, text="\n".join(lines))
-            identifier, lines, at_start = "", [], True
-        elif at_start and line.startswith("# "):
-            identifier, at_start = line[2:].strip(), False
-        else:
-            at_start = False
-            lines.append(line.strip())
-    if lines or identifier:
-        yield Document(identifier, text="\n".join(lines))
+                yield Document(identifier, text="\n".join(map(str.strip, lines)))
 
 
 def read_extracted_wikipedia(path: Path) -> Iterator[Document]:
