@@ -118,13 +118,6 @@ def test_what_was_not_packed_to_its_end_is_not_opened(tmp_path):
         tokens.open_packed(tmp_path / "packed")
 
 
-def test_a_piece_beyond_the_vocabulary_is_an_error():
-    tokens.check_range(np.array([[0, 9]]), 10, "train")
-    tokens.check_range(np.array([], dtype=np.int64), 10, "train")
-    with pytest.raises(StudyError, match="train: piece 10 is beyond the vocabulary's 10"):
-        tokens.check_range(np.array([[0, 10]]), 10, "train")
-
-
 lengths = st.lists(st.lists(st.integers(2, 9), min_size=1, max_size=6), min_size=1, max_size=3)
 
 

@@ -3,7 +3,6 @@
 Nothing is kept for a document or a block: orders, masks and partners are computed from their numbers.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,9 @@ import numpy as np
 import torch
 
 from lib.errors import StudyError
-from lib.pretraining.masking import UNASKED, Masking, begin_words, count_wanted, hide, take_inventory
+from lib.pretraining.masking import UNASKED, Masking, hide, take_inventory
 from lib.pretraining.mixing import Layout
 from lib.pretraining.random_numbers import CUT, ROW, SHIFT, draw, make_keys, permute, to_share
-from lib.pretraining.tokens import check_range
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -57,7 +55,6 @@ class Blocks:
         pairs: str = "none",
         duplicates: int | None = None,
         seed: int = 0,
-        shuffle: bool = True,
         span: tuple[float, float] = (0.0, 1.0),
     ):
         """`pairs`: "none", "next sentence" or "sentence order"; `duplicates`: after so many epochs the same rows, with
@@ -69,7 +66,7 @@ class Blocks:
         self.layout, self.text, self.inventory = layout, layout.text, take_inventory(tokenizer)
         self.length, self.batch_size, self.steps = length, batch_size, steps
         self.masking, self.pairs, self.span = masking, pairs, span
-        self.duplicates, self.seed, self.shuffle = duplicates, seed, shuffle
+        self.duplicates, self.seed = duplicates, seed
         self.width = length - (2 if pairs == "none" else 3)
         self.ready: dict[tuple[int, int], dict] = {}  # by part and parts: batches that were prepared with another
         self.count = layout.count(self.width)
@@ -135,8 +132,7 @@ class Blocks:
     def order(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The epoch and the block that each row is made of, and its key; rows of the same three are the same."""
         epochs, blocks = np.divmod(rows, self.count)
-        if self.shuffle:
-            blocks = permute(blocks, self.count, make_keys(self.seed, epochs))
+        blocks = permute(blocks, self.count, make_keys(self.seed, epochs))
         if self.duplicates:
             epochs = epochs % self.duplicates
         return epochs, blocks, make_keys(self.seed, epochs, blocks)
@@ -144,7 +140,11 @@ class Blocks:
     def read(self, places: np.ndarray) -> np.ndarray:
         """Piece ids; StudyError for one that the vocabulary does not have."""
         ids = self.text.read(places)
-        check_range(ids, self.inventory.size, self.text.name)
+        if ids.max(initial=0) >= self.inventory.size:
+            raise StudyError(
+                f"{self.text.name}: piece {ids.max():,} is beyond the vocabulary's {self.inventory.size:,}: the file "
+                "is damaged, or of another vocabulary; pack the text again"
+            )
         return ids
 
     def cut(self, epochs: np.ndarray, blocks: np.ndarray, keys: np.ndarray) -> Segments:
@@ -234,48 +234,3 @@ class Blocks:
         padding = column > last
         rows[padding] = inventory.pad
         return rows, (after & ~padding).astype(np.int64), padding
-
-
-def describe(blocks: Blocks, steps: int) -> list[dict]:
-    """What the batches of the first steps are like, as rows `what, measured, wanted`; shares, but for counts."""
-    inventory, totals = blocks.inventory, Counter()
-    for step in range(min(steps, len(blocks))):
-        batch = {name: tensor.numpy() for name, tensor in blocks[step].items()}
-        row, slot = np.nonzero(batch["targets"] != UNASKED)
-        place, target = batch["positions"][row, slot], batch["targets"][row, slot]
-        seen, original = batch["input_ids"][row, place], batch["input_ids"].copy()
-        original[row, place] = target
-        hideable = ~inventory.special[original]
-        words = np.cumsum(begin_words(original, hideable, inventory)).reshape(original.shape)  # of all rows
-        sizes = np.bincount(words[hideable])
-        asked = np.bincount(words[row, place], minlength=len(sizes))
-        totals["rows"] += len(original)
-        totals["places"] += original.size
-        totals["padding"] += int(batch["padding"].sum()) if "padding" in batch else 0
-        totals["hideable"] += int(hideable.sum())
-        wanted = count_wanted(hideable.sum(axis=1), blocks.share_at(step), blocks.masking.limit)
-        totals["wanted"] += int(wanted.sum())
-        totals["asked"] += len(row)
-        totals["hidden"] += int((seen == inventory.mask).sum())
-        totals["unchanged"] += int((seen == target).sum())
-        totals["split"] += int(((asked > 0) & (asked < sizes)).sum())
-        if blocks.pairs != "none":
-            segments = blocks.cut(*blocks.order(blocks.list_rows(step)))
-            own, other = (blocks.text.find_documents(p)[0] for p in (segments.first, segments.second))
-            totals["true"] += int((batch["pair"] == 0).sum())
-            totals["same document"] += int(((own == other) & (segments.pair == 1)).sum())
-    asked, whole = totals["asked"], blocks.masking.kind != "word-piece"
-    hidden, unchanged = totals["hidden"] / asked, totals["unchanged"] / asked
-    rows = [
-        ("pieces asked for", asked / totals["hideable"], totals["wanted"] / totals["hideable"]),
-        ("of these, hidden", hidden, blocks.masking.hidden),
-        ("of these, replaced by a random piece", 1 - hidden - unchanged, blocks.masking.replaced),
-        ("of these, left as they are", unchanged, 1 - blocks.masking.hidden - blocks.masking.replaced),
-        ("words asked for in part (count)", totals["split"], 0 if whole else None),
-        ("padding", totals["padding"] / totals["places"], None if blocks.pairs != "none" else 0),
-    ]
-    if blocks.pairs != "none":
-        rows.append(("pairs that follow each other in the text", totals["true"] / totals["rows"], 0.5))
-    if blocks.pairs == "next sentence":
-        rows.append(("random segments of the same document (count)", totals["same document"], 0))
-    return [dict(zip(("what", "measured", "wanted"), row, strict=True)) for row in rows]

@@ -17,7 +17,6 @@ from lib.vocabularies.training import all_cores
 VERSION = 1  # raised when the same corpus and vocabulary give other ids
 HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
 SPLITS = ("train", "held_out")
-HASHED = 2**24  # pieces at once
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,8 @@ class Tokens:
 
     def fingerprint(self) -> str:
         """A hash of all that is in it; reads it once."""
-        content = hashlib.sha256(self.starts.tobytes())
-        for first in range(0, len(self.ids), HASHED):
-            content.update(self.ids[first : first + HASHED].tobytes())
+        content = hashlib.sha256(np.ascontiguousarray(self.starts))
+        content.update(np.ascontiguousarray(self.ids))  # no copy of what lies on disk
         return content.hexdigest()[:16]
 
 
@@ -133,12 +131,3 @@ def open_packed(folder: Path, split: str = "train", name: str = "") -> Tokens:
             raise StudyError(f"{show_path(path)}: {found}; delete the folder {show_path(folder)} and run again")
         arrays.append(np.memmap(path, dtype=kind, mode="r"))
     return Tokens(*arrays, name)
-
-
-def check_range(ids: np.ndarray, size: int, name: str) -> None:
-    """StudyError when a piece id lies beyond a vocabulary of `size` pieces."""
-    if ids.max(initial=0) >= size:
-        raise StudyError(
-            f"{name}: piece {ids.max():,} is beyond the vocabulary's {size:,}: the file is damaged, or of another "
-            "vocabulary; pack the text again"
-        )

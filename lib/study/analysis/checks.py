@@ -1,5 +1,7 @@
 """What shows that pretraining does what the papers describe: its rows, its sizes, its losses, and that it learns."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import torch
@@ -7,7 +9,8 @@ import transformers
 
 from lib.made_up import smoke_language
 from lib.modeling import bodies, models
-from lib.pretraining import blocks, masking, objectives, pretraining
+from lib.pretraining import masking, objectives, pretraining
+from lib.pretraining.blocks import Blocks
 from lib.pretraining.random_numbers import make_keys
 from lib.progress import Progress
 from lib.study import open_study, params
@@ -42,13 +45,58 @@ def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
 
 
 def check_batches(scale: str, rows: int) -> pd.DataFrame:
-    """What the first rows of each of the scale's models are like, measured beside wanted (blocks.describe)."""
+    """What the first rows of each of the scale's models are like, measured beside wanted (measure_batches)."""
     found = []
     for model in params.load("scales", scale).models:
         batches = open_study(scale).model(model).batches().parts[0]
-        for row in blocks.describe(batches, max(1, rows // batches.batch_size)):
+        for row in measure_batches(batches, max(1, rows // batches.batch_size)):
             found.append({"model": model} | row)
     return pd.DataFrame(found)
+
+
+def measure_batches(batches: Blocks, steps: int) -> list[dict]:
+    """What the batches of the first steps are like, as rows `what, measured, wanted`; shares, but for counts."""
+    inventory, totals = batches.inventory, Counter()
+    for step in range(min(steps, len(batches))):
+        batch = {name: tensor.numpy() for name, tensor in batches[step].items()}
+        row, slot = np.nonzero(batch["targets"] != masking.UNASKED)
+        place, target = batch["positions"][row, slot], batch["targets"][row, slot]
+        seen, original = batch["input_ids"][row, place], batch["input_ids"].copy()
+        original[row, place] = target
+        hideable = ~inventory.special[original]
+        words = np.cumsum(masking.begin_words(original, hideable, inventory)).reshape(original.shape)  # of all rows
+        sizes = np.bincount(words[hideable])
+        asked = np.bincount(words[row, place], minlength=len(sizes))
+        totals["rows"] += len(original)
+        totals["places"] += original.size
+        totals["padding"] += int(batch["padding"].sum()) if "padding" in batch else 0
+        totals["hideable"] += int(hideable.sum())
+        wanted = masking.count_wanted(hideable.sum(axis=1), batches.share_at(step), batches.masking.limit)
+        totals["wanted"] += int(wanted.sum())
+        totals["asked"] += len(row)
+        totals["hidden"] += int((seen == inventory.mask).sum())
+        totals["unchanged"] += int((seen == target).sum())
+        totals["split"] += int(((asked > 0) & (asked < sizes)).sum())
+        if batches.pairs != "none":
+            segments = batches.cut(*batches.order(batches.list_rows(step)))
+            own, other = (batches.text.find_documents(p)[0] for p in (segments.first, segments.second))
+            totals["true"] += int((batch["pair"] == 0).sum())
+            totals["same document"] += int(((own == other) & (segments.pair == 1)).sum())
+    asked, whole = totals["asked"], batches.masking.kind != "word-piece"
+    hidden, unchanged = totals["hidden"] / asked, totals["unchanged"] / asked
+    rows = [
+        ("pieces asked for", asked / totals["hideable"], totals["wanted"] / totals["hideable"]),
+        ("of these, hidden", hidden, batches.masking.hidden),
+        ("of these, replaced by a random piece", 1 - hidden - unchanged, batches.masking.replaced),
+        ("of these, left as they are", unchanged, 1 - batches.masking.hidden - batches.masking.replaced),
+        ("words asked for in part (count)", totals["split"], 0 if whole else None),
+        ("padding", totals["padding"] / totals["places"], None if batches.pairs != "none" else 0),
+    ]
+    if batches.pairs != "none":
+        rows.append(("pairs that follow each other in the text", totals["true"] / totals["rows"], 0.5))
+    if batches.pairs == "next sentence":
+        rows.append(("random segments of the same document (count)", totals["same document"], 0))
+    return [dict(zip(("what", "measured", "wanted"), row, strict=True)) for row in rows]
 
 
 def count_published() -> pd.DataFrame:
