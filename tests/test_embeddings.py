@@ -11,48 +11,50 @@ from hypothesis import strategies as st
 
 from lib.errors import StudyError
 from lib.pretraining import embeddings
+from lib.pretraining.tokens import Tokens
 from lib.study import paths
 
 SEPARATOR = 3
+ALL = 10**9  # pieces
 DOCUMENTS = st.lists(st.lists(st.integers(0, 19), min_size=1, max_size=12), min_size=1, max_size=20)
 
 
-def pack(documents: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def pack(documents: list[list[int]]) -> Tokens:
     """Piece ids and starts, as a corpus keeps them."""
     starts = np.cumsum([0, *map(len, documents)]).astype(np.int64)
-    return np.array([piece for document in documents for piece in document], np.uint16), starts
+    return Tokens(np.array([piece for document in documents for piece in document], np.uint16), starts, "made-up text")
 
 
-def write_text(seed: int = 0, documents: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """Documents of one of two kinds: pieces 10 to 19 stand together, and so do 20 to 29."""
+def write_text(seed: int = 0, documents: int = 300, first: int = 10) -> Tokens:
+    """Documents of one of two kinds: pieces 10 to 19 stand together, and so do 20 to 29; or from another first on."""
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, 2, documents)
-    return pack([[*rng.integers(10, 20, 40) + 10 * kind, SEPARATOR] for kind in kinds])
+    return pack([[*rng.integers(first, first + 10, 40) + 10 * kind, SEPARATOR] for kind in kinds])
 
 
-def train(seed: int = 1, **settings) -> np.ndarray:
-    ids, starts = write_text()
-    return embeddings.train_vectors([ids], [starts], 32, 16, seed=seed, **settings)
+def train(text: Tokens | None = None, vocabulary_size: int = 32, **settings) -> np.ndarray:
+    return embeddings.make_vectors([text or write_text()], vocabulary_size, 16, **settings)
 
 
 # Which documents are read
 
 
-def test_without_a_limit_every_document_is_read_each_time_and_corpora_follow_each_other():
+def read_all(*texts: Tokens, limit: int = ALL) -> list[list[int]]:
+    return [ids.tolist() for ids in embeddings.read_documents(texts, limit)]
+
+
+def test_without_a_limit_every_document_is_read_and_corpora_follow_each_other():
     first, second = [[1, 2], [3]], [[4, 5, 6]]
-    tokens, starts = zip(pack(first), pack(second), strict=True)
-    documents = embeddings.Documents(tokens, starts)
-    assert list(documents) == first + second
-    assert list(documents) == first + second
+    assert read_all(pack(first), pack(second)) == first + second
 
 
 @given(DOCUMENTS, st.integers(1, 300))
 @settings(max_examples=50, deadline=None)
 def test_a_limit_takes_whole_documents_evenly_spread(texts, limit):
-    ids, starts = pack([[number] * len(text) for number, text in enumerate(texts)])
-    taken = [document[0] for document in embeddings.Documents([ids], [starts], limit)]
+    text = pack([[number] * len(text) for number, text in enumerate(texts)])
+    taken = [document[0] for document in read_all(text, limit=limit)]
     lengths = list(map(len, texts))
-    share = min(1, limit / len(ids))
+    share = min(1, limit / sum(lengths))
     assert len(set(taken)) == len(taken)
     for end in range(1, len(texts) + 1):  # up to any place, the share that is wanted, give or take a document
         read = sum(lengths[number] for number in taken if number < end)
@@ -60,22 +62,21 @@ def test_a_limit_takes_whole_documents_evenly_spread(texts, limit):
 
 
 def test_a_limit_reads_from_every_corpus():
-    one, other = write_text(0), write_text(1)
-    both = embeddings.Documents([one[0], other[0] + 100], [one[1], other[1]], limit=len(one[0]) // 2)
-    share = np.mean([document[0] >= 100 for document in both])
+    one, other = write_text(0), write_text(1, first=110)
+    share = np.mean([document[0] >= 100 for document in read_all(one, other, limit=len(one.ids) // 2)])
     assert 0.45 < share < 0.55
 
 
 def test_a_long_document_is_read_to_its_end():
-    ids, starts = pack([[7] * (2 * embeddings.LONGEST + 5)])
-    assert list(map(len, embeddings.Documents([ids], [starts]))) == [embeddings.LONGEST, embeddings.LONGEST, 5]
+    text = pack([[7] * (2 * embeddings.LONGEST + 5)])
+    assert list(map(len, read_all(text))) == [embeddings.LONGEST, embeddings.LONGEST, 5]
 
 
 # The vectors
 
 
 def test_pieces_that_stand_together_get_like_vectors():
-    table = train(passes=5)
+    table = train(write_text(documents=1500))
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     within = (unit[10:20] @ unit[10:20].T).mean()
     across = (unit[10:20] @ unit[20:30].T).mean()
@@ -91,16 +92,14 @@ def test_vectors_are_centred_with_the_standard_deviation_of_berts_initial_weight
 
 
 def test_pieces_that_do_not_occur_are_drawn_at_random():
-    ids, starts = write_text()
-    table = embeddings.train_vectors([ids], [starts], 2000, 16, seed=1)
+    table = train(vocabulary_size=2000)
     unseen = table[30:]
     assert unseen.std() == pytest.approx(0.02, rel=0.05) and abs(unseen.mean()) < 0.001
     assert len(np.unique(unseen, axis=0)) == len(unseen)
 
 
 def test_vectors_do_not_depend_on_which_pieces_of_the_vocabulary_occur():
-    ids, starts = write_text()
-    table, moved = (embeddings.train_vectors([i], [starts], 40, 16, seed=1) for i in (ids, ids + np.uint16(5)))
+    table, moved = (train(write_text(first=first), 40) for first in (10, 15))
     np.testing.assert_array_equal(table[10:30], moved[15:35])
 
 
@@ -123,23 +122,21 @@ def test_another_seed_gives_other_vectors():
     assert not np.array_equal(train(seed=1), train(seed=2))
 
 
-def test_another_pass_and_a_limit_change_the_vectors():
+def test_less_text_gives_other_vectors(monkeypatch):
     table = train()
-    assert not np.array_equal(table, train(passes=2))
-    assert not np.array_equal(table, train(limit=3000))
+    monkeypatch.setattr(embeddings, "PIECES", 100)
+    assert not np.array_equal(table, train())
 
 
 def test_a_text_of_one_piece_is_refused():
-    ids, starts = pack([[5, 5, 5]])
     with pytest.raises(StudyError, match="1 different pieces in the text, at least 2"):
-        embeddings.train_vectors([ids], [starts], 32, 16, seed=1)
+        train(pack([[5, 5, 5]]))
 
 
-@pytest.mark.parametrize("make", [lambda i, s: embeddings.train_vectors([i], [s], 20, 16, seed=1),
-                                  lambda i, s: embeddings.log_counts([i], 20)])  # fmt: skip
+@pytest.mark.parametrize("make", [lambda text: train(text, 20), lambda text: embeddings.log_counts([text], 20)])
 def test_a_piece_beyond_the_vocabulary_is_refused(make):
     with pytest.raises(StudyError, match="piece 29 in a text for a vocabulary of 20"):
-        make(*write_text())
+        make(write_text())
 
 
 # The output bias
@@ -147,7 +144,7 @@ def test_a_piece_beyond_the_vocabulary_is_refused(make):
 
 @given(st.lists(st.integers(0, 7), max_size=40), st.lists(st.integers(0, 7), max_size=40))
 def test_log_counts_are_log_shares_with_one_added(first, second):
-    bias = embeddings.log_counts([np.array(first, np.uint16), np.array(second, np.uint16)], 8)
+    bias = embeddings.log_counts([pack([first]), pack([second])], 8)
     wanted = [((first + second).count(piece) + 1) / (len(first + second) + 8) for piece in range(8)]
     np.testing.assert_allclose(np.exp(bias), wanted, rtol=1e-5)
     assert bias.dtype == np.float32 and np.exp(bias).sum() == pytest.approx(1, rel=1e-5)
@@ -155,10 +152,9 @@ def test_log_counts_are_log_shares_with_one_added(first, second):
 
 def test_log_counts_see_the_whole_of_a_long_text(monkeypatch):
     monkeypatch.setattr(embeddings, "SLICE", 7)
-    ids, _ = write_text()
-    np.testing.assert_allclose(
-        np.exp(embeddings.log_counts([ids], 32)), (np.bincount(ids, minlength=32) + 1) / (len(ids) + 32), rtol=1e-5
-    )
+    text = write_text()
+    wanted = (np.bincount(text.ids, minlength=32) + 1) / (len(text.ids) + 32)
+    np.testing.assert_allclose(np.exp(embeddings.log_counts([text], 32)), wanted, rtol=1e-5)
 
 
 def test_waves_are_near_for_near_places_and_of_the_size_of_other_weights():

@@ -4,6 +4,7 @@ All rows of a batch are done at once. Every row has random numbers of its own, c
 depend on the rows beside it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 UNASKED = -100  # the target that cross-entropy ignores
-HIDDEN, REPLACED = 0.8, 0.1  # of the chosen pieces; the rest stay as they are (Devlin et al. 2019, section 3.1)
 RUN_SHARES = np.array([6, 3, 2]) / 11  # of runs of one, two and three words: as 1/n (Lan et al. 2020, section 4.1)
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 BRACKETS = ("(", "[", '"', "'", "“", "‘", "「", "『")  # and quotation marks: a sentence may begin with one
@@ -27,17 +27,17 @@ UNIT_BITS = np.uint64(0xFFFF)  # the number of a unit in its row
 
 @dataclass(frozen=True)
 class Masking:
-    """Which pieces of a row are chosen, and how many."""
+    """Which pieces of a row are chosen, how many, and what becomes of them."""
 
     kind: str  # "word-piece", "whole-word" or "n-gram" (of whole words)
-    share: float | tuple[float, ...]  # several: of equal parts of the training (Gu et al. 2021, section 2.1.3)
+    share: float | Sequence[float]  # several: of equal parts of the training (Gu et al. 2021, section 2.1.3)
     limit: int | None = None  # at most so many pieces of a row
-    hidden: float = HIDDEN  # of the chosen pieces
-    replaced: float = REPLACED  # by a random piece
+    hidden: float = 0.8  # of the chosen pieces (Devlin et al. 2019, section 3.1)
+    replaced: float = 0.1  # by a random piece; the rest stay as they are
 
     @property
-    def shares(self) -> tuple[float, ...]:
-        return self.share if isinstance(self.share, tuple) else (self.share,)
+    def shares(self) -> Sequence[float]:
+        return self.share if isinstance(self.share, Sequence) else (self.share,)
 
     def share_at(self, done: float) -> float:
         """The share of pieces when that much of the training is done, from 0 to 1."""

@@ -8,7 +8,6 @@ ever new partners.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -19,29 +18,12 @@ FILE_PIECES = 1_000_000  # of a file: about 5 MB of English; the paper does not 
 METHODS = ("split files", "simultaneous")
 
 
-class Layout(Protocol):
-    """Which stretches of a text an epoch consists of, and where a random segment may come from.
-
-    Arguments and results are arrays with an entry a row; `width` is the number of pieces of a row.
-    """
-
-    text: Text
-
-    def count(self, width: int) -> int:
-        """The number of blocks in an epoch."""
-
-    def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
-        """The place of the first piece of each block."""
-
-    def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The stretches, from a place up to another, that a block's random segment comes from; each (rows, k)."""
-
-
 @dataclass(frozen=True)
 class Files:
     """All of a text once an epoch, in so many files; a random segment comes from the file of its block.
 
-    Each file has an equal part of each side of the text: of all of it, or of its core and its satellites.
+    Each file has an equal part of each side of the text: of all of it, or of its core and its satellites. What methods
+    take and return are arrays with an entry a row; `width` is the number of pieces of a row.
     """
 
     text: Text
@@ -53,14 +35,17 @@ class Files:
         return np.array([0, *self.sides, len(self.text)])
 
     def count(self, width: int) -> int:
+        """The number of blocks in an epoch."""
         return int((np.diff(self.bounds) // width).sum())
 
     def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
+        """The place of the first piece of each block."""
         before = np.cumsum([0, *(np.diff(self.bounds) // width)])
         side = np.searchsorted(before, blocks, "right") - 1
         return self.bounds[side] + (blocks - before[side]) * width
 
     def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """The stretches, from a place up to another, that a block's random segment comes from; each (rows, k)."""
         places = self.place(epochs, blocks, width)
         side = np.searchsorted(self.bounds, places, "right") - 1
         lengths = np.diff(self.bounds)
@@ -73,7 +58,7 @@ class Simultaneous:
     """Files of a chunk of the core and one of the satellite; in an epoch every chunk of the satellite comes once.
 
     The core's chunks come in a new order at each repeat. What does not fill a chunk is left out, another part of the
-    text each time. A random segment comes from either chunk of the file with the same chance.
+    text each time. A random segment comes from either chunk of the file with the same chance. Methods as of Files.
     """
 
     text: Text  # the core first
@@ -118,6 +103,9 @@ class Simultaneous:
         size = self.chunks(width)[0]
         low = np.stack(self.find_chunks(epochs, blocks // (2 * size), width), axis=1)
         return low, low + size * width
+
+
+Layout = Files | Simultaneous  # which stretches of a text an epoch consists of, and what a random segment comes from
 
 
 def arrange(

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
@@ -232,7 +233,7 @@ def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, wanted:
 def make_masking(plan: Pretraining, share: float | list[float], limit: int | None = None) -> masking.Masking:
     """How a model's rows are hidden. All chosen pieces of ELECTRA's are (Clark et al. 2020, section 3.1)."""
     hidden = {"hidden": 1.0, "replaced": 0.0} if plan.architecture == "electra" else {}
-    return masking.Masking(plan.masking, tuple(share) if isinstance(share, list) else share, limit, **hidden)
+    return masking.Masking(plan.masking, share, limit, **hidden)
 
 
 def start(
@@ -254,8 +255,7 @@ def start(
                 vectors = embeddings.make_vectors(corpora, table.num_embeddings, table.embedding_dim)
             table.weight.copy_(torch.from_numpy(vectors))
         if "token counts" in plan.start:
-            ids = [text.ids for text in corpora]
-            output.bias.copy_(torch.from_numpy(embeddings.log_counts(ids, table.num_embeddings)))
+            output.bias.copy_(torch.from_numpy(embeddings.log_counts(corpora, table.num_embeddings)))
         if "position waves" in plan.start:
             places = models.encoder_of(model).embeddings.position_embeddings.weight
             places.copy_(torch.from_numpy(embeddings.make_waves(*places.shape)))
@@ -263,15 +263,15 @@ def start(
 
 def measure(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
     """What objectives.measure finds, over all held-out batches."""
-    sums: dict[str, list[float]] = {}
+    totals, counts = Counter(), Counter()
     torch.manual_seed(0)  # ELECTRA's draws
     with torch.inference_mode(), device.autocast():
         for step in range(len(batches)):
             batch = {name: tensor.to(device.device) for name, tensor in batches[step, 0, 1].items()}
             for name, (total, count) in objectives.measure(model, batch).items():
-                before = sums.setdefault(name, [0.0, 0.0])
-                sums[name] = [before[0] + total, before[1] + count]
-    return {name: total / count for name, (total, count) in sums.items() if count}
+                totals[name] += total
+                counts[name] += count
+    return {name: total / counts[name] for name, total in totals.items() if counts[name]}
 
 
 def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step: int) -> float:
