@@ -48,7 +48,7 @@ import sys
 from lib.study import pretraining
 from lib.training import training
 training.CHECKPOINT_SHARE = 1e9
-training.train.__kwdefaults__["checkpoint_seconds"] = 0.0
+training.CHECKPOINT_SECONDS = 0.0
 sys.exit(pretraining.main(sys.argv[1:]))
 """
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -38,12 +38,7 @@ class Meter:
         self.limit = costs.matrix_rate(device.device, kind) * device.num_processes if flops_of else None
         self.seconds_before = state.seconds
         self.begun = self.written = time.monotonic()
-        self.mark()
-
-    def mark(self) -> None:
-        """Begin to count anew."""
-        state = self.state
-        self.seconds, self.tokens, self.waited, self.flops = state.seconds, state.tokens, state.waited, 0.0
+        self.before, self.flops = replace(state), 0.0  # where the run stood at the last line of JSON, FLOPs since then
 
     def tick(self) -> float:
         """Count the step just taken; the time."""
@@ -55,8 +50,8 @@ class Meter:
 
     def report(self, loss: float) -> str:
         """What the line of progress says; now and then the same as a line of JSON."""
-        seconds = max(1e-9, self.state.seconds - self.seconds)
-        speed = (self.state.tokens - self.tokens) / seconds
+        seconds = max(1e-9, self.state.seconds - self.before.seconds)
+        speed = (self.state.tokens - self.before.tokens) / seconds
         text = f"loss {loss:.2f}, {speed:,.0f} pieces/s"
         if self.limit:
             text += f", {self.flops / seconds / self.limit:.0%} of the machine's matrix rate"
@@ -65,11 +60,11 @@ class Meter:
             if self.limit:
                 row["share of the matrix rate"] = round(self.flops / seconds / self.limit, 3)
             row |= {
-                "share of waiting for batches": round((self.state.waited - self.waited) / seconds, 4),
+                "share of waiting for batches": round((self.state.waited - self.before.waited) / seconds, 4),
                 "seconds": round(self.state.seconds, 1),
                 "seconds left": round(self.state.seconds / self.state.step * (self.steps - self.state.step)),
             }
             artefacts.append_line(self.file, json.dumps(row))
             self.written = time.monotonic()
-            self.mark()
+            self.before, self.flops = replace(self.state), 0.0
         return text

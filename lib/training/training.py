@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from lib.training import checkpoints, optimizers
 from lib.training.meter import Meter, Progression
 from lib.training.settings import Optimization
 
-CHECKPOINT_SECONDS = 30.0
+CHECKPOINT_SECONDS = 30.0  # between checkpoints, at least
 CHECKPOINT_SHARE = 0.02  # of the time, at most, goes into writing checkpoints
 LOG_ROWS = 100  # in one run of the loop
 GPU_STEPS = 10  # between looks at the loss on a GPU, which has to stop for each
@@ -140,7 +140,6 @@ def train(
     flops_of: Callable[[int], float] | None = None,
     folder: Path | None = None,
     fingerprint: str = "",
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[dict]:
     """Train `model` in place on `batches`; returns the log.
 
@@ -169,7 +168,7 @@ def train(
     logged = {math.ceil((i + 1) * steps / LOG_ROWS) for i in range(LOG_ROWS)} | set(evaluations)
     look = GPU_STEPS if device.device.type == "cuda" else 1
     meter = Meter(state, steps, flops_of, device, folder)
-    saved_at, interval = time.monotonic(), checkpoint_seconds
+    saved_at, interval = time.monotonic(), CHECKPOINT_SECONDS
     losses: list[torch.Tensor] = []  # of the steps since the last look
     model.train()
     for step, parts in load(batches, state, device, micro_batch, workers):
@@ -203,7 +202,7 @@ def train(
             begun = time.monotonic()
             checkpoints.save(folder, fingerprint, model, optimizer, asdict(state))
             saved_at = time.monotonic()
-            interval = max(checkpoint_seconds, (saved_at - begun) / CHECKPOINT_SHARE)
+            interval = max(CHECKPOINT_SECONDS, (saved_at - begun) / CHECKPOINT_SHARE)
     model.eval()
     device.free_memory()  # the Accelerator would keep every model and optimiser that it has prepared
     return state.log
@@ -217,37 +216,23 @@ def load(
     The `counts` of the parts become those of the whole step, divided by the number of processes, since their gradients
     are averaged: so the losses of the parts add up to the loss of the step.
     """
-    processes = device.num_processes
-    keys = Keys(batches, state.step, device.process_index, processes, micro_batch)
+    processes, steps = device.num_processes, range(state.step, len(batches))
+
+    def deal(step: int) -> list[tuple[int, int, int]]:
+        parts = count_parts(*batches.shape(step), processes, micro_batch)
+        return [(step, part, parts) for part in range(device.process_index, parts, processes)]
+
+    keys = (key for step in steps for key in deal(step))
     loader = iter(DataLoader(batches, sampler=keys, batch_size=None, num_workers=workers))
-    for step in range(state.step, len(batches)):
+    for step in steps:
         begun = time.monotonic()
-        parts = [next(loader) for _ in range(keys.count(step) // processes)]
+        parts = [next(loader) for _ in deal(step)]
         state.waited += time.monotonic() - begun
         parts = [{name: tensor.to(device.device, non_blocking=True) for name, tensor in b.items()} for b in parts]
         if "counts" in parts[0]:
             counts = device.reduce(torch.stack([batch["counts"] for batch in parts]).sum(0), "sum") / processes
             parts = [batch | {"counts": counts} for batch in parts]
         yield step, parts
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The parts that one process asks for, in order."""
-
-    batches: Batches
-    first: int
-    rank: int
-    processes: int
-    micro_batch: int | None
-
-    def __iter__(self) -> Iterator[tuple[int, int, int]]:
-        for step in range(self.first, len(self.batches)):
-            parts = self.count(step)
-            yield from ((step, part, parts) for part in range(self.rank, parts, self.processes))
-
-    def count(self, step: int) -> int:
-        return count_parts(*self.batches.shape(step), self.processes, self.micro_batch)
 
 
 def take_step(
