@@ -95,8 +95,20 @@ def fingerprint_folder(folder: Path, title: str) -> str:
     tokenizer = sorted(path.name for path in folder.iterdir() if path.name in TOKENIZERS or path.suffix == ".model")
     if not tokenizer:
         raise StudyError(f"{title}: no tokenizer in it (tokenizer.json or vocab.txt); save it beside the model")
-    files = ["config.json", *weights, *tokenizer]
-    return provenance.fingerprint([provenance.file_fingerprint(folder / name) for name in files])
+    return fingerprint_files(folder, [*weights, *tokenizer])
+
+
+def weights_fingerprint(folder: Path, title: str) -> str:
+    """Fingerprint of a model that was pretrained here; StudyError where its weights are missing.
+
+    Its tokenizer follows from the vocabulary, which its pretraining depends on.
+    """
+    return fingerprint_files(folder, list_weights(folder, title))
+
+
+def fingerprint_files(folder: Path, names: list[str]) -> str:
+    """Fingerprint of a model's configuration and other files."""
+    return provenance.fingerprint([provenance.file_fingerprint(folder / name) for name in ("config.json", *names)])
 
 
 def list_weights(folder: Path, title: str) -> list[str]:

@@ -18,13 +18,9 @@ from transformers import (
     PreTrainedModel,
 )
 
-from lib import provenance
 from lib.errors import StudyError
 from lib.modeling import loading
 from lib.modeling.settings import Body
-from lib.places import show_path
-
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 @dataclass(frozen=True)
@@ -85,38 +81,27 @@ def configure(
         "vocab_size": vocabulary_size,
         "max_position_embeddings": positions,
         "num_hidden_layers": body.layers,
-        "hidden_dropout_prob": dropout,
-        "attention_probs_dropout_prob": dropout,
-    }
-    width = {
         "hidden_size": body.hidden,
         "num_attention_heads": body.heads,
         "intermediate_size": body.intermediate,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
     }
     match architecture:
         case "bert":
-            return BertConfig(**size, **width), None
+            return BertConfig(**size), None
         case "albert":
             special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}  # as in our vocabularies
-            config = AlbertConfig(
-                **size,
-                **width,
-                **special,
-                embedding_size=body.embedding,
-                hidden_act="gelu",
-                classifier_dropout_prob=0.1,
-            )
-            return config, None
+            size |= {"embedding_size": body.embedding, "hidden_act": "gelu", "classifier_dropout_prob": 0.1}
+            return AlbertConfig(**size, **special), None
         case "electra":
+            size["embedding_size"] = body.embedding
             narrow = {
                 "hidden_size": body.hidden // GENERATOR_SHARE,
                 "num_attention_heads": max(1, body.heads // GENERATOR_SHARE),
                 "intermediate_size": body.intermediate // GENERATOR_SHARE,
             }
-            return (
-                ElectraConfig(**size, **width, embedding_size=body.embedding),
-                ElectraConfig(**size, **narrow, embedding_size=body.embedding),
-            )
+            return ElectraConfig(**size), ElectraConfig(**size | narrow)
     raise ValueError(architecture)
 
 
@@ -144,19 +129,15 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
     With another vocabulary, all but the embeddings of pieces and the output bias. Heads that the other was saved
     without stay as they are. StudyError when weights of the body are missing or of another shape.
     """
-    parts = {"": model}
-    if isinstance(model, Electra):
-        parts = {"": model.discriminator, GENERATOR: model.generator}
+    parts = {"": model.discriminator, GENERATOR: model.generator} if isinstance(model, Electra) else {"": model}
     for folder, part in parts.items():
         try:
-            kwargs = {"subfolder": folder} if folder else {}
-            weights = type(part).from_pretrained(source, **kwargs).state_dict()
+            weights = type(part).from_pretrained(source, subfolder=folder).state_dict()
         except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
             raise StudyError(f"{title}: cannot be continued: {loading.first_line(error)}") from None
         own = part.state_dict()
-        of_pieces = {name for name in own if "word_embeddings" in name or is_output(name)}
         if not same_vocabulary:
-            weights = {name: tensor for name, tensor in weights.items() if name not in of_pieces}
+            weights = {name: weights[name] for name in weights if "word_embeddings" not in name and not is_output(name)}
         wrong = [name for name, tensor in weights.items() if name not in own or own[name].shape != tensor.shape]
         if wrong:
             name = wrong[0]
@@ -170,17 +151,6 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
 def is_output(name: str) -> bool:
     """Whether a weight belongs to the output layer over the vocabulary."""
     return name.endswith(("decoder.weight", "decoder.bias", "predictions.bias")) or "generator_lm_head" in name
-
-
-def weights_fingerprint(folder: Path) -> str:
-    """Fingerprint of a model that was pretrained here; StudyError where configuration or weights are missing.
-
-    Its tokenizer follows from the vocabulary, which its pretraining depends on.
-    """
-    found = [folder / file for file in WEIGHTS if (folder / file).exists()]
-    if not (folder / "config.json").exists() or not found:
-        raise StudyError(f"{show_path(folder)}: no config.json with {' or '.join(WEIGHTS)} beside it")
-    return provenance.fingerprint([provenance.file_fingerprint(f) for f in (folder / "config.json", found[0])])
 
 
 def count_parameters(model: PreTrainedModel) -> dict[str, int]:

@@ -6,7 +6,8 @@ from pathlib import Path
 from lib import artefacts
 from lib.errors import StudyError, unknown
 from lib.modeling import loading
-from lib.modeling.models import Checkpoint, weights_fingerprint
+from lib.modeling.models import Checkpoint
+from lib.places import show_path
 from lib.study import params, paths
 
 
@@ -25,7 +26,8 @@ def find(name: str, scale: str, released: bool = True) -> Checkpoint:
             if released and settings.released and as_published:
                 return Checkpoint(name, settings.title, settings.released, "")
             raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
-        return Checkpoint(name, settings.title, str(folder), weights_fingerprint(folder))
+        fingerprint = loading.weights_fingerprint(folder, show_path(folder))
+        return Checkpoint(name, settings.title, str(folder), fingerprint)
     asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
     if name in asked:  # the key of somebody's encoder
         name = artefacts.read_json(asked[name])["source"]

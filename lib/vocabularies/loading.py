@@ -32,11 +32,12 @@ def load(path: Path, cased: bool | None = None) -> "PreTrainedTokenizerBase":
     return tokenizer
 
 
-def load_wordpiece(path: Path, cased: bool) -> "PreTrainedTokenizerBase":
-    """BERT's tokenizer over a vocabulary of one piece a line."""
+def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool) -> "PreTrainedTokenizerBase":
+    """BERT's tokenizer over a file of one piece a line, or over pieces with their ids."""
     from transformers import BertTokenizer
 
-    return BertTokenizer(vocab=str(path), do_lower_case=not cased, strip_accents=None)
+    vocab = vocabulary if isinstance(vocabulary, dict) else str(vocabulary)
+    return BertTokenizer(vocab=vocab, do_lower_case=not cased, strip_accents=None)
 
 
 def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:

@@ -19,7 +19,7 @@ from tokenizers import (
     pre_tokenizers,
 )
 
-from lib.vocabularies.loading import SPECIAL, check_casing, wrap
+from lib.vocabularies.loading import SPECIAL, check_casing, load_wordpiece, wrap
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks for VERSION
     from transformers import PreTrainedTokenizerBase
@@ -36,12 +36,9 @@ def train(texts: Texts, algorithm: str, size: int, cased: bool) -> "PreTrainedTo
     The same for the same texts, whatever the number of cores. StudyError where the texts have no capital and `cased`
     says that they do.
     """
-    from transformers import BertTokenizer
-
     with all_cores():
         if algorithm == "wordpiece":
-            vocabulary = train_wordpiece(texts, size, cased).get_vocab()
-            tokenizer = BertTokenizer(vocab=vocabulary, do_lower_case=not cased, strip_accents=None)
+            tokenizer = load_wordpiece(train_wordpiece(texts, size, cased).get_vocab(), cased)
         else:
             tokenizer = wrap(TRAINERS[algorithm](texts, size, cased))
     check_casing(tokenizer, f"the {algorithm} vocabulary that was trained")
@@ -94,7 +91,8 @@ def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
     tokenizer = Tokenizer(models.Unigram(pieces, unk_id=1))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    return with_normalizer(tokenizer, cased)
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *([] if cased else [normalizers.Lowercase()])])
+    return tokenizer
 
 
 TRAINERS = {"bpe": train_bpe, "unigram": train_unigram}
@@ -113,11 +111,6 @@ def common_letters(texts: Iterable[str]) -> list[str]:
         letters.update(text)
     common = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))
     return sorted(common[:ALPHABET])
-
-
-def with_normalizer(tokenizer: Tokenizer, cased: bool) -> Tokenizer:
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *([] if cased else [normalizers.Lowercase()])])
-    return tokenizer
 
 
 def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:
