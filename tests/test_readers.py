@@ -271,20 +271,6 @@ def wikipedia_xml(draw):
 
 
 @st.composite
-def wikipedia_extracted(draw):
-    found = [
-        Document(draw(NUMBER), draw(TEXT), "\n".join(draw(st.lists(TEXT, max_size=3))))
-        for _ in range(draw(st.integers(1, 4)))
-    ]
-    content = "".join(
-        f'<doc id="{d.id}" url="https://en.wikipedia.org/wiki?curid={d.id}" title="{d.title}">\n{d.title}\n\n'
-        f"{d.text}\n\n</doc>\n"
-        for d in found
-    )
-    return found, content.encode()
-
-
-@st.composite
 def paragraphs(draw):
     found = []
     for _ in range(draw(st.integers(1, 4))):
@@ -334,7 +320,6 @@ FORMATS = {
     "mesh-sample": Format(mesh_sample, ends=True),
     "jats": Format(jats, name="made-up.tar"),
     "wikipedia-xml": Format(wikipedia_xml),
-    "wikipedia-extracted": Format(wikipedia_extracted, ends=True),
     "paragraphs": Format(paragraphs, ends=True, shortens=True),
     "mimic-notes": Format(notes, ends=True, shortens=True),
 }
@@ -501,7 +486,6 @@ def whole_file(reader: str) -> bytes:
         "mesh-sample": b'{"pmid": "1", "Title": "T", "abstractText": "here", "meshMajor": "[]", "meshid": "[]"}\n',
         "jats": archive_of([article]),
         "wikipedia-xml": wiki_dump([("T", 0, 1, False, "here")]),
-        "wikipedia-extracted": b'<doc id="1" url="x" title="T">\nT\n\nhere\n</doc>\n',
         "paragraphs": b"# 1\nhere\n",
         "mimic-notes": note_table([["1", "", "", "here"]]),
     }[reader]
@@ -684,10 +668,6 @@ def test_one_medline_record_of_many_lines(tmp_path):
         ("europepmc", "[" * 99_999, "a:1: not JSON"),
         ("mesh-sample", '{"pmid": "1", "Title": "T"}\n', "a:1: not a record of the sample (KeyError: "),
         ("mesh-sample", '{"pmid": "1', "a:1: not JSON"),
-        ("wikipedia-extracted", "text\n", "a:1: text outside <doc>"),
-        ("wikipedia-extracted", "</doc>\n", "a:1: </doc> without <doc>"),
-        ("wikipedia-extracted", '<doc id="1">\n<doc id="2">\n', "a:2: an article begins inside another one"),
-        ("wikipedia-extracted", '<doc id="1">\nT\n', "a:2: the last article has no </doc>"),
         ("mimic-notes", '"ROW_ID","TEXT"\n"1","x"\n', "a: no column ISERROR: not NOTEEVENTS"),
         ("mimic-notes", "", "a: no column ISERROR, ROW_ID, TEXT: not NOTEEVENTS"),
         ("jats", "", "a:1: not well-formed XML: Document is empty"),
@@ -806,8 +786,3 @@ def test_a_wikipedia_article_of_many_references_takes_no_minutes(tmp_path):
     wikitext = "Text.<ref>{{cite|no}}</ref> <div>[[File:no.jpg]]</div>More.\n\n" * 2000
     (document,), _ = read("wikipedia-xml", write(tmp_path, "a.xml", wiki_dump([("T", 0, 1, False, wikitext)])))
     assert document.text == "\n".join(["Text. More."] * 2000)
-
-
-def test_a_wikipedia_title_with_quotes(tmp_path):
-    path = write(tmp_path, "a", '<doc id="1" url="x" title="A "made-up" name">\nA "made-up" name\n\nText.\n</doc>\n')
-    assert read("wikipedia-extracted", path)[0] == [Document("1", 'A "made-up" name', "Text.")]

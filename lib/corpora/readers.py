@@ -92,27 +92,6 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
                 yield Document(identifier, text="\n".join(map(str.strip, lines)))
 
 
-def read_extracted_wikipedia(path: Path) -> Iterator[Document]:
-    """Articles as WikiExtractor writes them: `<doc id= url= title=>`, the title again, paragraphs, `</doc>`."""
-    head, lines, number, name = None, [], 0, show_path(path)
-    for number, line in read_lines(path):
-        if line.startswith("<doc "):
-            if head is not None:
-                raise StudyError(f"{name}:{number}: an article begins inside another one: was the file cut off?")
-            head, lines = dict(re.findall(r'(\w+)="(.*?)"(?=\s+\w+="|\s*>$)', line)), []  # a title may hold quotes
-        elif line.startswith("</doc>"):
-            if head is None:
-                raise StudyError(f"{name}:{number}: </doc> without <doc>")
-            yield Document(head.get("id", ""), head.get("title", ""), "\n".join(lines[1:]))
-            head = None
-        elif line.strip():
-            if head is None:
-                raise StudyError(f"{name}:{number}: text outside <doc>")
-            lines.append(line.strip())
-    if head is not None:
-        raise StudyError(f"{name}:{number}: the last article has no </doc>: was the file cut off?")
-
-
 def read_notes(path: Path) -> Iterator[Document]:
     """Clinical notes of MIMIC-III's NOTEEVENTS.csv; a note marked as an error by its author comes back empty."""
     csv.field_size_limit(sys.maxsize)
@@ -144,7 +123,6 @@ READERS: dict[str, Callable[[Path], Iterator[Document]]] = {
     "mesh-sample": read_mesh_sample,
     "jats": articles.read_jats,
     "wikipedia-xml": articles.read_wikipedia,
-    "wikipedia-extracted": read_extracted_wikipedia,
     "paragraphs": read_paragraphs,
     "mimic-notes": read_notes,
 }
