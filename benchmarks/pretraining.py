@@ -155,7 +155,7 @@ class Timed:
         return self.batches[key]
 
     def shape(self, step: int) -> tuple[int, int]:
-        return self.batches.batch_size, self.batches.length
+        return self.batches.shape(step)
 
 
 class Rows(torch.utils.data.Dataset):
@@ -318,7 +318,7 @@ def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[in
     if loop == "study":
         log = training.train(
             model,
-            Timed(make_batches(text, tokenizer, rows, steps, seed)),
+            make_batches(text, tokenizer, rows, steps, seed),
             objectives.masked_pieces,
             device=training.accelerator("auto"),
             settings=recipe,

@@ -47,9 +47,6 @@ class Rows(blocks.Blocks):
             raise KeyboardInterrupt
         return super().__getitem__(where)
 
-    def shape(self, step: int) -> tuple[int, int]:
-        return self.batch_size, self.length
-
 
 def make_tokenizer() -> transformers.PreTrainedTokenizerFast:
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"word{i}" for i in range(30)), "##ly", "##ness"]

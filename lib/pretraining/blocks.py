@@ -4,18 +4,15 @@ Nothing is kept for a document or a block: orders, masks and partners are comput
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from transformers import PreTrainedTokenizerBase
 
 from lib.errors import StudyError
 from lib.pretraining.masking import UNASKED, Masking, hide, take_inventory
 from lib.pretraining.mixing import Layout
 from lib.pretraining.random_numbers import CUT, ROW, SHIFT, draw, make_keys, permute, to_share
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 SHORT = 0.1  # of the rows of pairs are of a random length (Devlin et al. 2019, section A.2)
 PLACES_TOGETHER = 2**15  # prepared at once
@@ -46,7 +43,7 @@ class Blocks:
     def __init__(
         self,
         layout: Layout,
-        tokenizer: "PreTrainedTokenizerBase",
+        tokenizer: PreTrainedTokenizerBase,
         *,
         length: int,
         batch_size: int,
@@ -78,6 +75,10 @@ class Blocks:
 
     def __len__(self) -> int:
         return self.steps
+
+    def shape(self, step: int) -> tuple[int, int]:
+        """Rows of a step, and their length."""
+        return self.batch_size, self.length
 
     def __getitem__(self, where: int | tuple[int, int, int]) -> dict[str, torch.Tensor]:
         step, part, parts = where if isinstance(where, tuple) else (where, 0, 1)

@@ -6,16 +6,13 @@ depend on the rows beside it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from transformers import PreTrainedTokenizerBase
 
 from lib.pretraining.random_numbers import FATES, RUNS, UNITS, draw, to_share
 from lib.vocabularies.loading import MARKS
 from lib.vocabularies.words import continuation_flags
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 UNASKED = -100  # the target that cross-entropy ignores
 RUN_SHARES = np.array([6, 3, 2]) / 11  # of runs of one, two and three words: as 1/n (Lan et al. 2020, section 4.1)
@@ -70,7 +67,7 @@ class Inventory:
     pad: int
 
 
-def take_inventory(tokenizer: "PreTrainedTokenizerBase") -> Inventory:
+def take_inventory(tokenizer: PreTrainedTokenizerBase) -> Inventory:
     """The Inventory of a tokenizer's pieces.
 
     A sentence begins with a letter, a bracket or a quotation mark, so that no number is cut at its point.
@@ -105,8 +102,7 @@ def hide(
     """
     chosen = choose(rows, keys, inventory, masking, shares)
     row, place = np.nonzero(chosen)
-    counts = chosen.sum(axis=1)
-    slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slot = np.cumsum(chosen, axis=1)[row, place] - 1
     slots = masking.slots(rows.shape[1])
     positions = np.zeros((len(rows), slots), np.int64)
     targets = np.full((len(rows), slots), UNASKED, np.int64)

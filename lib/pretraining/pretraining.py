@@ -3,10 +3,11 @@
 import json
 import os
 import shutil
+from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -157,15 +158,15 @@ class Phases:
 
     def __init__(self, parts: Sequence[blocks.Blocks], settings: Sequence[Phase]):
         self.parts, self.settings = parts, settings
-        self.ends = list(accumulate(len(part) for part in parts))
+        self.bounds = [0, *accumulate(map(len, parts))]
 
     def __len__(self) -> int:
-        return self.ends[-1]
+        return self.bounds[-1]
 
     def find(self, step: int) -> tuple[int, int]:
         """The phase of a step, and the step's number in it."""
-        phase = next(number for number, end in enumerate(self.ends) if step < end)
-        return phase, step - self.ends[phase] + len(self.parts[phase])
+        phase = bisect(self.bounds, step) - 1
+        return phase, step - self.bounds[phase]
 
     def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
         phase, step = self.find(key[0])
@@ -173,8 +174,8 @@ class Phases:
 
     def shape(self, step: int) -> tuple[int, int]:
         """Rows of a step, and their length."""
-        settings = self.settings[self.find(step)[0]]
-        return settings.batch_size, settings.length
+        phase, step = self.find(step)
+        return self.parts[phase].shape(step)
 
     def rate(self, step: int) -> float:
         """The learning rate at a step."""
@@ -183,11 +184,8 @@ class Phases:
 
     def evaluations(self, count: int) -> list[int]:
         """The numbers of steps after which held-out text is looked at: `count` times a phase, evenly."""
-        firsts = [0, *self.ends]
         return [
-            first + round((i + 1) * (end - first) / count)
-            for first, end in zip(firsts, self.ends, strict=False)
-            for i in range(count)
+            first + round((i + 1) * (end - first) / count) for first, end in pairwise(self.bounds) for i in range(count)
         ]
 
 

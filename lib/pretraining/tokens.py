@@ -1,10 +1,10 @@
 """A corpus as one long row of piece ids on disk, and several of them read as one; memory does not grow with them."""
 
 import hashlib
-import itertools
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +51,7 @@ class Text:
         if len(self.ids) == 1:
             return self.ids[0][places].astype(np.int64)
         found = np.empty(places.shape, np.int64)
-        for ids, first, end in zip(self.ids, self.bounds, self.bounds[1:], strict=False):
+        for ids, (first, end) in zip(self.ids, pairwise(self.bounds), strict=True):
             inside = (places >= first) & (places < end)
             found[inside] = ids[places[inside] - first]
         return found
@@ -85,7 +85,7 @@ def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT
         }
         for split in SPLITS:
             files[f"{split}.starts"].write(np.int64(0).tobytes())
-        while batch := list(itertools.islice(texts, 500)):
+        while batch := list(islice(texts, 500)):
             encoded = tokenizer(batch, add_special_tokens=False, verbose=False)["input_ids"]
             for text, ids in zip(batch, encoded, strict=True):
                 if len(ids) < 2:

@@ -11,7 +11,7 @@ from lib import provenance
 from lib.errors import StudyError
 from lib.places import show_path
 
-if TYPE_CHECKING:  # importing transformers takes seconds, and masking only wants MARKS
+if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks for VERSION
     from transformers import PreTrainedTokenizerBase
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
@@ -50,9 +50,10 @@ def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
     """A trained tokenizer with BERT's special pieces around one text, or two."""
     from transformers import PreTrainedTokenizerFast
 
-    ids = {piece: tokenizer.token_to_id(piece) for piece in ("[CLS]", "[SEP]")}
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items())
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(piece, tokenizer.token_to_id(piece)) for piece in ("[CLS]", "[SEP]")],
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     return PreTrainedTokenizerFast(

@@ -80,8 +80,10 @@ def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
     SentencePiece's own depends on the number of its threads.
     """
     model = io.BytesIO()
+    folded = (unicodedata.normalize("NFKC", text) for text in texts())  # as the tokenizer will see them
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(line for text in fold(texts, cased) for line in text.split("\n")), model_writer=model,
+        sentence_iterator=(line for text in folded for line in (text if cased else text.lower()).split("\n")),
+        model_writer=model,
         model_type="unigram", vocab_size=size, hard_vocab_limit=False, normalization_rule_name="identity",
         max_sentence_length=2**20, num_threads=1, minloglevel=2, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
         pad_piece="[PAD]", unk_piece="[UNK]", bos_piece="[CLS]", eos_piece="[SEP]", user_defined_symbols=["[MASK]"],
@@ -96,12 +98,6 @@ def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
 
 
 TRAINERS = {"bpe": train_bpe, "unigram": train_unigram}
-
-
-def fold(texts: Texts, cased: bool) -> Iterator[str]:
-    """The texts as the tokenizers of SentencePiece's kind see them."""
-    folded = (unicodedata.normalize("NFKC", text) for text in texts())
-    return folded if cased else (text.lower() for text in folded)
 
 
 def common_letters(texts: Iterable[str]) -> list[str]:
