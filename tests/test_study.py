@@ -158,6 +158,7 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     assert "FAILED: bert-random · ncbi-disease · lee: How well" in page
     assert "FAILED" in study.run("--status")
     data.write_text(whole)
+    study.edit_text("params/scales/smoke.yaml", "epochs: [2]", "epochs: [500]")  # more than end before the kill
     process = study.start("lee-4")
     for line in process.stdout:
         if f" start   {name}" in line:
@@ -165,6 +166,7 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     process.kill()
     process.communicate()
     assert all(path.read_bytes() == content for path, content in made.items())  # also where its job is killed
+    study.edit_text("params/scales/smoke.yaml", "epochs: [500]", "epochs: [2]")
     study.run("lee-4")
     assert not any(path.read_bytes() == content for path, content in made.items())
     assert not list((study.outputs / "failed").glob("*.ipynb"))
