@@ -188,7 +188,7 @@ class LibraryElectra(nn.Module):
     def forward(self, input_ids, attention_mask=None, token_type_ids=None, labels=None):
         masks = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
         predicted = self.model.generator(input_ids=input_ids, labels=labels, **masks)
-        asked = labels != masking.UNASKED
+        asked = labels != masking.IGNORED
         with torch.no_grad():
             drawn = functional.gumbel_softmax(predicted.logits[asked].float(), hard=True).argmax(-1)
             inputs = input_ids.clone()
@@ -280,7 +280,7 @@ def measure_speed(case: Case, side: Side, steps: int) -> dict:
         training.train(
             model,
             batches,
-            objectives.masked_pieces if generator is None else objectives.replaced_pieces,
+            objectives.masked_tokens if generator is None else objectives.replaced_tokens,
             device=device,
             settings=params.load("scales", "laptop").pretraining.recipe,
             rate_of=lambda step: 1e-4,
@@ -319,7 +319,7 @@ def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[in
         log = training.train(
             model,
             make_batches(text, tokenizer, rows, steps, seed),
-            objectives.masked_pieces,
+            objectives.masked_tokens,
             device=training.accelerator("auto"),
             settings=recipe,
             rate_of=lambda step: rate * min(step / warmup, (steps - step) / (steps - warmup)),  # the Trainer's

@@ -11,7 +11,7 @@ from transformers import BertTokenizer
 
 from lib.errors import StudyError
 from lib.pretraining.blocks import Blocks
-from lib.pretraining.masking import UNASKED, Masking
+from lib.pretraining.masking import IGNORED, Masking
 from lib.pretraining.mixing import Files
 from lib.pretraining.random_numbers import make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
@@ -58,7 +58,7 @@ def make(tokens=TOKENS, length=LENGTH, batch_size=8, steps=40, share=0.15, limit
 def unmask(batch) -> np.ndarray:
     """The rows before anything was hidden."""
     rows = batch["input_ids"].clone()
-    row, slot = torch.nonzero(batch["targets"] != UNASKED, as_tuple=True)
+    row, slot = torch.nonzero(batch["targets"] != IGNORED, as_tuple=True)
     rows[row, batch["positions"][row, slot]] = batch["targets"][row, slot]
     return rows.numpy()
 
@@ -82,7 +82,7 @@ def test_the_form_of_a_batch(pairs):
     assert batch["input_ids"].shape == (8, LENGTH) and batch["positions"].shape == batch["targets"].shape == (8, 9)
     assert all(batch[name].dtype == torch.int64 for name in batch if name not in ("counts", "padding"))
     assert batch["counts"].dtype == torch.float32
-    asked, full = (batch["targets"] != UNASKED).sum(), (batch["input_ids"] != PAD).sum()
+    asked, full = (batch["targets"] != IGNORED).sum(), (batch["input_ids"] != PAD).sum()
     assert batch["counts"].tolist() == [asked, full, 8]
     assert ("pair" in batch) == ("token_types" in batch) == (pairs != "none")
     with pytest.raises(IndexError):
@@ -271,7 +271,7 @@ def test_no_text_is_lost_between_sides():
 
 
 def test_too_little_text_for_a_row():
-    with pytest.raises(StudyError, match="made-up text: 40 pieces do not fill one row of 62"):
+    with pytest.raises(StudyError, match="made-up text: 40 tokens do not fill a sequence of 62"):
         make(make_tokens(40))
 
 
@@ -287,7 +287,7 @@ def test_a_piece_beyond_the_vocabulary_is_an_error(pairs):
     ids = TOKENS.ids.copy()
     ids[1000] = len(TOKENIZER)
     batches = make(Tokens(ids, TOKENS.starts, "made-up text"), pairs=pairs, steps=40)
-    with pytest.raises(StudyError, match="made-up text: piece 6,005 is beyond the vocabulary's 6,005"):
+    with pytest.raises(StudyError, match="made-up text: token 6,005 is beyond the vocabulary's 6,005"):
         [batches[step] for step in range(40)]
 
 

@@ -67,7 +67,7 @@ def test_heads_equal_the_library_s(architecture, kind):
     pairs = library.seq_relationship_logits if architecture == "bert" else library.sop_logits
     torch.testing.assert_close(bodies.judge_pair(model, hidden[:, 0]), pairs, rtol=1e-4, atol=1e-5)
     wanted = bodies.gather(library.prediction_logits, positions)
-    torch.testing.assert_close(bodies.predict_pieces(model, hidden[:, 1:]), wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(bodies.predict_tokens(model, hidden[:, 1:]), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_electra_s_heads_equal_the_library_s():
@@ -77,9 +77,9 @@ def test_electra_s_heads_equal_the_library_s():
     hidden = bodies.encode(model.generator.base_model, ids, positions, types, padding)
     inputs = {"input_ids": ids, "token_type_ids": types, "attention_mask": (~padding).long()}
     wanted = bodies.gather(model.generator(**inputs).logits, positions)
-    torch.testing.assert_close(bodies.predict_pieces(model.generator, hidden), wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(bodies.predict_tokens(model.generator, hidden), wanted, rtol=1e-4, atol=1e-5)
     hidden = bodies.encode(model.discriminator.base_model, ids, None, types, padding)
-    judged = bodies.judge_pieces(model.discriminator, hidden)
+    judged = bodies.detect_replaced(model.discriminator, hidden)
     torch.testing.assert_close(judged, model.discriminator(**inputs).logits, rtol=1e-4, atol=1e-5)
 
 

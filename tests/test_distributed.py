@@ -29,11 +29,11 @@ BODY = Body(layers=2, hidden=16, heads=2, intermediate=32, embedding=8)
 ADAMW = {"optimizer": "adamw", "weight_decay": 0.01, "betas": [0.9, 0.98], "clip": 1.0}
 # Dropout, ELECTRA's draws and adversarial noise are random: the same where the rows are dealt alike.
 KINDS = {
-    "bert": ("bert", "next sentence", 0.0, objectives.masked_pieces),
-    "bert with dropout": ("bert", "none", 0.1, objectives.masked_pieces),
-    "albert": ("albert", "sentence order", 0.1, objectives.masked_pieces),
-    "electra": ("electra", "none", 0.1, objectives.replaced_pieces),
-    "adversarial": ("bert", "none", 0.1, objectives.adversarial_pieces),
+    "bert": ("bert", "next sentence", 0.0, objectives.masked_tokens),
+    "bert with dropout": ("bert", "none", 0.1, objectives.masked_tokens),
+    "albert": ("albert", "sentence order", 0.1, objectives.masked_tokens),
+    "electra": ("electra", "none", 0.1, objectives.replaced_tokens),
+    "adversarial": ("bert", "none", 0.1, objectives.adversarial_tokens),
 }
 
 
@@ -168,7 +168,7 @@ def test_one_process_goes_on_where_two_were_stopped(folder, two_processes):
 
 
 def test_a_batch_that_cannot_be_dealt_out_is_a_message(two_processes):
-    assert two_processes["message"] == "a batch of 7 rows cannot be dealt to 2 processes: choose a divisor of 7"
+    assert two_processes["message"] == "a batch of 7 sequences cannot be dealt to 2 processes: choose a divisor of 7"
 
 
 @pytest.mark.parametrize(

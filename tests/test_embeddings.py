@@ -124,18 +124,18 @@ def test_another_seed_gives_other_vectors():
 
 def test_less_text_gives_other_vectors(monkeypatch):
     table = train()
-    monkeypatch.setattr(embeddings, "PIECES", 100)
+    monkeypatch.setattr(embeddings, "TOKENS_EACH", 100)
     assert not np.array_equal(table, train())
 
 
 def test_a_text_of_one_piece_is_refused():
-    with pytest.raises(StudyError, match="1 different pieces in the text, at least 2"):
+    with pytest.raises(StudyError, match="1 different tokens in the text, at least 2"):
         train(pack([[5, 5, 5]]))
 
 
 @pytest.mark.parametrize("make", [lambda text: train(text, 20), lambda text: embeddings.log_counts([text], 20)])
 def test_a_piece_beyond_the_vocabulary_is_refused(make):
-    with pytest.raises(StudyError, match="piece 29 in a text for a vocabulary of 20"):
+    with pytest.raises(StudyError, match="token 29 in a text for a vocabulary of 20"):
         make(write_text())
 
 

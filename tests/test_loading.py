@@ -178,7 +178,7 @@ def lower_case_no_more(folder):
         (rename_weights, "weights of the encoder are not in its file (the first: "),
         (lose_tokenizer, "no tokenizer in it (tokenizer.json or vocab.txt); save it beside the model"),
         (empty_vocabulary, "its tokenizer has no vocabulary"),
-        (lower_case_no_more, "no piece of the vocabulary holds a capital, but its tokenizer keeps them"),
+        (lower_case_no_more, "no token of the vocabulary holds a capital, but its tokenizer keeps them"),
         (leave_an_adapter, "an adapter alone; merge it into its model, and save that"),
         (ask_for_own_code, "the model could not be loaded: "),
         (spoil_weights, "what it computes is not finite"),

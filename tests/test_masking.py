@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from transformers import BertTokenizer
 
 from lib.pretraining.masking import (
-    UNASKED,
+    IGNORED,
     Masking,
     begin_words,
     choose,
-    count_wanted,
-    hide,
+    count_to_mask,
     join_words,
+    mask_tokens,
     take_inventory,
     take_units,
 )
@@ -40,17 +40,17 @@ def make_rows(count: int, seed: int = 0, continued: float = 0.4) -> np.ndarray:
 
 def mask(rows, kind="whole-word", share=0.15, limit=None, seed=0):
     keys = make_keys(seed, np.arange(len(rows)))
-    return hide(rows, keys, INVENTORY, Masking(kind, share, limit), np.full(len(rows), share))
+    return mask_tokens(rows, keys, INVENTORY, Masking(kind, share, limit), np.full(len(rows), share))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_shares(kind):
     rows = make_rows(3000)
     inputs, positions, targets = mask(rows, kind)
-    row, slot = np.nonzero(targets != UNASKED)
+    row, slot = np.nonzero(targets != IGNORED)
     place, target = positions[row, slot], targets[row, slot]
-    hideable = ~INVENTORY.special[rows]
-    assert len(row) / hideable.sum() == pytest.approx(0.15, abs=0.002)
+    maskable = ~INVENTORY.special[rows]
+    assert len(row) / maskable.sum() == pytest.approx(0.15, abs=0.002)
     assert (target == rows[row, place]).all()
     seen = inputs[row, place]
     assert (seen == INVENTORY.mask).mean() == pytest.approx(0.8, abs=0.01)
@@ -67,7 +67,7 @@ def test_shares(kind):
 def test_special_pieces_are_never_asked_for(kind):
     rows = make_rows(500)
     targets = mask(rows, kind, 0.9)[2]
-    assert not INVENTORY.special[targets[targets != UNASKED]].any()
+    assert not INVENTORY.special[targets[targets != IGNORED]].any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,7 +76,7 @@ def test_places_ascend_and_unused_slots_are_empty(kind):
     rows[::3, 30:] = INVENTORY.pad
     _, positions, targets = mask(rows, kind)
     assert positions.shape == targets.shape == (200, Masking(kind, 0.15).slots(LENGTH))
-    asked = targets != UNASKED
+    asked = targets != IGNORED
     assert (asked[:, :-1] >= asked[:, 1:]).all() and not asked.all()
     assert (positions[~asked] == 0).all()
     assert (np.diff(positions, axis=1)[asked[:, 1:]] > 0).all()
@@ -87,7 +87,7 @@ def test_whole_words_are_never_split(kind):
     rows = make_rows(500)
     _, positions, targets = mask(rows, kind)
     asked = np.zeros(rows.shape, bool)
-    asked[np.nonzero(targets != UNASKED)[0], positions[targets != UNASKED]] = True
+    asked[np.nonzero(targets != IGNORED)[0], positions[targets != IGNORED]] = True
     checked = 0
     for row, chosen in zip(rows, asked, strict=True):
         for place in range(1, LENGTH):
@@ -100,7 +100,7 @@ def test_whole_words_are_never_split(kind):
 def test_single_pieces_split_words():
     rows = make_rows(200)
     _, positions, targets = mask(rows, "word-piece")
-    row, slot = np.nonzero(targets != UNASKED)
+    row, slot = np.nonzero(targets != IGNORED)
     begun = positions[row, slot]
     alone = INVENTORY.continues[rows[row, begun]] & ~np.isin(row * LENGTH + begun - 1, row * LENGTH + begun)
     assert alone.sum() > 100
@@ -135,9 +135,9 @@ def test_units_are_passed_over_in_random_order(seed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_wanted_number_is_reached_where_words_allow_it(kind):
     rows = make_rows(500, continued=0.0)
-    wanted = count_wanted((~INVENTORY.special[rows]).sum(axis=1), 0.15, None)
+    wanted = count_to_mask((~INVENTORY.special[rows]).sum(axis=1), 0.15, None)
     targets = mask(rows, kind)[2]
-    asked = (targets != UNASKED).sum(axis=1)
+    asked = (targets != IGNORED).sum(axis=1)
     assert (asked == wanted).mean() == 1 if kind != "n-gram" else (asked == wanted).mean() > 0.9
 
 
@@ -145,7 +145,7 @@ def test_the_wanted_number_is_reached_where_words_allow_it(kind):
 def test_no_more_than_the_limit(kind):
     assert Masking(kind, 0.15, 5).slots(LENGTH) == 5
     targets = mask(make_rows(100), kind, 0.15, 5)[2]
-    assert (targets != UNASKED).sum(axis=1).max() == 5
+    assert (targets != IGNORED).sum(axis=1).max() == 5
     assert Masking(kind, 0.15, 20).slots(128) == 19
     assert Masking(kind, 0.15, 20).slots(512) == 20
 
@@ -155,24 +155,24 @@ def test_a_row_of_one_piece_asks_for_it_and_a_row_of_none_for_nothing():
     rows[0, 1] = 7
     _, positions, targets = mask(rows)
     assert (targets[0, 0], positions[0, 0]) == (7, 1)
-    assert (targets[0, 1:] == UNASKED).all() and (targets[1] == UNASKED).all()
+    assert (targets[0, 1:] == IGNORED).all() and (targets[1] == IGNORED).all()
 
 
 def test_runs_of_words_are_as_long_as_albert_has_them():
     rows = make_rows(2000)
-    hideable = ~INVENTORY.special[rows]
-    words = begin_words(rows, hideable, INVENTORY)
-    runs = join_words(words, hideable, make_keys(3, np.arange(len(rows))))
+    maskable = ~INVENTORY.special[rows]
+    words = begin_words(rows, maskable, INVENTORY)
+    runs = join_words(words, maskable, make_keys(3, np.arange(len(rows))))
     assert not (runs & ~words).any()
     lengths = []
     for row in range(len(rows)):
-        stretch = hideable[row, 1:20]
+        stretch = maskable[row, 1:20]
         if stretch.all():
             words_of_runs = np.split(words[row, 1:20], np.flatnonzero(runs[row, 1:20]))[1:-1]
             lengths += [int(run.sum()) for run in words_of_runs[:4]]  # the first, as the stretch cuts the last
     share = np.bincount(lengths, minlength=4) / len(lengths)
     assert share[1:] == pytest.approx([6 / 11, 3 / 11, 2 / 11], abs=0.02) and len(share) == 4
-    assert runs[:, 21][hideable[:, 21]].all()  # a run does not span the [SEP] before
+    assert runs[:, 21][maskable[:, 21]].all()  # a run does not span the [SEP] before
 
 
 def test_the_share_rises_in_equal_parts():
@@ -187,11 +187,11 @@ def test_the_share_rises_in_equal_parts():
 def test_a_row_depends_on_its_key_alone(kind):
     rows, keys = make_rows(50), make_keys(9, np.arange(50))
     masking, shares = Masking(kind, 0.15), np.full(50, 0.15)
-    together = hide(rows, keys, INVENTORY, masking, shares)
+    together = mask_tokens(rows, keys, INVENTORY, masking, shares)
     some = [40, 3, 17]
-    alone = hide(rows[some], keys[some], INVENTORY, masking, shares[some])
+    alone = mask_tokens(rows[some], keys[some], INVENTORY, masking, shares[some])
     assert all((a[some] == b).all() for a, b in zip(together, alone, strict=True))
-    other = hide(rows, make_keys(10, np.arange(50)), INVENTORY, masking, shares)
+    other = mask_tokens(rows, make_keys(10, np.arange(50)), INVENTORY, masking, shares)
     assert not (together[0] == other[0]).all()
 
 
@@ -199,7 +199,7 @@ def test_shares_may_differ_by_row():
     rows = np.repeat(make_rows(1, continued=0), 40, axis=0)
     shares = np.repeat([0.1, 0.4], 20)
     chosen = choose(rows, make_keys(1, np.arange(40)), INVENTORY, Masking("word-piece", 0.4), shares).sum(axis=1)
-    wanted = count_wanted(np.array([(~INVENTORY.special[rows[0]]).sum()]), np.array([0.1, 0.4]), None)
+    wanted = count_to_mask(np.array([(~INVENTORY.special[rows[0]]).sum()]), np.array([0.1, 0.4]), None)
     assert set(chosen[:20]) == {wanted[0]} and set(chosen[20:]) == {wanted[1]}
 
 

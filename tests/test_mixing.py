@@ -37,8 +37,8 @@ def make_tokens(pieces: int, document: int, name: str) -> Tokens:
 CORE, SATELLITE = make_tokens(3_000, 60, "core"), make_tokens(30_000, 100, "satellite")
 
 
-def arrange(method, core=(CORE,), satellites=(SATELLITE,), file_pieces=2_000):
-    return mixing.arrange(method, core, satellites, seed=1, file_pieces=file_pieces)
+def arrange(method, core=(CORE,), satellites=(SATELLITE,), file_tokens=2_000):
+    return mixing.arrange(method, core, satellites, seed=1, file_tokens=file_tokens)
 
 
 def place_all(layout, epochs: int, width: int = WIDTH) -> np.ndarray:
@@ -50,7 +50,7 @@ def place_all(layout, epochs: int, width: int = WIDTH) -> np.ndarray:
 def cut(layout, rows: int):
     batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
                      pairs="next sentence")  # fmt: skip
-    return batches.cut(*batches.order(batches.list_rows(0)))
+    return batches.cut(*batches.order(batches.list_sequences(0)))
 
 
 def test_core_and_satellite_have_equal_shares():
@@ -72,12 +72,12 @@ def test_split_files_keep_the_shares_of_the_corpora():
 
 @FEW
 @given(st.integers(40, 3_000), st.integers(40, 3_000), st.integers(60, 3_000), st.integers(4, 40))
-def test_chunks_lie_within_their_corpus_and_the_satellite_comes_once_an_epoch(core, satellite, file_pieces, width):
+def test_chunks_lie_within_their_corpus_and_the_satellite_comes_once_an_epoch(core, satellite, file_tokens, width):
     layout = arrange("simultaneous", [make_tokens(core, 30, "core")], [make_tokens(satellite, 30, "satellite")],
-                     file_pieces)  # fmt: skip
+                     file_tokens)  # fmt: skip
     size, cores, satellites = layout.chunks(width)
     assert size >= 1 and size * cores <= core // width and size * satellites <= satellite // width
-    assert 2 * size * width <= max(file_pieces, 2 * width)
+    assert 2 * size * width <= max(file_tokens, 2 * width)
     places = place_all(layout, 2, width)
     assert (places[:, :] >= 0).all() and places.max() + width <= core + satellite
     for epoch in places:
@@ -149,7 +149,7 @@ def test_counts_equal_those_made_one_by_one(method):
     counts = mixtures.count_instances(layout, TOKENIZER, core=3_000, instances=rows, length=LENGTH, duplicates=2)
     batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
                      pairs="next sentence", duplicates=2)  # fmt: skip
-    segments = batches.cut(*batches.order(batches.list_rows(0)))
+    segments = batches.cut(*batches.order(batches.list_sequences(0)))
     pieces, pairs = np.zeros(2), set()
     starts = np.concatenate([CORE.starts[:-1], 3_000 + SATELLITE.starts])
     for a, n, b, m, label in zip(segments.first, segments.first_length, segments.second, segments.second_length,

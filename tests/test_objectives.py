@@ -20,8 +20,8 @@ def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: i
     text = torch.randint(5, PIECES, (rows, LENGTH), generator=generator)
     positions = torch.stack([1 + torch.randperm(8, generator=generator)[:3].sort().values for _ in range(rows)])
     targets = text.gather(1, positions)
-    targets[0, 2], positions[0, 2] = masking.UNASKED, 0
-    inputs = text.scatter(1, positions, torch.where(targets == masking.UNASKED, text[:, :1], MASK))
+    targets[0, 2], positions[0, 2] = masking.IGNORED, 0
+    inputs = text.scatter(1, positions, torch.where(targets == masking.IGNORED, text[:, :1], MASK))
     batch = {"input_ids": inputs, "positions": positions, "targets": targets}
     pieces = rows * LENGTH
     if padded:
@@ -41,8 +41,8 @@ def make(architecture: str, pairs: bool = False):
 
 def labels(batch) -> torch.Tensor:
     """What to predict at every place, as the library wants it."""
-    found = torch.full_like(batch["input_ids"], masking.UNASKED)
-    asked = batch["targets"] != masking.UNASKED
+    found = torch.full_like(batch["input_ids"], masking.IGNORED)
+    asked = batch["targets"] != masking.IGNORED
     rows = torch.arange(len(found))[:, None].expand_as(asked)
     found[rows[asked], batch["positions"][asked]] = batch["targets"][asked]
     return found
@@ -59,7 +59,7 @@ def test_masked_pieces_and_pairs_equal_the_library_s_loss(architecture, padded):
     model, batch = make(architecture, pairs=True), make_batch(pairs=True, padded=padded)
     name = "next_sentence_label" if architecture == "bert" else "sentence_order_label"
     wanted = model(**library_inputs(batch), labels=labels(batch), **{name: batch["pair"]}).loss
-    torch.testing.assert_close(objectives.masked_pieces(model, batch), wanted, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(objectives.masked_tokens(model, batch), wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert"])
@@ -69,7 +69,7 @@ def test_masked_pieces_alone_equal_the_library_s_loss_and_gradient(architecture)
     wanted.backward()
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
-    loss = objectives.masked_pieces(model, batch)
+    loss = objectives.masked_tokens(model, batch)
     loss.backward()
     torch.testing.assert_close(loss, wanted, rtol=1e-5, atol=1e-5)
     for name, parameter in model.named_parameters():
@@ -81,7 +81,7 @@ def test_masked_pieces_alone_equal_the_library_s_loss_and_gradient(architecture)
 def test_replaced_pieces_equal_the_library_s_two_losses(padded):
     model, batch = make("electra"), make_batch(padded=padded)
     torch.manual_seed(5)
-    loss = objectives.replaced_pieces(model, batch)
+    loss = objectives.replaced_tokens(model, batch)
     generated = model.generator(**library_inputs(batch), labels=labels(batch))
     torch.manual_seed(5)
     logits = objectives.bodies.gather(generated.logits, batch["positions"])
@@ -97,7 +97,7 @@ def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
     logits = torch.full((400, 3, PIECES), -20.0)
     logits[..., 7], logits[..., 8] = 1.0, 0.0
     inputs, replaced = objectives.corrupt(logits, batch)
-    asked = labels(batch) != masking.UNASKED
+    asked = labels(batch) != masking.IGNORED
     drawn = inputs[asked]
     assert set(drawn.tolist()) == {7, 8}
     wanted = torch.tensor([1.0, 0.0]).softmax(0)[0].item()
@@ -111,7 +111,7 @@ def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
 @pytest.mark.parametrize("architecture", ["bert", "electra"])
 def test_the_losses_of_parts_add_up_to_the_loss_of_the_step(monkeypatch, architecture):
     model, batch = make(architecture, pairs=architecture == "bert"), make_batch(pairs=architecture == "bert")
-    loss_of = objectives.masked_pieces if architecture == "bert" else objectives.replaced_pieces
+    loss_of = objectives.masked_tokens if architecture == "bert" else objectives.replaced_tokens
     monkeypatch.setattr(torch, "rand_like", lambda logits, dtype: torch.full_like(logits, 0.5))  # no chance in it
     halves = [{name: t[part::2] if name != "counts" else t for name, t in batch.items()} for part in (0, 1)]
     whole = loss_of(model, batch)
@@ -121,8 +121,8 @@ def test_the_losses_of_parts_add_up_to_the_loss_of_the_step(monkeypatch, archite
 def test_the_adversarial_loss_adds_what_the_shift_changes():
     model, batch = make("bert"), make_batch()
     torch.manual_seed(3)
-    loss = objectives.adversarial_pieces(model, batch)
-    plain = objectives.masked_pieces(model, batch)
+    loss = objectives.adversarial_tokens(model, batch)
+    plain = objectives.masked_tokens(model, batch)
     assert loss > plain
     loss.backward()
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
@@ -132,11 +132,11 @@ def test_the_shift_misleads_more_than_one_at_random(monkeypatch):
     model, batch = make("bert"), make_batch()
     for parameter in model.parameters():  # far from the start, where every direction is alike
         parameter.data.add_(0.2 * torch.randn_like(parameter))
-    plain = objectives.masked_pieces(model, batch)
-    chosen = objectives.adversarial_pieces(model, batch) - plain
+    plain = objectives.masked_tokens(model, batch)
+    chosen = objectives.adversarial_tokens(model, batch) - plain
     real = torch.autograd.grad
     monkeypatch.setattr(torch.autograd, "grad", lambda loss, noise: (torch.randn_like(real(loss, noise)[0]),))
-    random = [(objectives.adversarial_pieces(model, batch) - plain).item() for _ in range(8)]
+    random = [(objectives.adversarial_tokens(model, batch) - plain).item() for _ in range(8)]
     assert chosen.item() > 2 * max(random)
 
 
@@ -151,8 +151,8 @@ def test_divergence_is_the_library_s():
 def test_every_kind_overfits_twenty_sentences(kind):
     model = make("bert" if kind == "adversarial" else kind, pairs=kind in ("bert", "albert")).train()
     batch = make_batch(rows=20, pairs=kind in ("bert", "albert"), padded=True)
-    loss_of = {"electra": objectives.replaced_pieces, "adversarial": objectives.adversarial_pieces}.get(
-        kind, objectives.masked_pieces
+    loss_of = {"electra": objectives.replaced_tokens, "adversarial": objectives.adversarial_tokens}.get(
+        kind, objectives.masked_tokens
     )
     settings = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     optimizer = optimizers.make(model, settings, 5e-3)

@@ -109,7 +109,7 @@ def test_every_kind_trains_and_loads_with_the_auto_classes(study):
         # The divergence, which is part of the adversarial loss, grows with what there is to mislead.
         assert mean_loss(log[-20:]) < mean_loss(log[:20]) or model == "tiny-adversarial", model
         card, record = (folder / "README.md").read_text(), json.loads((folder / "record.json").read_text())
-        for fact in (record["commit"], f"{record['tokens']:,} pieces", f"{log[-1]['held-out loss']:.3f}", "wiki-books"):
+        for fact in (record["commit"], f"{record['tokens']:,} tokens", f"{log[-1]['held-out loss']:.3f}", "wiki-books"):
             assert fact in card or model == "tiny-continued", (model, fact)
         assert json.loads((folder / "live.jsonl").read_text().splitlines()[-1])["seconds left"] == 0
         assert not list(folder.parent.glob(f".{model}.partial*"))

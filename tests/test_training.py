@@ -113,7 +113,7 @@ def test_rows_are_dealt_into_equal_parts():
     assert training.count_parts(32, 128, 1, 1024) == 4
     assert training.count_parts(30, 128, 2, 1024) == 6
     assert training.count_parts(4, 512, 1, 100) == 4  # a row is the least
-    with pytest.raises(StudyError, match="30 rows cannot be dealt to 4 processes"):
+    with pytest.raises(StudyError, match="30 sequences cannot be dealt to 4 processes"):
         training.count_parts(30, 128, 4, None)
 
 
@@ -123,7 +123,7 @@ def test_a_loss_that_is_not_finite_stops_with_its_step_and_keeps_the_last_checkp
             batch = super().__getitem__(key)
             return batch | {"labels": batch["labels"] * (math.nan if key[0] == 3 else 1)}
 
-    with pytest.raises(StudyError, match="nan at step 4 of 10 .rows 24 to 31.*last checkpoint is kept"):
+    with pytest.raises(StudyError, match="nan at step 4 of 10 .sequences 24 to 31.*last checkpoint is kept"):
         train(make_model(), Poisoned(10), folder=tmp_path, fingerprint="a")
     assert json.loads((tmp_path / "failure.json").read_text())["step"] == 4
     healthy = make_model()

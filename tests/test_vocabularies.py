@@ -91,7 +91,7 @@ def test_a_readers_own_text_is_enough(tmp_path):
     assert load(tmp_path).tokenize("aspirin") == trained.tokenize("Aspirin")
     with pytest.raises(StudyError, match="vocab.txt: a list of tokens; say whether it is cased"):
         load(tmp_path / "vocab.txt")
-    with pytest.raises(StudyError, match="no piece of the vocabulary holds a capital"):
+    with pytest.raises(StudyError, match="no token of the vocabulary holds a capital"):
         training.train(lambda: [text.lower() for text in TEXT], "wordpiece", 120, cased=True)
 
 

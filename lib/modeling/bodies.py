@@ -1,7 +1,7 @@
 """The forward pass of BERT, ALBERT and ELECTRA for training: `transformers`' weights, no work that is thrown away.
 
 The library's modules hold the weights and save them; what is computed is equal (tests/test_bodies.py), but the last
-layer and the output layer see only the positions that are asked for. Those are 15% of a masked language model's, and
+layer and the output layer see only the positions to predict. Those are 15% of a masked language model's, and
 the output layer is most of the work of a small one.
 """
 
@@ -62,7 +62,7 @@ def list_layers(body: nn.Module) -> list[Layer]:
 
 
 def embed(body: nn.Module, input_ids: torch.Tensor, token_types: torch.Tensor | None = None) -> torch.Tensor:
-    """The input of the first layer, (rows, length, hidden), of pieces (rows, length)."""
+    """The input of the first layer, (sequences, length, hidden), of tokens (sequences, length)."""
     tables = body.embeddings
     kinds = tables.token_type_embeddings.weight
     words = tables.word_embeddings(input_ids) + tables.position_embeddings.weight[: input_ids.shape[1]]
@@ -89,7 +89,7 @@ def drop(values: torch.Tensor, lost: float, training: bool) -> torch.Tensor:
 def attend(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, lost: float, training: bool
 ) -> torch.Tensor:
-    """Attention of heads, (rows, heads, m, width) each, to the places that are true in `mask`."""
+    """Attention of heads, (sequences, heads, m, width) each, to the places that are true in `mask`."""
     if not training or not lost or query.device.type != "cpu":
         lost = lost if training else 0.0
         return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=lost)
@@ -105,22 +105,22 @@ def gather(hidden: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 
 
 def apply_layer(
-    layer: Layer, hidden: torch.Tensor, asked: torch.Tensor, mask: torch.Tensor | None, config, training: bool
+    layer: Layer, hidden: torch.Tensor, queried: torch.Tensor, mask: torch.Tensor | None, config, training: bool
 ) -> torch.Tensor:
-    """One layer: `asked` (batch, m, hidden) are the positions whose output is wanted, `hidden` all that they see."""
+    """One layer: `queried` (batch, m, hidden) are the positions whose output is wanted, `hidden` all that they see."""
 
     def heads(x: torch.Tensor) -> torch.Tensor:
         return x.unflatten(-1, (config.num_attention_heads, -1)).transpose(1, 2)
 
     lost = config.hidden_dropout_prob
     attention = attend(
-        heads(layer.query(asked)), heads(layer.key(hidden)), heads(layer.value(hidden)), mask,
+        heads(layer.query(queried)), heads(layer.key(hidden)), heads(layer.value(hidden)), mask,
         config.attention_probs_dropout_prob, training,
     )  # fmt: skip
     attended = layer.attended(attention.transpose(1, 2).flatten(2))
-    asked = layer.attended_norm(asked + drop(attended, lost, training))
-    wide = ACTIVATIONS[config.hidden_act](layer.widen(asked))
-    return layer.norm(asked + drop(layer.narrow(wide), lost, training))
+    queried = layer.attended_norm(queried + drop(attended, lost, training))
+    wide = ACTIVATIONS[config.hidden_act](layer.widen(queried))
+    return layer.norm(queried + drop(layer.narrow(wide), lost, training))
 
 
 ACTIVATIONS = {
@@ -137,10 +137,11 @@ def encode(
     padding: torch.Tensor | None = None,
     shift: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The last hidden states at `positions` (rows, m), or at all places: (rows, m, hidden).
+    """The last hidden states at `positions` (sequences, m), or at all places: (sequences, m, hidden).
 
-    `token_types`: (rows, length), zeros where None; `padding`: (rows, length), true at pieces that nothing may look
-    at, or None where every row is full; `shift`: (rows, length, hidden), added to the input of the first layer.
+    `token_types`: (sequences, length), zeros where None; `padding`: (sequences, length), true at tokens that nothing
+    may look at, or None where every sequence is full; `shift`: (sequences, length, hidden), added to the input of the
+    first layer.
     """
     hidden = embed(body, input_ids, token_types)
     if shift is not None:
@@ -149,19 +150,19 @@ def encode(
     *lower, last = list_layers(body)
     for layer in lower:
         hidden = apply_layer(layer, hidden, hidden, mask, body.config, body.training)
-    asked = hidden if positions is None else gather(hidden, positions)
-    return apply_layer(last, hidden, asked, mask, body.config, body.training)
+    queried = hidden if positions is None else gather(hidden, positions)
+    return apply_layer(last, hidden, queried, mask, body.config, body.training)
 
 
-def predict_pieces(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
-    """The logits of every piece of the vocabulary, from last hidden states (…, hidden)."""
+def predict_tokens(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
+    """The logits of every token of the vocabulary, from last hidden states (…, hidden)."""
     if hasattr(model, "generator_lm_head"):
         return model.generator_lm_head(model.generator_predictions(hidden))
     return (model.cls.predictions if hasattr(model, "cls") else model.predictions)(hidden)
 
 
 def pool(body: nn.Module, first: torch.Tensor) -> torch.Tensor:
-    """What the body's pooler makes of the last hidden state of [CLS], (rows, hidden); the same where it has none."""
+    """What the body's pooler makes of [CLS]'s last hidden state, (sequences, hidden); the same where it has none."""
     pooler = getattr(body, "pooler", None)
     if pooler is None:
         return first
@@ -171,11 +172,11 @@ def pool(body: nn.Module, first: torch.Tensor) -> torch.Tensor:
 
 
 def judge_pair(model: nn.Module, first: torch.Tensor) -> torch.Tensor:
-    """The two logits of a pair of segments (0: in order), from the last hidden state of [CLS], (rows, hidden)."""
+    """The two logits of a pair of segments (0: in order), from the last hidden state of [CLS], (sequences, hidden)."""
     body = model.base_model
     return (model.sop_classifier if is_albert(body) else model.cls.seq_relationship)(pool(body, first))
 
 
-def judge_pieces(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
-    """The logit of each piece having been replaced, from ELECTRA's discriminator."""
+def detect_replaced(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
+    """The logit of each token having been replaced, from ELECTRA's discriminator."""
     return model.discriminator_predictions(hidden)

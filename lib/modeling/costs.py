@@ -12,26 +12,26 @@ SECONDS = 0.4  # of measuring
 
 
 def training_flops(
-    config: PretrainedConfig, length: int, asked: float, generator_config: PretrainedConfig | None = None
+    config: PretrainedConfig, length: int, predicted: float, generator_config: PretrainedConfig | None = None
 ) -> float:
-    """Floating-point operations of a training step on one row: matrix products only, forward and backward.
+    """Floating-point operations of a training step on one sequence: matrix products only, forward and backward.
 
-    `length`: pieces in the row; `asked`: those to predict. Output layer and the last layer's queries and feed-forward
-    count at `asked` places only, as lib/modeling/bodies.py computes them. With a `generator_config`, `config` is
-    ELECTRA's discriminator, which judges every place, and the generator counts as a masked language model. A product's
-    backward pass costs two of its size. The one place a row that a pair objective looks at is left out.
+    `length`: tokens in the sequence; `predicted`: those to predict. Output layer and the last layer's queries and
+    feed-forward count at their positions only, as lib/modeling/bodies.py computes them. With a `generator_config`,
+    `config` is ELECTRA's discriminator, which judges every position, and the generator counts as a masked language
+    model. A product's backward pass costs two of its size. The one position that a pair objective looks at is left out.
     """
     if generator_config is not None:
         hidden = config.hidden_size
         judging = body_flops(config, length, length) + 2 * length * hidden * (hidden + 1)
-        return 3 * judging + training_flops(generator_config, length, asked)
+        return 3 * judging + training_flops(generator_config, length, predicted)
     embedding = embedding_width(config)
-    predicting = 2 * asked * embedding * (config.hidden_size + config.vocab_size)
-    return 3 * (body_flops(config, length, asked) + predicting)
+    predicting = 2 * predicted * embedding * (config.hidden_size + config.vocab_size)
+    return 3 * (body_flops(config, length, predicted) + predicting)
 
 
-def body_flops(config: PretrainedConfig, length: int, asked: float) -> float:
-    """Forward operations of an encoder on one row whose last hidden states are wanted at `asked` places.
+def body_flops(config: PretrainedConfig, length: int, predicted: float) -> float:
+    """Forward operations of an encoder on one sequence whose last hidden states are needed at `predicted` positions.
 
     Shared layers (ALBERT) count each time they are applied.
     """
@@ -45,7 +45,7 @@ def body_flops(config: PretrainedConfig, length: int, asked: float) -> float:
 
     projected = config.model_type == "albert" or embedding != hidden
     projection = 2 * length * embedding * hidden if projected else 0
-    return projection + (config.num_hidden_layers - 1) * layer(length) + layer(asked)
+    return projection + (config.num_hidden_layers - 1) * layer(length) + layer(predicted)
 
 
 def embedding_width(config: PretrainedConfig) -> int:

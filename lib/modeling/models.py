@@ -126,7 +126,7 @@ def encoder_of(model: nn.Module) -> PreTrainedModel:
 def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: str) -> None:
     """Give `model` the weights of a pretrained one of its architecture, in place.
 
-    With another vocabulary, all but the embeddings of pieces and the output bias. Heads that the other was saved
+    With another vocabulary, all but the embeddings of tokens and the output bias. Heads that the other was saved
     without stay as they are. StudyError when weights of the body are missing or of another shape.
     """
     parts = {"": model.discriminator, GENERATOR: model.generator} if isinstance(model, Electra) else {"": model}

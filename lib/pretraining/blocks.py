@@ -1,4 +1,4 @@
-"""Rows of pieces in the order of training: plain blocks of packed text, or pairs of segments.
+"""Sequences of tokens in the order of training: plain blocks of packed text, or pairs of segments.
 
 Nothing is kept for a document or a block: orders, masks and partners are computed from their numbers.
 """
@@ -10,18 +10,18 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from lib.errors import StudyError
-from lib.pretraining.masking import UNASKED, Masking, hide, take_inventory
+from lib.pretraining.masking import IGNORED, Masking, mask_tokens, take_inventory
 from lib.pretraining.mixing import Layout
-from lib.pretraining.random_numbers import CUT, ROW, SHIFT, draw, make_keys, permute, to_share
+from lib.pretraining.random_numbers import CUT, SEQUENCE, SHIFT, draw, make_keys, permute, to_share
 
-SHORT = 0.1  # of the rows of pairs are of a random length (Devlin et al. 2019, section A.2)
+SHORT = 0.1  # of the sequences of pairs are of a random length (Devlin et al. 2019, section A.2)
 PLACES_TOGETHER = 2**15  # prepared at once
 LOOK_BACK = 64  # a random segment begins with its sentence where that is so near, else with a word
 
 
 @dataclass(frozen=True)
 class Segments:
-    """The two segments of each row as stretches of the text: the first place, and the number of pieces; (rows,)."""
+    """The two segments of each sequence as stretches of the text: first place and number of tokens, (sequences,)."""
 
     first: np.ndarray
     first_length: np.ndarray
@@ -31,13 +31,14 @@ class Segments:
 
 
 class Blocks:
-    """The batches of one phase of training: `blocks[step]`, or `blocks[step, part, parts]` for part of its rows.
+    """The batches of one phase of training: `blocks[step]`, or `blocks[step, part, parts]` for part of its sequences.
 
-    An item is a dict of tensors: `input_ids` (rows, length), `positions` and `targets` (rows, slots) as in
-    masking.hide, all int64; `counts` (3,) float32, of these rows: pieces asked for, pieces that are not padding, rows.
-    With pairs also `token_types` (rows, length) and `pair` (rows,), int64; and where a row is not full, `padding`
-    (rows, length), bool. A row depends on the seed and its number alone, so that a run resumes anywhere and is dealt
-    to any number of processes. Every block comes once an epoch, in a new order each time.
+    An item is a dict of tensors: `input_ids` (sequences, length), `positions` and `targets` (sequences, slots) as in
+    masking.mask_tokens, all int64; `counts` (3,) float32, of these sequences: tokens to predict, tokens that are not
+    padding, sequences. With pairs also `token_types` (sequences, length) and `pair` (sequences,), int64; and where a
+    sequence is not full, `padding` (sequences, length), bool. A sequence depends on the seed and its number alone, so
+    that a run resumes anywhere and is dealt to any number of processes. Every block comes once an epoch, in a new order
+    each time.
     """
 
     def __init__(
@@ -54,11 +55,11 @@ class Blocks:
         seed: int = 0,
         span: tuple[float, float] = (0.0, 1.0),
     ):
-        """`pairs`: "none", "next sentence" or "sentence order"; `duplicates`: after so many epochs the same rows, with
-        the same masks, come again; `span`: where in the whole training this phase begins and ends, which a share of
-        masked pieces that rises depends on.
+        """`pairs`: "none", "next sentence" or "sentence order"; `duplicates`: after so many epochs the same sequences,
+        with the same masks, come again; `span`: where in the whole training this phase begins and ends, on which a
+        share of masked tokens that rises depends.
 
-        StudyError when the text does not fill one row.
+        StudyError when the text does not fill one sequence.
         """
         self.layout, self.text, self.inventory = layout, layout.text, take_inventory(tokenizer)
         self.length, self.batch_size, self.steps = length, batch_size, steps
@@ -69,15 +70,15 @@ class Blocks:
         self.count = layout.count(self.width)
         if self.count < 1:
             raise StudyError(
-                f"{self.text.name}: {len(self.text):,} pieces do not fill one row of {self.width}; take more text or "
-                "shorter rows"
+                f"{self.text.name}: {len(self.text):,} tokens do not fill a sequence of {self.width}; take more text "
+                "or shorter sequences"
             )
 
     def __len__(self) -> int:
         return self.steps
 
     def shape(self, step: int) -> tuple[int, int]:
-        """Rows of a step, and their length."""
+        """Sequences of a step, and their length."""
         return self.batch_size, self.length
 
     def __getitem__(self, where: int | tuple[int, int, int]) -> dict[str, torch.Tensor]:
@@ -86,80 +87,82 @@ class Blocks:
             raise IndexError(f"step {step} of {self.steps}")
         ready = self.ready.get((part, parts), {})
         if step not in ready:
-            rows = len(range(part, self.batch_size, parts))
-            together = max(1, PLACES_TOGETHER // (rows * self.length))
+            sequences = len(range(part, self.batch_size, parts))
+            together = max(1, PLACES_TOGETHER // (sequences * self.length))
             steps = range(step, min(step + together, self.steps))
             ready = self.ready[part, parts] = self.prepare(steps, part, parts)
         return ready.pop(step)
 
     def prepare(self, steps: range, part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
-        """The batches of a few steps, made together: for a batch of a few rows, calls cost more than their work."""
-        numbers = [self.list_rows(step, part, parts) for step in steps]
+        """The batches of a few steps, made together: for a few sequences, calls cost more than their work."""
+        numbers = [self.list_sequences(step, part, parts) for step in steps]
         epochs, blocks, keys = self.order(np.concatenate(numbers))
         padding = np.zeros((len(keys), self.length), bool)
         arrays = {}
         if self.pairs == "none":
             places = self.layout.place(epochs, blocks, self.width)[:, None] + np.arange(self.width)
-            rows = np.empty((len(keys), self.length), np.int64)
-            rows[:, 0], rows[:, 1:-1], rows[:, -1] = self.inventory.cls, self.read(places), self.inventory.sep
+            sequences = np.empty((len(keys), self.length), np.int64)
+            sequences[:, 0], sequences[:, -1] = self.inventory.cls, self.inventory.sep
+            sequences[:, 1:-1] = self.read(places)
         else:
             segments = self.cut(epochs, blocks, keys)
-            rows, arrays["token_types"], padding = self.join(segments)
+            sequences, arrays["token_types"], padding = self.join(segments)
             arrays["pair"] = segments.pair
         shares = np.repeat([self.share_at(step) for step in steps], [len(n) for n in numbers])
-        inputs, positions, targets = hide(rows, keys, self.inventory, self.masking, shares)
+        inputs, positions, targets = mask_tokens(sequences, keys, self.inventory, self.masking, shares)
         arrays |= {"input_ids": inputs, "positions": positions, "targets": targets}
         batches, end = {}, 0
-        for step, rows_of_step in zip(steps, numbers, strict=True):
-            here = slice(end, end := end + len(rows_of_step))
+        for step, sequences_of_step in zip(steps, numbers, strict=True):
+            here = slice(end, end := end + len(sequences_of_step))
             batch = {name: array[here] for name, array in arrays.items()}
             padded = int(padding[here].sum())
             if padded:
                 batch["padding"] = padding[here]
-            asked = (batch["targets"] != UNASKED).sum()
-            batch["counts"] = np.array([asked, batch["input_ids"].size - padded, len(rows_of_step)], np.float32)
+            predicted = (batch["targets"] != IGNORED).sum()
+            counts = [predicted, batch["input_ids"].size - padded, len(sequences_of_step)]
+            batch["counts"] = np.array(counts, np.float32)
             batches[step] = {name: torch.from_numpy(array) for name, array in batch.items()}
         return batches
 
-    def list_rows(self, step: int, part: int = 0, parts: int = 1) -> np.ndarray:
-        """The numbers of a step's rows in the order of training."""
+    def list_sequences(self, step: int, part: int = 0, parts: int = 1) -> np.ndarray:
+        """The numbers of a step's sequences in the order of training."""
         return step * self.batch_size + np.arange(part, self.batch_size, parts)
 
     def share_at(self, step: int) -> float:
-        """The share of pieces that is asked for at a step."""
+        """The share of tokens that is to be predicted at a step."""
         begins, ends = self.span
         return self.masking.share_at(begins + (ends - begins) * step / self.steps)
 
-    def order(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The epoch and the block that each row is made of, and its key; rows of the same three are the same."""
-        epochs, blocks = np.divmod(rows, self.count)
+    def order(self, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The epoch and the block that each sequence is made of, and its key; the same three make the same sequence."""
+        epochs, blocks = np.divmod(sequences, self.count)
         blocks = permute(blocks, self.count, make_keys(self.seed, epochs))
         if self.duplicates:
             epochs = epochs % self.duplicates
         return epochs, blocks, make_keys(self.seed, epochs, blocks)
 
     def read(self, places: np.ndarray) -> np.ndarray:
-        """Piece ids; StudyError for one that the vocabulary does not have."""
+        """Token ids; StudyError for one that the vocabulary does not have."""
         ids = self.text.read(places)
         if ids.max(initial=0) >= self.inventory.size:
             raise StudyError(
-                f"{self.text.name}: piece {ids.max():,} is beyond the vocabulary's {self.inventory.size:,}: the file "
+                f"{self.text.name}: token {ids.max():,} is beyond the vocabulary's {self.inventory.size:,}: the file "
                 "is damaged, or of another vocabulary; pack the text again"
             )
         return ids
 
     def cut(self, epochs: np.ndarray, blocks: np.ndarray, keys: np.ndarray) -> Segments:
-        """The segments of each row (Devlin et al. 2019, sections 3.1 and A.2; Lan et al. 2020, section 3.1).
+        """The segments of each sequence (Devlin et al. 2019, sections 3.1 and A.2; Lan et al. 2020, section 3.1).
 
-        A row is as much as it holds of the document at the middle of its block: around it, or from the edge of the
+        A sequence is as much as it holds of the document at the middle of its block: around it, or from the edge of the
         document that is near. It is cut at the end of a sentence where there is one in it, else between two words.
-        The blocks of each epoch begin elsewhere, so that the same pieces do not always stand at an edge.
+        The blocks of each epoch begin elsewhere, so that the same tokens do not always stand at an edge.
         """
         width = self.width
         shift = (make_keys(self.seed, SHIFT, epochs) % np.uint64(width)).astype(np.int64)
         middle = self.layout.place(epochs, blocks, width) + shift
         document, document_end = self.text.find_documents(middle)
-        chance = to_share(draw(keys, ROW, 4))
+        chance = to_share(draw(keys, SEQUENCE, 4))
         goal = np.where(chance[:, 0] < SHORT, 2 + (chance[:, 1] * (width - 1)).astype(np.int64), width)
         size = np.minimum(goal, document_end - document)
         begin = np.clip(middle - size // 2, document, document_end - size)
@@ -186,12 +189,12 @@ class Blocks:
         return Segments(first, first_length, second, second_length, pair)
 
     def rate_cuts(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """How good a cut between two pieces is: 2 between sentences, 1 between words, else 0."""
+        """How good a cut between two tokens is: 2 between sentences, 1 between words, else 0."""
         sentences = self.inventory.ends[before] & self.inventory.opens[after]
         return np.where(sentences, 2.0, ~self.inventory.continues[after])
 
-    def find_random(self, low, high, document, document_end, wanted, chance) -> tuple[np.ndarray, np.ndarray]:
-        """A stretch of the wanted length, or of a whole shorter document, from a pool without a row's own document.
+    def find_random(self, low, high, document, document_end, lengths, chance) -> tuple[np.ndarray, np.ndarray]:
+        """A stretch of a length, or of a whole shorter document, from a pool without a sequence's own document.
 
         It begins where a sentence does, if one does nearby. Returns first places and lengths. StudyError when the
         pool holds no other document.
@@ -210,7 +213,7 @@ class Blocks:
         place += np.where(place >= own, own_end - own, 0)
 
         other, other_end = self.text.find_documents(place[:, 0])
-        length = np.minimum(wanted, other_end - other)
+        length = np.minimum(lengths, other_end - other)
         begin = np.clip(place[:, 0], other, other_end - length)
         back = np.arange(LOOK_BACK + 1)
         places = begin[:, None] - back
@@ -222,16 +225,16 @@ class Blocks:
         return begin - best.argmax(axis=1), length
 
     def join(self, segments: Segments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """[CLS] first [SEP] second [SEP], padded: ids and token types int64, padding bool; each (rows, length)."""
+        """[CLS] first [SEP] second [SEP], padded: ids and token types int64, padding bool; each (sequences, length)."""
         inventory, column = self.inventory, np.arange(self.length)
         middle = segments.first_length[:, None] + 1
         last = middle + segments.second_length[:, None] + 1
         before, after = column < middle, column > middle
         place = np.where(before, segments.first[:, None] - 1, segments.second[:, None] - 1 - middle) + column
         special = (column == 0) | (column == middle) | (column >= last)
-        rows = self.read(np.where(special, 0, place))
-        rows[special] = inventory.sep
-        rows[:, 0] = inventory.cls
+        sequences = self.read(np.where(special, 0, place))
+        sequences[special] = inventory.sep
+        sequences[:, 0] = inventory.cls
         padding = column > last
-        rows[padding] = inventory.pad
-        return rows, (after & ~padding).astype(np.int64), padding
+        sequences[padding] = inventory.pad
+        return sequences, (after & ~padding).astype(np.int64), padding

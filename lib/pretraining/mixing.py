@@ -14,7 +14,7 @@ import numpy as np
 from lib.pretraining.random_numbers import REPEAT, REST, make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
 
-FILE_PIECES = 1_000_000  # of a file: about 5 MB of English; the paper does not say what size theirs had
+FILE_TOKENS = 1_000_000  # of a file: about 5 MB of English; the paper does not say what size theirs had
 METHODS = ("split files", "simultaneous")
 
 
@@ -23,7 +23,7 @@ class Files:
     """All of a text once an epoch, in so many files; a random segment comes from the file of its block.
 
     Each file has an equal part of each side of the text: of all of it, or of its core and its satellites. What methods
-    take and return are arrays with an entry a row; `width` is the number of pieces of a row.
+    take and return are arrays with an entry a sequence; `width` is the number of tokens of a sequence.
     """
 
     text: Text
@@ -39,13 +39,13 @@ class Files:
         return int((np.diff(self.bounds) // width).sum())
 
     def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
-        """The place of the first piece of each block."""
+        """The place of the first token of each block."""
         before = np.cumsum([0, *(np.diff(self.bounds) // width)])
         side = np.searchsorted(before, blocks, "right") - 1
         return self.bounds[side] + (blocks - before[side]) * width
 
     def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The stretches, from a place up to another, that a block's random segment comes from; each (rows, k)."""
+        """The stretches, from a place up to another, that a block's random segment comes from; each (sequences, k)."""
         places = self.place(epochs, blocks, width)
         side = np.searchsorted(self.bounds, places, "right") - 1
         lengths = np.diff(self.bounds)
@@ -62,8 +62,8 @@ class Simultaneous:
     """
 
     text: Text  # the core first
-    core: int  # its pieces
-    file_pieces: int
+    core: int  # its tokens
+    file_tokens: int
     seed: int
 
     def chunks(self, width: int) -> tuple[int, int, int]:
@@ -71,7 +71,7 @@ class Simultaneous:
         core, satellite = self.core // width, (len(self.text) - self.core) // width
         if not core or not satellite:
             return 0, 0, 0
-        core_chunks = -(-core // max(1, self.file_pieces // (2 * width)))
+        core_chunks = -(-core // max(1, self.file_tokens // (2 * width)))
         size = min(core // core_chunks, satellite)
         return size, core // size, satellite // size
 
@@ -114,16 +114,16 @@ def arrange(
     satellites: Sequence[Tokens],
     *,
     seed: int = 0,
-    file_pieces: int = FILE_PIECES,
+    file_tokens: int = FILE_TOKENS,
 ) -> Layout:
     """Lay corpora out for Blocks: "as they are", "split files" or "simultaneous". As they are, all are satellites."""
     text = Text([*core, *satellites])
-    pieces = sum(len(corpus.ids) for corpus in core)
+    tokens = sum(len(corpus.ids) for corpus in core)
     match method:
         case "as they are":
             return Files(text)
         case "split files":
-            return Files(text, (pieces,), max(1, round(len(text) / file_pieces)))
+            return Files(text, (tokens,), max(1, round(len(text) / file_tokens)))
         case "simultaneous":
-            return Simultaneous(text, pieces, file_pieces, seed)
+            return Simultaneous(text, tokens, file_tokens, seed)
     raise ValueError(method)

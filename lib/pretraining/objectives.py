@@ -1,6 +1,6 @@
-"""What pretraining minimises: masked pieces, pairs of segments, replaced pieces, and small shifts that mislead.
+"""What pretraining minimises: masked tokens, pairs of segments, replaced tokens, and small shifts that mislead.
 
-Every loss is a sum divided by `batch["counts"]` (targets, pieces, rows), so that the parts of a step, whether they
+Every loss is a sum divided by `batch["counts"]` (targets, tokens, sequences), so that the parts of a step, whether they
 follow each other or lie on several processes, add up to the loss of the whole step.
 """
 
@@ -17,7 +17,7 @@ from lib.pretraining.settings import Pretraining
 
 DISCRIMINATOR_WEIGHT = 50.0  # of the discriminator's loss beside the generator's (Clark et al. 2020, section 3.1)
 NOISE, ADVERSARIAL_WEIGHT = 1e-5, 10.0  # Liu et al. 2020, section 4.1
-SHIFT = 0.1  # the largest component of the shift of an embedded piece; those after the layer norm are about 1
+SHIFT = 0.1  # the largest component of the shift of an embedded token; those after the layer norm are about 1
 
 ADVERSARIAL_PASSES = 8 / 3  # of the cost of a plain step: two more passes, one without gradients of the weights
 
@@ -27,102 +27,102 @@ Batch = dict[str, torch.Tensor]
 def loss_of(plan: Pretraining) -> Callable[[nn.Module, Batch], torch.Tensor]:
     """The loss that a model is trained on."""
     if plan.architecture == "electra":
-        return replaced_pieces
-    return adversarial_pieces if plan.adversarial else masked_pieces
+        return replaced_tokens
+    return adversarial_tokens if plan.adversarial else masked_tokens
 
 
-def masked_pieces(model: nn.Module, batch: Batch) -> torch.Tensor:
-    """Loss of a BERT or an ALBERT: its masked pieces, and its pairs of segments where the batch has them.
+def masked_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
+    """Loss of a BERT or an ALBERT: its masked tokens, and its pairs of segments where the batch has them.
 
-    Mean cross-entropy over the pieces asked for, plus that over the pairs (Devlin et al. 2019, section 3.1; Lan et
-    al. 2020, section 3.1). Logits are computed at the places asked for alone.
+    Mean cross-entropy over the tokens to predict, plus that over the pairs (Devlin et al. 2019, section 3.1; Lan et
+    al. 2020, section 3.1). Logits are computed at the positions to predict alone.
     """
-    asked, first = hidden_states(model, batch)
-    return piece_loss(bodies.predict_pieces(model, asked), batch) + pair_loss(model, first, batch)
+    states, first = hidden_states(model, batch)
+    return token_loss(bodies.predict_tokens(model, states), batch) + pair_loss(model, first, batch)
 
 
 def hidden_states(
     model: nn.Module, batch: Batch, shift: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The last hidden states at the places asked for, and at [CLS] where the batch has pairs."""
+    """The last hidden states at the positions to predict, and at [CLS] where the batch has pairs."""
     positions, pairs = batch["positions"], "pair" in batch
     if pairs:
-        positions = functional.pad(positions, (1, 0))  # place 0 is [CLS]
+        positions = functional.pad(positions, (1, 0))  # position 0 is [CLS]
     hidden = bodies.encode(
         model.base_model, batch["input_ids"], positions, batch.get("token_types"), batch.get("padding"), shift
     )
     return (hidden[:, 1:], hidden[:, 0]) if pairs else (hidden, None)
 
 
-def piece_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Cross-entropy of logits (rows, places, vocabulary) at the places asked for, summed, over their number."""
+def token_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Cross-entropy of logits (sequences, positions, vocabulary) at those to predict, summed, over their number."""
     summed = functional.cross_entropy(
-        logits.flatten(0, 1).float(), batch["targets"].flatten(), ignore_index=masking.UNASKED, reduction="sum"
+        logits.flatten(0, 1).float(), batch["targets"].flatten(), ignore_index=masking.IGNORED, reduction="sum"
     )
     return summed / batch["counts"][0]
 
 
 def pair_loss(model: nn.Module, first: torch.Tensor | None, batch: Batch) -> torch.Tensor | float:
-    """Cross-entropy of the pairs of segments, summed, over the rows; 0 for a batch without pairs."""
+    """Cross-entropy of the pairs of segments, summed, over the sequences; 0 for a batch without pairs."""
     if first is None:
         return 0.0
     logits = bodies.judge_pair(model, first).float()
     return functional.cross_entropy(logits, batch["pair"], reduction="sum") / batch["counts"][2]
 
 
-def replaced_pieces(model: Electra, batch: Batch) -> torch.Tensor:
-    """ELECTRA's loss: its generator's on masked pieces, plus 50 times its discriminator's (Clark et al. 2020).
+def replaced_tokens(model: Electra, batch: Batch) -> torch.Tensor:
+    """ELECTRA's loss: its generator's on masked tokens, plus 50 times its discriminator's (Clark et al. 2020).
 
-    The discriminator sees pieces drawn by the generator at the places asked for, and says of every piece whether it
-    was replaced; a draw that is the right piece counts as not replaced.
+    The discriminator sees tokens drawn by the generator at the positions to predict, and says of every token whether it
+    was replaced; a draw that is the right token counts as not replaced.
     """
-    asked, _ = hidden_states(model.generator, batch)
-    logits = bodies.predict_pieces(model.generator, asked)
+    states, _ = hidden_states(model.generator, batch)
+    logits = bodies.predict_tokens(model.generator, states)
     inputs, replaced = corrupt(logits.detach(), batch)
     errors = functional.binary_cross_entropy_with_logits(judge(model, inputs, batch), replaced, reduction="none")
     if "padding" in batch:
         errors = errors.masked_fill(batch["padding"], 0.0)
-    return piece_loss(logits, batch) + DISCRIMINATOR_WEIGHT * errors.sum() / batch["counts"][1]
+    return token_loss(logits, batch) + DISCRIMINATOR_WEIGHT * errors.sum() / batch["counts"][1]
 
 
 def judge(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """The discriminator's logit of each piece of `inputs` having been replaced, (rows, length)."""
+    """The discriminator's logit of each token of `inputs` having been replaced, (sequences, length)."""
     discriminator = model.discriminator
     hidden = bodies.encode(
         discriminator.base_model, inputs, token_types=batch.get("token_types"), padding=batch.get("padding")
     )
-    return bodies.judge_pieces(discriminator, hidden).float()
+    return bodies.detect_replaced(discriminator, hidden).float()
 
 
 def corrupt(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """The text with pieces drawn from `logits` where it is asked for, and 1.0 where that changed a piece.
+    """The text with tokens drawn from `logits` at the positions to predict, and 1.0 where that changed a token.
 
-    Both (rows, length). Drawn by adding Gumbel noise, so that no probability is computed.
+    Both (sequences, length). Drawn by adding Gumbel noise, so that no probability is computed.
     """
     uniform = torch.rand_like(logits, dtype=torch.float32).clamp_(1e-20, 1 - 1e-7)
     drawn = (logits.float() - torch.log(-torch.log(uniform))).argmax(-1)
-    asked, places = batch["targets"] != masking.UNASKED, batch["positions"]
-    right = torch.where(asked, batch["targets"], batch["input_ids"].gather(1, places))
-    text = batch["input_ids"].scatter(1, places, right)
-    inputs = text.scatter(1, places, torch.where(asked, drawn, right))
+    predicted, positions = batch["targets"] != masking.IGNORED, batch["positions"]
+    right = torch.where(predicted, batch["targets"], batch["input_ids"].gather(1, positions))
+    text = batch["input_ids"].scatter(1, positions, right)
+    inputs = text.scatter(1, positions, torch.where(predicted, drawn, right))
     return inputs, (inputs != text).float()
 
 
-def adversarial_pieces(model: nn.Module, batch: Batch) -> torch.Tensor:
-    """The loss of masked pieces, and how far a small shift of the embedded pieces, chosen to mislead, moves it.
+def adversarial_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
+    """The loss of masked tokens, and how far a small shift of the embedded tokens, chosen to mislead, moves it.
 
     Liu et al. 2020 (ALUM, algorithm 1, one step): from a little noise, the gradient of the divergence between the
     predictions with and without it gives the direction of the shift; the divergence that the shift causes, both ways,
     is added ten times. The shift's size is ours: the paper prints 1e-5, which moves nothing, and the released code
-    divides each piece's shift by its largest component, which makes it 1. Three passes in place of one.
+    divides each token's shift by its largest component, which makes it 1. Three passes in place of one.
     """
-    asked, first = hidden_states(model, batch)
-    logits = bodies.predict_pieces(model, asked)
-    wanted = batch["targets"] != masking.UNASKED
-    plain = logits[wanted].float()
+    states, first = hidden_states(model, batch)
+    logits = bodies.predict_tokens(model, states)
+    predicted = batch["targets"] != masking.IGNORED
+    plain = logits[predicted].float()
 
     def predict(shift: torch.Tensor) -> torch.Tensor:
-        return bodies.predict_pieces(model, hidden_states(model, batch, shift)[0])[wanted].float()
+        return bodies.predict_tokens(model, hidden_states(model, batch, shift)[0])[predicted].float()
 
     noise = NOISE * torch.randn(*batch["input_ids"].shape, model.config.hidden_size, device=plain.device)
     noise.requires_grad_()
@@ -131,11 +131,11 @@ def adversarial_pieces(model: nn.Module, batch: Batch) -> torch.Tensor:
     moved = predict(shift)
     both_ways = divergence(moved, plain.detach()) + divergence(plain, moved.detach())
     adversarial = ADVERSARIAL_WEIGHT * both_ways / batch["counts"][0]
-    return piece_loss(logits, batch) + pair_loss(model, first, batch) + adversarial
+    return token_loss(logits, batch) + pair_loss(model, first, batch) + adversarial
 
 
 def divergence(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Kullback-Leibler divergence of predictions from target predictions, both logits, summed over places."""
+    """Kullback-Leibler divergence of predictions from target predictions, both logits, summed over positions."""
     ours, theirs = functional.log_softmax(logits, -1), functional.log_softmax(target, -1)
     return functional.kl_div(ours, theirs, reduction="sum", log_target=True)
 
@@ -143,21 +143,21 @@ def divergence(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 def measure(model: nn.Module, batch: Batch) -> dict[str, tuple[float, float]]:
     """What held-out text shows of a model, by name: a sum over the batch, and what to divide its total by.
 
-    `held-out loss`: cross-entropy at the pieces asked for (ELECTRA: its generator's); `pairs right`; ELECTRA's
-    `replaced found` and `kept cleared`: shares of the pieces that its discriminator judges rightly.
+    `held-out loss`: cross-entropy at the tokens to predict (ELECTRA: its generator's); `pairs right`; ELECTRA's
+    `replaced found` and `kept cleared`: shares of the tokens that its discriminator judges rightly.
     """
     predictor = model.generator if isinstance(model, Electra) else model
-    asked, first = hidden_states(predictor, batch)
-    logits = bodies.predict_pieces(predictor, asked)
+    states, first = hidden_states(predictor, batch)
+    logits = bodies.predict_tokens(predictor, states)
     targets = float(batch["counts"][0])
-    found = {"held-out loss": (piece_loss(logits, batch).item() * targets, targets)}
+    found = {"held-out loss": (token_loss(logits, batch).item() * targets, targets)}
     if first is not None:
         right = bodies.judge_pair(predictor, first).argmax(-1) == batch["pair"]
         found["pairs right"] = (right.sum().item(), len(right))
     if isinstance(model, Electra):
         inputs, replaced = corrupt(logits, batch)
-        said = judge(model, inputs, batch) > 0
-        real = ~batch["padding"] if "padding" in batch else torch.ones_like(said)
+        judged = judge(model, inputs, batch) > 0
+        real = ~batch["padding"] if "padding" in batch else torch.ones_like(judged)
         for name, which in (("replaced found", replaced == 1), ("kept cleared", (replaced == 0) & real)):
-            found[name] = ((said == (replaced == 1))[which].sum().item(), which.sum().item())
+            found[name] = ((judged == (replaced == 1))[which].sum().item(), which.sum().item())
     return found

@@ -28,7 +28,7 @@ from lib.training.settings import Machine, Phase
 from lib.vocabularies.loading import fingerprint
 
 VERSION = 1  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
-HELD_OUT_SHARE, HELD_OUT_ROWS = 0.15, 32  # of held-out text: what is hidden, and the rows looked at together
+HELD_OUT_SHARE, HELD_OUT_SEQUENCES = 0.15, 32  # of held-out text: what is masked, and the sequences looked at together
 
 
 def pretrain(
@@ -51,9 +51,9 @@ def pretrain(
     """Pretrain a model and write it to `folder` in the save_pretrained layout, whole or not at all.
 
     Goes on from the checkpoint of a run that was killed; a finished one is not repeated. `held_out`: text on which the
-    loss is measured, `evaluations` times a phase, on `held_out_blocks` rows; `initial`: a model that it continues, with
-    another vocabulary of its body alone; `vectors`: word vectors to start from, (vocabulary, width), else made of the
-    text where the plan asks for them; `record`: what is known before it starts, with the fingerprint of all that the
+    loss is measured, `evaluations` times a phase, on `held_out_blocks` sequences; `initial`: a model that it continues,
+    with another vocabulary of its body alone; `vectors`: word vectors to start from, (vocabulary, width), else made of
+    the text where the plan asks for them; `record`: what is known before it starts, with the fingerprint of all that
     weights follow from, else found from the arguments; `title`, `note`: of the model card.
 
     Returns the record with the log, a row a dict, or None in processes other than the first of a run started by
@@ -173,7 +173,7 @@ class Phases:
         return self.parts[phase][step, *key[1:]]
 
     def shape(self, step: int) -> tuple[int, int]:
-        """Rows of a step, and their length."""
+        """Sequences of a step, and their length."""
         phase, step = self.find(step)
         return self.parts[phase].shape(step)
 
@@ -214,24 +214,24 @@ def make_batches(plan: Pretraining, corpora: Sequence[Tokens], tokenizer, seed: 
     return Phases(parts, plan.phases)
 
 
-def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, wanted: int) -> blocks.Blocks:
-    """At most about `wanted` rows of held-out text, as long as the last phase's; always the same, with the same masks.
+def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, number: int) -> blocks.Blocks:
+    """At most about `number` sequences of held-out text, as long as the last phase's; the same each time, as are masks.
 
-    They hide 15% of the pieces in the model's own way, whatever the training hides.
+    They mask 15% of the tokens in the model's own way, whatever the training masks.
     """
-    rows, length = min(HELD_OUT_ROWS, wanted), plan.phases[-1].length
+    rows, length = min(HELD_OUT_SEQUENCES, number), plan.phases[-1].length
     layout = mixing.arrange("as they are", [], texts)
     return blocks.Blocks(
         layout, tokenizer, length=length, batch_size=rows,
-        steps=max(1, min(wanted, layout.count(length)) // rows),
+        steps=max(1, min(number, layout.count(length)) // rows),
         masking=make_masking(plan, HELD_OUT_SHARE), pairs=plan.pairs,
     )  # fmt: skip
 
 
 def make_masking(plan: Pretraining, share: float | list[float], limit: int | None = None) -> masking.Masking:
-    """How a model's rows are hidden. All chosen pieces of ELECTRA's are (Clark et al. 2020, section 3.1)."""
-    hidden = {"hidden": 1.0, "replaced": 0.0} if plan.architecture == "electra" else {}
-    return masking.Masking(plan.masking, share, limit, **hidden)
+    """How a model's sequences are masked. All chosen tokens of ELECTRA's are (Clark et al. 2020, section 3.1)."""
+    masked = {"masked": 1.0, "replaced": 0.0} if plan.architecture == "electra" else {}
+    return masking.Masking(plan.masking, share, limit, **masked)
 
 
 def start(
@@ -275,11 +275,11 @@ def measure(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str,
 def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step: int) -> float:
     """FLOPs of one step: what is multiplied in matrices, forward and backward."""
     phase, _ = batches.find(step)
-    rows, length = batches.shape(step)
-    asked = batches.parts[phase].masking.slots(length)
+    sequences, length = batches.shape(step)
+    predicted = batches.parts[phase].masking.slots(length)
     generator = model.generator.config if isinstance(model, models.Electra) else None
     passes = objectives.ADVERSARIAL_PASSES if adversarial else 1.0
-    return passes * rows * costs.training_flops(model.config, length, asked, generator)
+    return passes * sequences * costs.training_flops(model.config, length, predicted, generator)
 
 
 def read_log(folder: Path) -> list[dict]:

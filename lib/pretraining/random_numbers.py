@@ -4,8 +4,8 @@ from math import isqrt
 
 import numpy as np
 
-# What a row's random numbers are drawn for: each purpose has a stream of its own.
-UNITS, RUNS, FATES, ROW, CUT, SHIFT, REST, REPEAT = range(8)
+# What a sequence's random numbers are drawn for: each purpose has a stream of its own.
+UNITS, RUNS, FATES, SEQUENCE, CUT, SHIFT, REST, REPEAT = range(8)
 WEYL = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -17,7 +17,7 @@ def scramble(numbers: np.ndarray) -> np.ndarray:
 
 
 def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
-    """A 64-bit key for each combination of non-negative numbers; arrays (rows,) go together. Shape (rows,) or (1,)."""
+    """A 64-bit key for each combination of non-negative numbers; arrays (keys,) go together. Shape (keys,) or (1,)."""
     keys = np.zeros(1, np.uint64)
     for number in numbers:
         keys = scramble(keys * WEYL + np.atleast_1d(np.asarray(number)).astype(np.uint64) + np.uint64(1))
@@ -25,7 +25,7 @@ def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
 
 
 def draw(keys: np.ndarray, stream: int, count: int) -> np.ndarray:
-    """Random 64-bit numbers (rows, count): for each key its own, for each stream others."""
+    """Random 64-bit numbers (keys, count): for each key its own, for each stream others."""
     begin = make_keys(keys, stream)[:, None]
     return scramble(begin + WEYL * np.arange(1, count + 1, dtype=np.uint64))
 

@@ -1,4 +1,4 @@
-"""A corpus as one long row of piece ids on disk, and several of them read as one; memory does not grow with them."""
+"""A corpus as one long array of token ids on disk, and several read as one; memory does not grow with them."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -21,10 +21,10 @@ SPLITS = ("train", "held_out")
 
 @dataclass(frozen=True)
 class Tokens:
-    """A split of a corpus: documents of two pieces or more, [SEP] after each."""
+    """A split of a corpus: documents of two tokens or more, [SEP] after each."""
 
-    ids: np.ndarray  # (pieces,), on disk
-    starts: np.ndarray  # (documents + 1,) int64, on disk: the first piece of each document; last, len(ids)
+    ids: np.ndarray  # (tokens,), on disk
+    starts: np.ndarray  # (documents + 1,) int64, on disk: the first token of each document; last, len(ids)
     name: str  # for messages
 
     def fingerprint(self) -> str:
@@ -35,7 +35,7 @@ class Tokens:
 
 
 class Text:
-    """Several corpora one after the other; places, the numbers of pieces, run through all of them."""
+    """Several corpora one after the other; places, the numbers of tokens, run through all of them."""
 
     def __init__(self, tokens: Sequence[Tokens]):
         self.name = ", ".join(t.name for t in tokens)
@@ -47,7 +47,7 @@ class Text:
         return int(self.bounds[-1])
 
     def read(self, places: np.ndarray) -> np.ndarray:
-        """The ids of the pieces at some places, any shape, as int64."""
+        """The ids of the tokens at some places, any shape, as int64."""
         if len(self.ids) == 1:
             return self.ids[0][places].astype(np.int64)
         found = np.empty(places.shape, np.int64)
@@ -57,7 +57,7 @@ class Text:
         return found
 
     def find_documents(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The documents that places (rows,) lie in: the place of the first piece, and that of the [SEP] at the end."""
+        """The documents that places (n,) lie in: the place of the first token, and that of the [SEP] at the end."""
         first, end = np.empty((2, *places.shape), np.int64)
         corpus = np.searchsorted(self.bounds, places, "right") - 1
         for number, starts in enumerate(self.starts):
@@ -69,10 +69,10 @@ class Text:
 
 
 def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT) -> dict:
-    """Write texts as pieces of a vocabulary into `folder`, in the splits `train` and `held_out`; the sizes.
+    """Write texts as tokens of a vocabulary into `folder`, in the splits `train` and `held_out`; the sizes.
 
     One document in `hold_out` is held out, 0 for none; which, depends on its text alone. A document of fewer than two
-    pieces is left out and counted: it makes no pair, and there is little to learn from it. The record that open_packed
+    tokens is left out and counted: it makes no pair, and there is little to learn from it. The record that open_packed
     reads is written last, so that what was cut off is not taken for whole.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,10 +124,10 @@ def open_packed(folder: Path, split: str = "train", name: str = "") -> Tokens:
     for file, kind, length in zip(
         file_names(split), (record["type"], "int64"), (counts["pieces"], counts["documents"] + 1), strict=True
     ):
-        path, wanted = folder / file, length * np.dtype(kind).itemsize
+        path, expected = folder / file, length * np.dtype(kind).itemsize
         size = path.stat().st_size if path.is_file() else None
-        if size != wanted:
-            found = "missing" if size is None else f"{size:,} bytes where {wanted:,} were written"
+        if size != expected:
+            found = "missing" if size is None else f"{size:,} bytes where {expected:,} were written"
             raise StudyError(f"{show_path(path)}: {found}; delete the folder {show_path(folder)} and run again")
         arrays.append(np.memmap(path, dtype=kind, mode="r"))
     return Tokens(*arrays, name)

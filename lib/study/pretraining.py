@@ -158,7 +158,7 @@ class Model:
         identity = provenance.record(
             "word vectors",
             embeddings.VERSION,
-            {"width": width, "limit": embeddings.PIECES * size},
+            {"width": width, "limit": embeddings.TOKENS_EACH * size},
             {corpus.key: corpus.record["content"] for corpus in self.corpora}
             | {"vocabulary": provenance.file_fingerprint(self.vocabulary.folder / "tokenizer.json")},
         )

@@ -52,7 +52,7 @@ class Meter:
         """What the line of progress says; now and then the same as a line of JSON."""
         seconds = max(1e-9, self.state.seconds - self.before.seconds)
         speed = (self.state.tokens - self.before.tokens) / seconds
-        text = f"loss {loss:.2f}, {speed:,.0f} pieces/s"
+        text = f"loss {loss:.2f}, {speed:,.0f} tokens/s"
         if self.limit:
             text += f", {self.flops / seconds / self.limit:.0%} of the machine's matrix rate"
         if self.file and (time.monotonic() - self.written > LIVE_SECONDS or self.state.step == self.steps):

@@ -12,7 +12,7 @@ class Machine(Settings):
 
     precision: Literal["float32", "auto"] = "auto"  # auto: bfloat16 where the device computes in it
     threads: int = Field(default=1, gt=0)
-    micro_batch: int | None = Field(default=None, gt=0)  # pieces in memory at once on each device; None: a whole step
+    micro_batch: int | None = Field(default=None, gt=0)  # tokens in memory at once on each device; None: a whole step
     compile: bool = False  # by torch: worth it from about ten minutes of training
     workers: int = Field(default=0, ge=0)  # processes that prepare batches; 0: the training process itself
 
@@ -20,14 +20,14 @@ class Machine(Settings):
 class Phase(Settings):
     """A stretch of pretraining with one input length and a learning rate that rises, then falls."""
 
-    length: int = Field(gt=8)  # pieces in a row
-    batch_size: int = Field(gt=0)  # rows in a step
+    length: int = Field(gt=8)  # tokens in a sequence
+    batch_size: int = Field(gt=0)  # sequences in a step
     learning_rate: float = Field(gt=0)
     warmup: float = Field(ge=0, lt=1)  # share of its steps
     end: float = Field(default=0.0, ge=0, lt=1)  # share of the learning rate that is left at its end
     decay: Literal["linear", "square root"] = "linear"
     steps: int = Field(gt=0)
-    max_predictions: int | None = None  # in a row, at most
+    max_predictions: int | None = None  # in a sequence, at most
 
 
 class Optimization(Settings):

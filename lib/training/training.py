@@ -33,9 +33,9 @@ Batch = dict[str, torch.Tensor]
 
 
 class Batches(Protocol):
-    """What the loop trains on. `batches[step, part, parts]`: the rows of a step, dealt into equal parts.
+    """What the loop trains on. `batches[step, part, parts]`: the sequences of a step, dealt into equal parts.
 
-    They depend on the step and the row alone, so that a run goes on anywhere, and many processes see the rows that
+    They depend on the step and the sequence alone, so that a run goes on anywhere, and many processes see those that
     one would.
     """
 
@@ -100,15 +100,16 @@ def describe_device(device: Accelerator) -> str:
     return f"{many}, {'bfloat16' if device.mixed_precision == 'bf16' else 'float32'}"
 
 
-def count_parts(rows: int, length: int, processes: int, micro_batch: int | None) -> int:
-    """Into how many equal parts a step's rows are dealt: a multiple of the processes, each part of at most
-    `micro_batch` pieces. StudyError when the rows cannot be dealt out."""
-    if rows % processes:
-        raise StudyError(f"a batch of {rows} rows cannot be dealt to {processes} processes: choose a divisor of {rows}")
-    for parts in range(processes, rows + 1, processes):
-        if rows % parts == 0 and (micro_batch is None or rows // parts * length <= micro_batch):
+def count_parts(sequences: int, length: int, processes: int, micro_batch: int | None) -> int:
+    """Into how many equal parts a step's sequences are dealt: a multiple of the processes, each part of at most
+    `micro_batch` tokens. StudyError when the sequences cannot be dealt out."""
+    if sequences % processes:
+        divisor = f"choose a divisor of {sequences}"
+        raise StudyError(f"a batch of {sequences} sequences cannot be dealt to {processes} processes: {divisor}")
+    for parts in range(processes, sequences + 1, processes):
+        if sequences % parts == 0 and (micro_batch is None or sequences // parts * length <= micro_batch):
             return parts
-    return rows
+    return sequences
 
 
 def check_agreement(step: int, device: Accelerator) -> None:
@@ -145,7 +146,7 @@ def train(
 
     `rate_of(step)`: the learning rate; `begin`: called where there is no checkpoint to go on from, to set the first
     weights; `evaluations`: the numbers of steps after which `evaluate` is called;
-    `micro_batch`: pieces in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
+    `micro_batch`: tokens in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
     cost, to show how near the machine's limit it runs; `folder`: for checkpoints and a line of progress every few
     seconds (live.jsonl), the run goes on from what lies there with this fingerprint.
 
@@ -262,15 +263,15 @@ def take_step(
 
 
 def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: float, device: Accelerator) -> None:
-    """Write down at which step and rows loss or gradient were not finite, and end the run; the checkpoint stays."""
-    rows, length = batches.shape(step)
-    what = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": rows, "length": length}
+    """Write down at which step and sequences loss or gradient were not finite; end the run. The checkpoint stays."""
+    sequences, length = batches.shape(step)
+    what = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": sequences, "length": length}
     kept = ""
     if folder:  # every process says the same, since any of them may be heard last
         if device.is_main_process:
             artefacts.write_json(folder / "failure.json", what)
         kept = f"; written to {show_path(folder / 'failure.json')}, the last checkpoint is kept"
     raise StudyError(
-        f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (rows {step * rows} to "
-        f"{(step + 1) * rows - 1}, learning rate {rate:.2g}): lower the learning rate{kept}"
+        f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (sequences {step * sequences} to "
+        f"{(step + 1) * sequences - 1}, learning rate {rate:.2g}): lower the learning rate{kept}"
     )

@@ -33,7 +33,7 @@ def load(path: Path, cased: bool | None = None) -> "PreTrainedTokenizerBase":
 
 
 def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool) -> "PreTrainedTokenizerBase":
-    """BERT's tokenizer over a file of one piece a line, or over pieces with their ids."""
+    """BERT's tokenizer over a file of one token a line, or over tokens with their ids."""
     from transformers import BertTokenizer
 
     vocab = vocabulary if isinstance(vocabulary, dict) else str(vocabulary)
@@ -47,13 +47,13 @@ def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:
 
 
 def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
-    """A trained tokenizer with BERT's special pieces around one text, or two."""
+    """A trained tokenizer with BERT's special tokens around one text, or two."""
     from transformers import PreTrainedTokenizerFast
 
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(piece, tokenizer.token_to_id(piece)) for piece in ("[CLS]", "[SEP]")],
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     return PreTrainedTokenizerFast(
@@ -66,21 +66,21 @@ def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
 def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
     """StudyError when a tokenizer lower-cases a cased vocabulary, or feeds capitals to an uncased one.
 
-    Pieces of one letter do not count: they are the alphabet, which byte-level vocabularies always have whole.
+    Tokens of one letter do not count: they are the alphabet, which byte-level vocabularies always have whole.
     """
     special = set(tokenizer.all_special_tokens)
-    pieces = [p for p in tokenizer.get_vocab() if p not in special and not p.startswith("[unused")]
-    capitals = [p for p in pieces if re.search("[A-Z]", p)]
-    longer = sum(len(MARKS.sub("", piece)) > 1 for piece in capitals)
+    tokens = [p for p in tokenizer.get_vocab() if p not in special and not p.startswith("[unused")]
+    capitals = [p for p in tokens if re.search("[A-Z]", p)]
+    longer = sum(len(MARKS.sub("", token)) > 1 for token in capitals)
     normalizer = tokenizer.backend_tokenizer.normalizer
     lowers = normalizer is not None and "abc" in normalizer.normalize_str("ABC")
-    if lowers and longer > 0.01 * len(pieces):
+    if lowers and longer > 0.01 * len(tokens):
         raise StudyError(
-            f"{name}: the vocabulary is cased ({longer} of {len(pieces)} pieces hold capitals) but its tokenizer "
+            f"{name}: the vocabulary is cased ({longer} of {len(tokens)} tokens hold capitals) but its tokenizer "
             "lower-cases: set do_lower_case to false in tokenizer_config.json"
         )
     if not lowers and not capitals:
         raise StudyError(
-            f"{name}: no piece of the vocabulary holds a capital, but its tokenizer keeps them: "
+            f"{name}: no token of the vocabulary holds a capital, but its tokenizer keeps them: "
             "set do_lower_case to true in tokenizer_config.json"
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only as
     from transformers import PreTrainedTokenizerBase
 
 VERSION = 1  # raised when the same text and settings give another vocabulary
-ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown piece
+ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown token
 
 Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpora
 
@@ -49,7 +49,7 @@ def train_wordpiece(texts: Texts, size: int, cased: bool) -> BertWordPieceTokeni
     """WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##.
 
     `texts` is called twice: first for the alphabet. The trainer numbers continued letters in the order of a hash map,
-    and settles ties by these numbers, so that two runs would give two vocabularies; naming them as special pieces
+    and settles ties by these numbers, so that two runs would give two vocabularies; naming them as special tokens
     fixes the numbers.
     """
     wordpiece = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased)
@@ -67,7 +67,7 @@ def train_wordpiece(texts: Texts, size: int, cased: bool) -> BertWordPieceTokeni
 
 
 def train_bpe(texts: Texts, size: int, cased: bool) -> Tokenizer:
-    """Byte-level BPE as in RoBERTa: no unknown piece, a space belongs to the word after it."""
+    """Byte-level BPE as in RoBERTa: no unknown token, a space belongs to the word after it."""
     bpe = ByteLevelBPETokenizer(add_prefix_space=True, lowercase=not cased)
     bpe.train_from_iterator(texts(), vocab_size=size, min_frequency=2, special_tokens=SPECIAL, show_progress=False)
     return bpe._tokenizer
@@ -89,8 +89,8 @@ def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
         pad_piece="[PAD]", unk_piece="[UNK]", bos_piece="[CLS]", eos_piece="[SEP]", user_defined_symbols=["[MASK]"],
     )  # fmt: skip
     trained = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    pieces = [(trained.id_to_piece(i), trained.get_score(i)) for i in range(len(trained))]
-    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=1))
+    tokens = [(trained.id_to_piece(i), trained.get_score(i)) for i in range(len(trained))]
+    tokenizer = Tokenizer(models.Unigram(tokens, unk_id=1))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *([] if cased else [normalizers.Lowercase()])])

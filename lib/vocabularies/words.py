@@ -17,13 +17,13 @@ def tokens_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) 
 
 
 def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:
-    """For each piece id, whether the piece continues a word.
+    """For each token id, whether the token continues a word.
 
     WordPiece marks that (##); unigram and BPE mark where a word begins, and then letters and digits without that mark
     continue one, while punctuation stands alone.
     """
-    pieces = [piece for piece, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
-    if any(MARKS.sub("", piece) != piece and not piece.startswith("##") for piece in pieces):
+    tokens = [token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+    if any(MARKS.sub("", token) != token and not token.startswith("##") for token in tokens):
         special = set(tokenizer.all_special_tokens)
-        return [MARKS.sub("", piece) == piece and piece.isalnum() and piece not in special for piece in pieces]
-    return [piece.startswith("##") for piece in pieces]
+        return [MARKS.sub("", token) == token and token.isalnum() and token not in special for token in tokens]
+    return [token.startswith("##") for token in tokens]

@@ -34,10 +34,10 @@ def mask_example(key: str, scale: str, show_text: bool) -> list[dict]:
     row = np.array([[tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]])
     plan = params.load_pretraining(key, scale)
     hidden = pretraining.make_masking(plan, plan.masked_share)
-    seen, _, asked = masking.hide(
+    seen, _, asked = masking.mask_tokens(
         row, make_keys(0), masking.take_inventory(tokenizer), hidden, np.array([hidden.share_at(0.0)])
     )
-    asked = asked[asked != masking.UNASKED]
+    asked = asked[asked != masking.IGNORED]
     return [
         {"": "the model sees", "pieces": " ".join(tokenizer.convert_ids_to_tokens(seen[0].tolist()))},
         {"": "it has to guess", "pieces": " ".join(tokenizer.convert_ids_to_tokens(asked.tolist()))},
@@ -59,26 +59,26 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
     inventory, totals = batches.inventory, Counter()
     for step in range(min(steps, len(batches))):
         batch = {name: tensor.numpy() for name, tensor in batches[step].items()}
-        row, slot = np.nonzero(batch["targets"] != masking.UNASKED)
+        row, slot = np.nonzero(batch["targets"] != masking.IGNORED)
         place, target = batch["positions"][row, slot], batch["targets"][row, slot]
         seen, original = batch["input_ids"][row, place], batch["input_ids"].copy()
         original[row, place] = target
-        hideable = ~inventory.special[original]
-        words = np.cumsum(masking.begin_words(original, hideable, inventory)).reshape(original.shape)  # of all rows
-        sizes = np.bincount(words[hideable])
+        maskable = ~inventory.special[original]
+        words = np.cumsum(masking.begin_words(original, maskable, inventory)).reshape(original.shape)  # of all rows
+        sizes = np.bincount(words[maskable])
         asked = np.bincount(words[row, place], minlength=len(sizes))
         totals["rows"] += len(original)
         totals["places"] += original.size
         totals["padding"] += int(batch["padding"].sum()) if "padding" in batch else 0
-        totals["hideable"] += int(hideable.sum())
-        wanted = masking.count_wanted(hideable.sum(axis=1), batches.share_at(step), batches.masking.limit)
+        totals["hideable"] += int(maskable.sum())
+        wanted = masking.count_to_mask(maskable.sum(axis=1), batches.share_at(step), batches.masking.limit)
         totals["wanted"] += int(wanted.sum())
         totals["asked"] += len(row)
         totals["hidden"] += int((seen == inventory.mask).sum())
         totals["unchanged"] += int((seen == target).sum())
         totals["split"] += int(((asked > 0) & (asked < sizes)).sum())
         if batches.pairs != "none":
-            segments = batches.cut(*batches.order(batches.list_rows(step)))
+            segments = batches.cut(*batches.order(batches.list_sequences(step)))
             own, other = (batches.text.find_documents(p)[0] for p in (segments.first, segments.second))
             totals["true"] += int((batch["pair"] == 0).sum())
             totals["same document"] += int(((own == other) & (segments.pair == 1)).sum())
@@ -86,9 +86,9 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
     hidden, unchanged = totals["hidden"] / asked, totals["unchanged"] / asked
     rows = [
         ("pieces asked for", asked / totals["hideable"], totals["wanted"] / totals["hideable"]),
-        ("of these, hidden", hidden, batches.masking.hidden),
+        ("of these, hidden", hidden, batches.masking.masked),
         ("of these, replaced by a random piece", 1 - hidden - unchanged, batches.masking.replaced),
-        ("of these, left as they are", unchanged, 1 - batches.masking.hidden - batches.masking.replaced),
+        ("of these, left as they are", unchanged, 1 - batches.masking.masked - batches.masking.replaced),
         ("words asked for in part (count)", totals["split"], 0 if whole else None),
         ("padding", totals["padding"] / totals["places"], None if batches.pairs != "none" else 0),
     ]
@@ -135,14 +135,14 @@ def compare_losses(scale: str) -> pd.DataFrame:
         model, batch = prepare(key, scale, rows=8)
         if isinstance(model, models.Electra):
             torch.manual_seed(0)
-            ours = objectives.replaced_pieces(model, batch)
+            ours = objectives.replaced_tokens(model, batch)
             torch.manual_seed(0)
             logits = bodies.gather(model.generator(batch["input_ids"]).logits, batch["positions"])
             inputs, replaced = objectives.corrupt(logits, batch)
             generated = model.generator(batch["input_ids"], labels=spread_targets(batch)).loss
             theirs = generated + objectives.DISCRIMINATOR_WEIGHT * model.discriminator(inputs, labels=replaced).loss
         else:
-            ours = objectives.masked_pieces(model, batch)
+            ours = objectives.masked_tokens(model, batch)
             theirs = model(**library_inputs(model, batch)).loss
         found.append(
             {"model": key, "ours": ours.item(), "library": theirs.item(), "difference": abs(ours - theirs).item()}
@@ -164,8 +164,8 @@ def prepare(key: str, scale: str, rows: int) -> tuple[torch.nn.Module, objective
 
 def spread_targets(batch: objectives.Batch) -> torch.Tensor:
     """The pieces to predict at every place of the rows, as the library wants them, (rows, length)."""
-    labels = torch.full_like(batch["input_ids"], masking.UNASKED)
-    row, slot = (batch["targets"] != masking.UNASKED).nonzero(as_tuple=True)
+    labels = torch.full_like(batch["input_ids"], masking.IGNORED)
+    row, slot = (batch["targets"] != masking.IGNORED).nonzero(as_tuple=True)
     labels[row, batch["positions"][row, slot]] = batch["targets"][row, slot]
     return labels
 

@@ -63,7 +63,7 @@ def count_instances(
     )  # fmt: skip
     seen, pairs, kinds = np.zeros(2, np.int64), [], []
     for step in range(len(blocks)):
-        rows = blocks.list_rows(step)
+        rows = blocks.list_sequences(step)
         segments = blocks.cut(*blocks.order(rows[rows < instances]))
         both = np.stack([segments.first, segments.second])
         lengths = np.stack([segments.first_length, segments.second_length])
