@@ -4,6 +4,7 @@ import gzip
 import random
 import re
 from collections import Counter
+from functools import partial
 
 import pytest
 from conftest import each
@@ -14,8 +15,11 @@ from lib.benchmarks import conll, i2b2, pico, pubtator, shareclef
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.made_up import smoke_tagging
+from lib.study.analysis import texts
+from lib.study.analysis.counts import count_element_words, count_mentions
 
-READERS = (conll.read, conll.read_merged, conll.read_pico, conll.read_blocks)
+read_blocks = partial(texts.read_blocks, breaks=texts.BLOCKS["jnlpba"])
+READERS = (conll.read, conll.read_merged, conll.read_pico, read_blocks)
 QUICK = settings(max_examples=25, deadline=None)
 
 
@@ -29,7 +33,7 @@ def test_reads_sentences(tmp_path):
     sentences = read(tmp_path, "-DOCSTART-\tO\n\nAspirin\tB-Chemical\nhelps\tO\n-DOCSTART-\tO\n\nNo\tO\n")
     assert [s.words for s in sentences] == [["Aspirin", "helps"], ["No"]]
     assert [s.tags for s in sentences] == [["B-Chemical", "O"], ["O"]]
-    assert conll.count_mentions(sentences) == 1
+    assert count_mentions(sentences) == 1
 
 
 def test_marks_with_an_id_name_the_document(tmp_path):
@@ -45,11 +49,11 @@ def test_merged_types_leave_the_letter(tmp_path):
 def test_pico_has_four_columns(tmp_path):
     sentences = read(tmp_path, "-DOCSTART- (5)\n\nten NN O I-PAR\nmen NN O O\n\ndied NN O I-OUT\n", conll.read_pico)
     assert sentences == [Sentence(["ten", "men"], ["I-PAR", "O"], "5"), Sentence(["died"], ["I-OUT"], "5")]
-    assert conll.count_mentions(sentences) == 0
+    assert count_mentions(sentences) == 0
 
 
 def test_blocks_count_empty_ones(tmp_path):
-    assert read(tmp_path, "-DOCSTART-\tO\n\na\tO\nb\tO\n\nc\tO\n", conll.read_blocks) == ["", "", "a b", "c"]
+    assert read(tmp_path, "-DOCSTART-\tO\n\na\tO\nb\tO\n\nc\tO\n", read_blocks) == ["", "", "a b", "c"]
 
 
 @each(
@@ -83,7 +87,7 @@ def test_malformed_files_name_file_and_line(tmp_path, text, message):
         (conll.read_pico, "secret NN O I-secret\n"),
         (conll.read_pico, "secret NN O I-INT|I-PAR\n"),
         (conll.read, "secret\tX-secret\n"),
-        (conll.read_blocks, "secret\n"),
+        (read_blocks, "secret\n"),
     ],
 )
 def test_other_forms_are_refused_without_quoting_them(tmp_path, reader, text):
@@ -152,21 +156,21 @@ def test_made_up_sets_are_the_same_each_time_and_all_readable(tmp_path):
         for split in ("train", "dev", "test"):
             found = list(conll.read(next((ner / name).glob(f"{split}.tsv*"))))
             assert len(found) == 60
-            assert conll.count_mentions(found) > 10
+            assert count_mentions(found) > 10
     types = {tag[2:] for s in conll.read(ner / "jnlpba/train.tsv.gz") for tag in s.tags if tag != "O"}
     assert types == {"protein", "DNA", "RNA", "cell_type", "cell_line"}
     scibert = {split: list(conll.read_pico(ner / f"ebm-nlp/{split}.txt")) for split in ("train", "dev", "test")}
     for split, found in scibert.items():
         original = pico.read(ner / "ebm-nlp-original", split)
         assert {s.document for s in original} == {s.document for s in found}
-        assert pico.count_words(original)["INT"] == pico.count_words(found)["INT"] > 10
+        assert count_element_words(original)["INT"] == count_element_words(found)["INT"] > 10
         assert any("|" in tag for s in original for tag in s.tags)
     for path, kind, repeats in (
         (ner / "bc5cdr-pubtator/CDR_DevelopmentSet.PubTator.txt", "Chemical", 0),
         (ner / "ncbi-disease-pubtator/NCBItrainset_corpus.txt", "Disease", 1),
     ):
         found = pubtator.read_sentences(path, kind, left_out := Counter())
-        assert conll.count_mentions(found) > 10 and left_out["records that come again"] == repeats
+        assert count_mentions(found) > 10 and left_out["records that come again"] == repeats
     training = [ner / "i2b2-2010/concept_assertion_relation_training_data" / site for site in ("beth", "partners")]
     assert len(i2b2.read_concepts(*training)) == 120
     test = [ner / "i2b2-2010" / name for name in ("test_data", "reference_standard_for_test_data")]
@@ -182,7 +186,7 @@ def test_made_up_sets_are_the_same_each_time_and_all_readable(tmp_path):
         for split in ("train", "test")
     }
     assert any(len(mention.spans) == 2 for mention in mentions["train"])
-    assert conll.count_mentions(shareclef.read(*clef["test"])) == len(mentions["test"]) > 10
+    assert count_mentions(shareclef.read(*clef["test"])) == len(mentions["test"]) > 10
 
 
 @pytest.mark.parametrize(
@@ -203,7 +207,7 @@ def test_real_counts(real_data, key, counts, mentions):
     files = [next((real_data / "ner" / key).glob(f"{split}.tsv*")) for split in ("train", "dev", "test")]
     splits = [list(conll.read_merged(path)) for path in files]
     assert tuple(map(len, splits)) == counts
-    assert tuple(map(conll.count_mentions, splits)) == mentions
+    assert tuple(map(count_mentions, splits)) == mentions
 
 
 def read_original(path) -> list[list[list[str]]]:
@@ -219,7 +223,7 @@ def test_real_jnlpba_is_the_original_divided(real_data):
     found = list(conll.read(folder / "test.tsv"))
     whole = read_original(folder / "original/Genia4EReval1.iob2")
     assert bool([[list(pair) for pair in zip(s.words, s.tags, strict=True)] for s in found] == whole)
-    assert (len(found), conll.count_mentions(found)) == (3856, 8662)
+    assert (len(found), count_mentions(found)) == (3856, 8662)
     training = read_original(folder / "original/Genia4ERtask1.iob2.gz")
     mentions = sum(tag.startswith("B") for sentence in training for _, tag in sentence)
     assert (len(training), mentions) == (16807 + 1739, 46750 + 4551)
@@ -233,4 +237,4 @@ def test_real_pico_words(real_data):
     ):
         found = list(conll.read_pico(folder / name))
         assert (len(found), len({s.document for s in found})) == (count, documents)
-        assert pico.count_words(found) == expected
+        assert count_element_words(found) == expected

@@ -1,7 +1,7 @@
 """Tagged sentences from files with a word and its tag on a line."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
@@ -10,9 +10,6 @@ from lib.places import show_path
 from lib.reading import AGAIN, open_bytes, read_lines
 
 DOCUMENT = "-DOCSTART-"
-# How many blocks end at a word of a tagged file; an empty string is a blank line. Unlike sentences, empty blocks count
-# as instances: with its marks and blank lines, JNLPBA has the mean length that BLURB prints only so.
-BREAKS = {"": 1, DOCUMENT: 1}
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
 TAG = re.compile(r"O|[BI](?:-\S+)?")
 PICO_TAG = re.compile(r"O|I-(?:INT|OUT|PAR)")
@@ -77,25 +74,3 @@ def require_end(path: Path, number: int) -> None:
             end = line[-1:]
     if end != b"\n":
         raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off? {AGAIN}")
-
-
-def read_blocks(path: Path, breaks: dict[str, int] = BREAKS) -> list[str]:
-    """Blocks of a tagged file, empty ones too, their words joined by spaces; StudyError for a malformed line."""
-    blocks, block = [], []
-    for number, line in read_lines(path):
-        word, tag, _ = line.partition("\t" if "\t" in line else " ")  # EBM-NLP has spaces
-        if not line.strip() or line.startswith(DOCUMENT):
-            word = DOCUMENT if line.strip() else ""
-        elif word and tag:
-            block.append(word)
-        else:
-            raise StudyError(f"{show_path(path)}:{number}: expected a word and its tag; {AGAIN}")
-        for _ in range(breaks.get(word, 0)):
-            blocks.append(" ".join(block))
-            block = []
-    return [*blocks, " ".join(block)] if block else blocks
-
-
-def count_mentions(sentences: Iterable[Sentence]) -> int:
-    """Mentions, counted as B tags. PICO's tags have no B and no mentions: pico.count_words counts their words."""
-    return sum(tag[0] == "B" for sentence in sentences for tag in sentence.tags)

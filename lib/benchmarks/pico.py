@@ -5,7 +5,7 @@ Source: Nye et al. 2018; the README of the release. Gu et al. 2021 (section 2.3.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
@@ -105,10 +105,3 @@ def read_cells(path: Path, breaks: re.Pattern) -> list[str]:
     if not cells:
         raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
     return cells
-
-
-def count_words(sentences: Iterable[Sentence]) -> Counter[str]:
-    """How many words each element has; a word of two elements counts in both."""
-    return Counter(
-        name for sentence in sentences for tag in sentence.tags if tag != "O" for name in tag[2:].split("|I-")
-    )

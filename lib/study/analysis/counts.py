@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from lib.benchmarks import chemprot, conll, datasets, pico, registry
+from lib.benchmarks import chemprot, datasets, metrics, registry
 from lib.benchmarks.instances import Instance, Pair, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import unknown
@@ -22,6 +22,16 @@ NEGATIVE = ("false", "0", "DDI-false")
 
 def words(sentences: Iterable[Sentence]) -> int:
     return sum(len(sentence.words) for sentence in sentences)
+
+
+def count_mentions(sentences: Iterable[Sentence]) -> int:
+    """Mentions, counted as B tags. PICO's tags have no B and no mentions: of them count_element_words counts words."""
+    return sum(tag[0] == "B" for sentence in sentences for tag in sentence.tags)
+
+
+def count_element_words(sentences: Iterable[Sentence]) -> Counter[str]:
+    """How many words each PICO element has; a word of two elements counts in both."""
+    return Counter(element for sentence in sentences for tag in sentence.tags for element in metrics.elements(tag))
 
 
 def distinct(found: Iterable[Relation | Pair]) -> int:
@@ -52,9 +62,9 @@ COUNTS: dict[str, Callable[[list], int]] = {
     "instances": len,
     "sentences": len,
     "sentences less one": lambda found: len(found) - 1,
-    "entities": conll.count_mentions,
+    "entities": count_mentions,
     "words": words,
-    "words in elements": lambda found: pico.count_words(found).total(),
+    "words in elements": lambda found: count_element_words(found).total(),
     "positive relations": lambda found: sum(relation.label not in NEGATIVE for relation in found),
     "rows of a CSV reader": lambda found: csv_rows(found, blank=False),
     "lines of a CSV reader": lambda found: csv_rows(found, blank=True),
@@ -209,7 +219,7 @@ def describe_content(family: str, found: list[Instance]) -> str:
     """What the instances of a split hold, by task."""
     match family:
         case "tagging":
-            return f"{conll.count_mentions(found)} entities, {words(found)} words"
+            return f"{count_mentions(found)} entities, {words(found)} words"
         case "pico":
             return f"{COUNTS['words in elements'](found)} words in elements, {words(found)} words"
         case "relations":

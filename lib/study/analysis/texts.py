@@ -4,7 +4,7 @@ python -m lib.study.analysis.texts SCALE writes the index of test sentences, a j
 """
 
 import sys
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,23 +14,39 @@ from lib.benchmarks import conll, datasets, registry
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.reading import AGAIN, read_lines
 from lib.study import open_study, paths, results
 
 VERSION = 1  # of the index: raised when the same files give other test sentences
-# How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8. Its JNLPBA has its printed mean length
-# only when blank lines and document marks count; its PICO sentences end after a "." only.
-BLOCKS = {
-    "jnlpba": conll.read_blocks,
-    "ebm-pico-scibert": partial(conll.read_blocks, breaks={".": 1, conll.DOCUMENT: 2}),
-}
+# How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8: how many blocks end at a word, or at a
+# blank line (""). Its JNLPBA has its printed mean length only when blank lines and document marks count, and blocks
+# without words are instances too; its PICO sentences end after a "." only.
+BLOCKS = {"jnlpba": {"": 1, conll.DOCUMENT: 1}, "ebm-pico-scibert": {".": 1, conll.DOCUMENT: 2}}
 
 
 def inputs(key: str, split: str, scale: str) -> list[str]:
     """The texts of a split as BLURB's models read them, in order, a sentence of a document each; errors as in load."""
     dataset = open_study(scale).dataset(key)
     if key in BLOCKS:
-        return BLOCKS[key](*dataset.paths(split))
+        return read_blocks(*dataset.paths(split), BLOCKS[key])
     return [text for instance in dataset.load(split) for text in instance.inputs]
+
+
+def read_blocks(path: Path, breaks: dict[str, int]) -> list[str]:
+    """Blocks of a tagged file, empty ones too, their words joined by spaces; StudyError for a malformed line."""
+    blocks, block = [], []
+    for number, line in read_lines(path):
+        word, tag, _ = line.partition("\t" if "\t" in line else " ")  # EBM-NLP has spaces
+        if not line.strip() or line.startswith(conll.DOCUMENT):
+            word = conll.DOCUMENT if line.strip() else ""
+        elif word and tag:
+            block.append(word)
+        else:
+            raise StudyError(f"{show_path(path)}:{number}: expected a word and its tag; {AGAIN}")
+        for _ in range(breaks.get(word, 0)):
+            blocks.append(" ".join(block))
+            block = []
+    return [*blocks, " ".join(block)] if block else blocks
 
 
 def tests_at_hand(scale: str) -> dict[str, list[Path]]:
