@@ -31,9 +31,8 @@ def test_reads_a_record(tmp_path):
     assert list(pubtator.read(write(tmp_path, GOOD))) == [
         Abstract(
             "12",
-            "Gold and gout",
-            "It hurts.",
-            (Mention("D1", "CHEMICAL", 0, 4), Mention("D2", "DISEASE", 9, 13)),
+            "Gold and gout\nIt hurts.",
+            [Mention("D1", "CHEMICAL", 0, 4), Mention("D2", "DISEASE", 9, 13)],
         )
     ]
 
@@ -50,12 +49,12 @@ def test_sentences_of_one_kind(tmp_path):
 @pytest.mark.parametrize("kind", ["SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"])
 def test_kinds_of_disease_are_diseases(tmp_path, kind):
     path = write(tmp_path, f"1|t|gout\n1|a|\n1\t0\t4\tgout  \t{kind}\t D2\n")
-    assert next(pubtator.read(path)).mentions == (Mention("D2", "DISEASE", 0, 4),)
+    assert next(pubtator.read(path)).mentions == [Mention("D2", "DISEASE", 0, 4)]
 
 
 def test_names_of_parts_may_follow(tmp_path):
     path = write(tmp_path, "1|t|A and B pain\n1|a|\n1\t0\t12\tA and B pain\tDisease\tD1|D2\tA pain|B pain\n")
-    assert next(pubtator.read(path)).mentions == (Mention("D1|D2", "DISEASE", 0, 12),)
+    assert next(pubtator.read(path)).mentions == [Mention("D1|D2", "DISEASE", 0, 12)]
 
 
 def test_the_same_record_twice_is_counted(tmp_path):
@@ -119,16 +118,17 @@ line = st.text(st.characters(categories=("L", "N", "P", "Zs")), min_size=1, max_
 
 @st.composite
 def abstracts(draw) -> Abstract:
-    made = Abstract(str(draw(st.integers(1, 10**8))), draw(line), draw(line))
-    places = draw(st.sets(st.tuples(st.integers(0, len(made.title) - 1), st.sampled_from(["CHEMICAL", "DISEASE"]))))
-    mentions = tuple(Mention("D1", kind, start, len(made.title)) for start, kind in sorted(places))
-    return Abstract(made.pmid, made.title, made.abstract, mentions)
+    title = draw(line)
+    places = draw(st.sets(st.tuples(st.integers(0, len(title) - 1), st.sampled_from(["CHEMICAL", "DISEASE"]))))
+    mentions = [Mention("D1", kind, start, len(title)) for start, kind in sorted(places)]
+    return Abstract(str(draw(st.integers(1, 10**8))), f"{title}\n{draw(line)}", mentions)
 
 
 def written(made: list[Abstract]) -> bytes:
     records = []
     for a in made:
-        lines = [f"{a.pmid}|t|{a.title}", f"{a.pmid}|a|{a.abstract}"]
+        title, abstract = a.text.split("\n")
+        lines = [f"{a.pmid}|t|{title}", f"{a.pmid}|a|{abstract}"]
         for m in a.mentions:
             lines.append(f"{a.pmid}\t{m.start}\t{m.end}\t{a.text[m.start : m.end]}\t{m.kind.capitalize()}\t{m.id}")
         lines += [f"{a.pmid}\tCID\tD1\tD2"] * (len(a.mentions) % 2)

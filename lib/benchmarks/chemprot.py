@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 from lib.benchmarks.instances import Mention, Relation
+from lib.benchmarks.standoff import OFFSET, locate
 from lib.benchmarks.tables import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
 from lib.reading import AGAIN, read_columns, read_json_lines
@@ -21,14 +22,10 @@ RELATION_TYPES = (
 )  # fmt: skip
 MARKED = re.compile(r"(.*?)<< (.*?) >>(.*?)\[\[ (.*?) \]\](.*)", re.DOTALL)
 Splitter = Callable[[str], Iterable[str]]
+Span = tuple[int, int]  # the start and end of a sentence
 Corpus = dict[str, tuple[str, str]]  # PMID -> title and abstract
 Mentions = dict[str, dict[str, Mention]]  # PMID -> id -> mention, offsets in title TAB abstract
 Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups in the order of the file
-
-
-class Span(NamedTuple):
-    start: int
-    end: int
 
 
 @cache
@@ -107,67 +104,53 @@ def pair_up(
     corpus = read_corpus(abstracts)
     mentions = read_mentions(entities, corpus)
     groups = read_groups(relations, mentions)
-    found, paired, inside = [], set(), 0
+    found, paired, whole = [], set(), 0
     for pmid, parts in corpus.items():
         text = "\t".join(parts)
-        for span in cut(pmid, text):
-            inside += sum(span.start <= one.start and one.end <= span.end for one in mentions[pmid].values())
-            for chemical, gene in pairs_inside(span, list(mentions[pmid].values())):
+        for start, end in cut(pmid, text):
+            inside = [one for one in mentions[pmid].values() if start <= one.start and one.end <= end]
+            whole += len(inside)
+            chemicals, genes = ([one for one in inside if one.kind == kind] for kind in ("CHEMICAL", "GENE"))
+            for chemical, gene in product(chemicals, genes):
                 paired.add((pmid, chemical.id, gene.id))
                 first, second = (chemical, gene) if chemical.start < gene.start else (gene, chemical)
                 ids = (first.id, second.id) if in_text_order else (chemical.id, gene.id)
-                ends = [m._replace(start=m.start - span.start, end=m.end - span.start) for m in (first, second)]
+                ends = [m._replace(start=m.start - start, end=m.end - start) for m in (first, second)]
                 for name in label(groups.get((pmid, chemical.id, gene.id), [])):
-                    sentence = text[span.start : span.end]
-                    found.append(Relation(".".join((pmid, *ids)), sentence, *ends, name, document=pmid))
+                    found.append(Relation(".".join((pmid, *ids)), text[start:end], *ends, name, document=pmid))
     if left_out is not None:
-        left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - inside
+        left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - whole
         left_out["related pairs that are not in one sentence"] += sum(
             label(names) != ["false"] for pair, names in groups.items() if pair not in paired
         )
     return found
 
 
-def pairs_inside(span: Span, mentions: list[Mention]) -> Iterator[tuple[Mention, Mention]]:
-    inside = [mention for mention in mentions if span.start <= mention.start and mention.end <= span.end]
-    for chemical in (mention for mention in inside if mention.kind == "CHEMICAL"):
-        yield from ((chemical, gene) for gene in inside if gene.kind == "GENE")
-
-
-def cut_sentences(pmid: str, text: str, split: Splitter) -> list[Span]:
-    """Where the sentences of a text stand; StudyError for a splitter that changes them."""
-    spans, end = [], 0
-    for sentence in split(text):
-        start = text.find(sentence, end)
-        if start < 0:
-            raise StudyError(f"ChemProt document {pmid}: the splitter changed a sentence; use one that only cuts")
-        end = start + len(sentence)
-        spans.append(Span(start, end))
-    return spans
-
-
 def cut_at_tab(pmid: str, text: str, split: Splitter) -> list[Span]:
     tab, spans = text.index("\t"), []
-    for start, end in cut_sentences(pmid, text, split):
-        spans += [Span(start, tab), Span(tab + 1, end)] if start <= tab < end else [Span(start, end)]
+    for start, end in locate(split(text), text, f"ChemProt document {pmid}"):
+        spans += [(start, tab), (tab + 1, end)] if start <= tab < end else [(start, end)]
     return spans
 
 
 def cut_and_merge(pmid: str, text: str, split: Splitter) -> list[Span]:
     text = text.replace("\t", " ")
     spans: list[Span] = []
-    for span in cut_sentences(pmid, text, split):
-        before = text[spans[-1].start : spans[-1].end] if spans else "."
+    for start, end in locate(split(text), text, f"ChemProt document {pmid}"):
+        before = text[slice(*spans[-1])] if spans else "."
         ends = before.endswith((".", "?", "!")) and not before.endswith("i.v.")
-        if spans and not (ends and text[span.start : span.end][:1].isupper()):
-            spans[-1] = Span(spans[-1].start, span.end)
+        if spans and not (ends and text[start:end][:1].isupper()):
+            spans[-1] = spans[-1][0], end
         else:
-            spans.append(span)
+            spans.append((start, end))
     return spans
 
 
-def read_chemprot_abstracts(abstracts: Path) -> list[str]:
-    """Titles and abstracts of ChemProt, one string each, without the blank ones; errors as for read_chemprot."""
+def read_chemprot_abstracts(abstracts: Path, *_: Path) -> list[str]:
+    """Titles and abstracts of ChemProt, of which pairs hold only some sentences; errors as for read_chemprot.
+
+    One string each, without the blank ones. It takes all three files of a split, as the other readers do.
+    """
     return [text for parts in read_corpus(abstracts).values() for text in parts if text.strip()]
 
 
@@ -185,7 +168,7 @@ def read_mentions(path: Path, corpus: Corpus) -> Mentions:
     for where, (pmid, id, kind, *offsets, words) in read_columns(path, 6):
         if not re.fullmatch("T[0-9]{1,9}", id) or id in mentions.get(pmid, {}):
             raise StudyError(f"{where}: no entity id of its own, such as T1; {AGAIN}")
-        if kind not in KINDS or not all(re.fullmatch("[0-9]{1,9}", offset) for offset in offsets):
+        if kind not in KINDS or not all(OFFSET.fullmatch(offset) for offset in offsets):
             raise StudyError(f"{where}: expected {', '.join(KINDS)} and two offsets; {AGAIN}")
         start, end = map(int, offsets)
         if pmid not in corpus or not words or "\t".join(corpus[pmid])[start:end] != words:

@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from lib.benchmarks import standoff
 from lib.benchmarks.conll import require_end
 from lib.benchmarks.instances import Mention, Sentence
+from lib.benchmarks.standoff import OFFSET
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.reading import AGAIN, read_lines
@@ -18,25 +19,18 @@ KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
     ("Disease", "SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"), "DISEASE"
 )
 HEAD = re.compile(r"([0-9]+)\|([ta])\|(.*)", re.DOTALL)
-OFFSET = re.compile(r"[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
-class Abstract:
-    """A title, an abstract, and what is marked in them.
+class Abstract(NamedTuple):
+    """A title and an abstract, a line end between, and what is marked in them.
 
     `mentions`: offsets in characters of `text`, kinds CHEMICAL and DISEASE, ids as the file has them (a MeSH or OMIM
     concept, several of them, or -1).
     """
 
     pmid: str
-    title: str
-    abstract: str
-    mentions: tuple[Mention, ...] = ()
-
-    @property
-    def text(self) -> str:
-        return f"{self.title}\n{self.abstract}"
+    text: str
+    mentions: list[Mention]
 
 
 def read(path: Path) -> Iterator[Abstract]:
@@ -67,22 +61,20 @@ def parse(record: list[tuple[str, str]]) -> Abstract:
     heads = [HEAD.fullmatch(line) for _, line in record[:2]]
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
         raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID; {AGAIN}")
-    abstract = Abstract(heads[0][1], heads[0][3], heads[1][3])
-    mentions = []
+    pmid, text, mentions = heads[0][1], f"{heads[0][3]}\n{heads[1][3]}", []
     for where, line in record[2:]:
         cells = line.split("\t")
-        if cells[0] != abstract.pmid:
-            raise StudyError(f"{where}: expected a line of PMID {abstract.pmid}; {AGAIN}")
+        if cells[0] != pmid:
+            raise StudyError(f"{where}: expected a line of PMID {pmid}; {AGAIN}")
         if len(cells) == 4 and cells[1] == "CID":  # which chemical induces which disease: another task
             continue
-        if len(cells) in (6, 7):
-            mention = parse_mention(where, cells, abstract.text)
-            if mention in mentions:
-                raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice; {AGAIN}")
-            mentions.append(mention)
-        else:
+        if len(cells) not in (6, 7):
             raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4; {AGAIN}")
-    return replace(abstract, mentions=tuple(mentions))
+        mention = parse_mention(where, cells, text)
+        if mention in mentions:
+            raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice; {AGAIN}")
+        mentions.append(mention)
+    return Abstract(pmid, text, mentions)
 
 
 def parse_mention(where: str, cells: list[str], text: str) -> Mention:
@@ -95,28 +87,23 @@ def parse_mention(where: str, cells: list[str], text: str) -> Mention:
     return Mention(concept.strip(), KINDS[kind], int(start), int(end))
 
 
-def mentions_of(abstract: Abstract, kind: str) -> list[Mention]:
-    """The mentions of one kind, `Disease` or `Chemical`, kind as in a tag; StudyError for another kind."""
-    if kind not in ("Chemical", "Disease"):
-        raise unknown("kind", kind, ("Chemical", "Disease"))
-    return [mention._replace(kind=kind) for mention in abstract.mentions if mention.kind == kind.upper()]
-
-
 def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> list[Sentence]:
     """Sentences with the mentions of one kind, `Disease` or `Chemical`, tagged by standoff.
 
     A record that comes again is left out: NCBI-disease's training file has PMID 8528200 twice, the same each time.
-    Mentions that overlap a longer one have no tag. StudyError as in read and mentions_of, and for two records of one
+    Mentions that overlap a longer one have no tag. StudyError as in read, for another kind, and for two records of one
     PMID that differ.
     """
+    if kind not in ("Chemical", "Disease"):
+        raise unknown("kind", kind, ("Chemical", "Disease"))
     known: dict[str, Abstract] = {}
     for abstract in read(path):
         if known.setdefault(abstract.pmid, abstract) != abstract:
             raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
         if left_out is not None:
             left_out["records that come again"] += known[abstract.pmid] is not abstract
-    return [
-        sentence
-        for one in known.values()
-        for sentence in standoff.tag(one.text, mentions_of(one, kind), one.pmid, left_out=left_out)
-    ]
+    sentences = []
+    for pmid, text, mentions in known.values():
+        of_kind = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]
+        sentences += standoff.tag(text, of_kind, pmid, left_out=left_out)
+    return sentences

@@ -53,11 +53,6 @@ def factoid(year: int) -> dict[str, tuple[str, ...]]:
     return {"train": (FACTOID.format("train", year, ""),), "test": tests}
 
 
-def read_abstracts(abstracts: Path, *_: Path) -> list[str]:
-    """The titles and abstracts of ChemProt, of which the pairs hold only some sentences."""
-    return chemprot.read_chemprot_abstracts(abstracts)
-
-
 ROWS = [
     # Named entities. The sets of Crichton et al. 2017 are in their IOB form.
     Dataset("bc5cdr-chem", "BC5CDR, chemical", "tagging", "chemicals", "entity-f1", conll.read,
@@ -101,12 +96,12 @@ ROWS = [
     # Relations
     Dataset("chemprot", "ChemProt, BLURB's form", "relations", "five types, or false for every other pair",
             "relation-micro-f1", chemprot.read_chemprot, CHEMPROT, "chemprot", ("gu-6",), "registration", punkt=True,
-            natural=read_abstracts),
+            natural=chemprot.read_chemprot_abstracts),
     Dataset("chemprot-blurb", "ChemProt, BLURB's own files", "relations", "five types, or false", "relation-micro-f1",
             tables.read_chemprot_table, by_split("re/chemprot-blurb"), "chemprot-blurb", access="registration"),
     Dataset("chemprot-blue", "ChemProt, BLUE's form", "relations", "five types, or false", "relation-micro-f1",
             chemprot.read_chemprot_blue, CHEMPROT, "chemprot", ("wada-7", "naseem-7"), "registration", punkt=True,
-            natural=read_abstracts),
+            natural=chemprot.read_chemprot_abstracts),
     Dataset("chemprot-lim", "ChemProt, Lim and Kang's form", "relations", "five types, or false", "relation-micro-f1",
             tables.read_chemprot_lim,
             {split: ("re/chemprot-recursive/chemprot-data_SPINN.zip",) for split in SPLITS},

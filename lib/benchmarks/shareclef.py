@@ -14,7 +14,7 @@ from lxml import etree
 
 from lib.benchmarks import standoff
 from lib.benchmarks.instances import Sentence
-from lib.benchmarks.standoff import Annotation
+from lib.benchmarks.standoff import OFFSET, Annotation
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import AGAIN, open_bytes, read_lines, refuse_entities
@@ -30,7 +30,6 @@ FILES = {
 KIND = "Disease_Disorder"
 TAG_KIND = "Disorder"
 ENDS = (".pipe.txt", ".txt", ".txt.knowtator.xml")  # after the name of a note, of the file with its annotations
-OFFSET = re.compile(r"[0-9]{1,9}")
 REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a name or date that was taken out
 RULES = re.compile(r"\|{4}|___|~~")  # lines drawn with signs
 

@@ -1,9 +1,8 @@
 """Tagged sentences from a text and the offsets of its mentions, with every mention kept or counted."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +13,7 @@ from lib.errors import StudyError
 WORD = re.compile(r"\w+|[^\w\s]")  # a run of letters, digits and low lines, or one other sign
 LINE = r"\n"
 BLANK_LINE = r"\n\s*\n"
+OFFSET = re.compile(r"[0-9]{1,9}")  # of a character in a text, as files write it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +49,26 @@ def tag(
     pieces = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(spans(m)))
     if any(not 0 <= start < end <= len(text) for start, end, _, _ in pieces):
         raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")
-    starts = [piece[0] for piece in pieces]
-    breaks = {at for at in find_breaks(text, document, paragraph) if not within(at, pieces, starts)}
+    starts = {start for start, _, _, _ in pieces}
+    piece_at = {at: number for number, (start, end, _, _) in enumerate(pieces) for at in range(start, end)}
+    split = (sentence for part in re.split(paragraph, text) for sentence in cleaning.split_sentences(part))
+    located = locate(split, text, f"document {document}")
+    breaks = {start for start, _ in located if start in starts or start not in piece_at}
     edges = sorted({0, len(text), *breaks, *starts, *(end for _, end, _, _ in pieces)})
     sentences, words, tags, tagged = [], [], [], set()
     for edge, following in pairwise(edges):
         if edge in breaks and words:
             sentences.append(Sentence(words, tags, document))
             words, tags = [], []
-        number = bisect_right(starts, edge) - 1
-        inside = number >= 0 and edge < pieces[number][1]
+        number = piece_at.get(edge)
         for word in WORD.finditer(text, edge, following):
             words.append(word[0])
-            if inside:
-                kind, first = pieces[number][2:]
-                tags.append(f"{'B' if first and number not in tagged else 'I'}-{kind}")
-                tagged.add(number)
-            else:
+            if number is None:
                 tags.append("O")
+                continue
+            _, _, kind, first = pieces[number]
+            tags.append(f"{'B' if first and number not in tagged else 'I'}-{kind}")
+            tagged.add(number)
     if len(tagged) < len(pieces):
         raise StudyError(f"document {document}: a mention holds no word; check its offsets")
     return [*sentences, Sentence(words, tags, document)] if words else sentences
@@ -92,20 +94,12 @@ def spans(mention: Mention | Annotation) -> tuple[tuple[int, int], ...]:
     return mention.spans if isinstance(mention, Annotation) else ((mention.start, mention.end),)
 
 
-def find_breaks(text: str, document: str, paragraph: str) -> list[int]:
-    """Where sentences begin, in characters; errors as in tag."""
-    found, end = [], 0
-    for part in re.split(paragraph, text):
-        for sentence in cleaning.split_sentences(part):
-            start = text.find(sentence, end)
-            if start < 0:
-                raise StudyError(f"document {document}: the splitter changed a sentence; use one that only cuts")
-            found.append(start)
-            end = start + len(sentence)
-    return found
-
-
-def within(at: int, pieces: list[tuple], starts: list[int]) -> bool:
-    """Whether a place is inside a piece, its first character not counted."""
-    number = bisect_right(starts, at) - 1
-    return number >= 0 and pieces[number][0] < at < pieces[number][1]
+def locate(sentences: Iterable[str], text: str, where: str) -> Iterator[tuple[int, int]]:
+    """The (start, end) of each sentence that a splitter made of a text; StudyError for one that it changed."""
+    end = 0
+    for sentence in sentences:
+        start = text.find(sentence, end)
+        if start < 0:
+            raise StudyError(f"{where}: the splitter changed a sentence; use one that only cuts")
+        end = start + len(sentence)
+        yield start, end
