@@ -195,6 +195,18 @@ def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
     return found
 
 
+def parse_xml(where: str, content: bytes) -> etree._Element:
+    """The root of an XML text; StudyError with the line for what is not well formed, or declares entities inside."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    try:
+        root = etree.fromstring(content, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise StudyError(f"{where}:{line}: not well-formed XML; {AGAIN}") from None
+    refuse_entities(where, root.getroottree())
+    return root
+
+
 def refuse_entities(where: str, tree: etree._ElementTree) -> None:
     """StudyError when a document type declares entities inside the file, as no publisher's file does."""
     dtd = tree.docinfo.internalDTD

@@ -10,7 +10,7 @@ from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.tables import DDI_LABELS
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, read_lines, read_members, refuse_entities
+from lib.reading import AGAIN, parse_xml, read_lines, read_members
 
 # Folders of a split list -> folders of the zip, which has the test set of another task too.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
@@ -90,16 +90,10 @@ def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, et
             members.append(DDI[form[1]] + form[2])
     if not members:
         raise StudyError(f"{show_path(split_list)}: empty file; {AGAIN}")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     contents = read_members(corpus, members)
     for member in members:
         where = f"{show_path(corpus)}: {member}"
-        try:
-            root = etree.fromstring(contents[member], parser)
-        except (etree.XMLSyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None) or 1
-            raise StudyError(f"{where}:{line}: not well-formed XML; {AGAIN}") from None
-        refuse_entities(where, root.getroottree())
+        root = parse_xml(where, contents[member])
         sentences = root.findall("sentence")
         if root.tag != "document" or not sentences:
             raise StudyError(f"{where}: not a document with sentences; {AGAIN}")

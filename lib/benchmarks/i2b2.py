@@ -23,28 +23,22 @@ NO_RELATION = "false"  # BLUE's name
 PLACE = r'c="(.*)" ([0-9]{1,6}):([0-9]{1,6}) ([0-9]{1,6}):([0-9]{1,6})'
 CONCEPT = re.compile(PLACE + r'\|\|t="([a-z]+)"')
 RELATION = re.compile(PLACE + r'\|\|r="([A-Za-z]+)"\|\|' + PLACE)
-
-
-@dataclass(frozen=True, slots=True)
-class Concept:
-    """Words `first` to `last` of a line, both counted from 0 and both in; `id` is its place in the .con file."""
-
-    id: str
-    kind: str
-    line: int
-    first: int
-    last: int
+Place = tuple[int, int, int]  # of a concept: its line, its first word and its last, all counted from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A document: its lines, the (start, end) in characters of the words of each, concepts by place, relations."""
+    """A document: its lines, the (start, end) in characters of the words of each, and its annotations by place.
+
+    `concepts`: offsets in characters of their line; an id is `l` and the number of the line in x.con, from 0.
+    `relations`: the labels of two concepts, in the order of x.rel.
+    """
 
     name: str
     lines: list[str]
     words: list[list[tuple[int, int]]]
-    concepts: dict[tuple[int, int, int], Concept]
-    relations: list[tuple[Concept, Concept, str]]
+    concepts: dict[Place, Mention]
+    relations: dict[frozenset[Place], list[str]]
 
 
 def read_concepts(*folders: Path) -> list[Sentence]:
@@ -102,24 +96,25 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
     lines = [line for _, line in read_lines(text)]
     if not any(line.strip() for line in lines):
         raise StudyError(f"{show_path(text)}: empty file; {AGAIN}")
-    note = Note(name, lines, [find_words(line) for line in lines], {}, [])
+    note = Note(name, lines, [find_words(line) for line in lines], {}, {})
     where = show_path(concepts)
     for number, line in read_lines(concepts):
-        found = CONCEPT.fullmatch(line.strip())
-        if not found or found[6] not in TYPES:
+        match = CONCEPT.fullmatch(line.strip())
+        if not match or match[6] not in TYPES:
             raise StudyError(f"{where}:{number}: expected a concept of type {', '.join(TYPES)}; {AGAIN}")
-        place = find_place(f"{where}:{number}", note, found.groups()[:5])
+        place = find_place(f"{where}:{number}", note, match.groups()[:5])
         if place in note.concepts:
             raise StudyError(f"{where}:{number}: the concept is on an earlier line too; {AGAIN}")
-        note.concepts[place] = Concept(f"l{number - 1}", found[6], *place)
+        words, first, last = note.words[place[0]], *place[1:]
+        note.concepts[place] = Mention(f"l{number - 1}", match[6].upper(), words[first][0], words[last][1])
     for number, line in read_lines(related) if related else ():
-        where, found = f"{show_path(related)}:{number}", RELATION.fullmatch(line.strip())
-        if not found or found[6] not in LABELS:
+        where, match = f"{show_path(related)}:{number}", RELATION.fullmatch(line.strip())
+        if not match or match[6] not in LABELS:
             raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}; {AGAIN}")
-        places = find_place(where, note, found.groups()[:5]), find_place(where, note, found.groups()[6:])
+        places = find_place(where, note, match.groups()[:5]), find_place(where, note, match.groups()[6:])
         if not note.concepts.keys() >= set(places) or places[0][0] != places[1][0] or places[0] == places[1]:
             raise StudyError(f"{where}: expected two concepts of one line of the text; {AGAIN}")
-        note.relations.append((note.concepts[places[0]], note.concepts[places[1]], found[6]))
+        note.relations.setdefault(frozenset(places), []).append(match[6])
     return note
 
 
@@ -129,14 +124,14 @@ def find_words(line: str) -> list[tuple[int, int]]:
     return empty + [word.span() for word in re.finditer(r"\S+", line)]
 
 
-def find_place(where: str, note: Note, cells: tuple[str, ...]) -> tuple[int, int, int]:
-    """Line, first and last word of what `text line:word line:word` points at; StudyError when the text is not there."""
+def find_place(where: str, note: Note, cells: tuple[str, ...]) -> Place:
+    """The place of what `text line:word line:word` points at; StudyError when the text is not there."""
     line, first, line_again, last = (int(cell) for cell in cells[1:])
     words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
     if line != line_again or not first <= last < len(words) or words[first] == (0, 0):
         raise StudyError(f"{where}: words {first} to {last} of line {line} are not in the text; {AGAIN}")
-    found = note.lines[line - 1][words[first][0] : words[last][1]]
-    if found.lower().split() != cells[0].lower().split():
+    text = note.lines[line - 1][words[first][0] : words[last][1]]
+    if text.lower().split() != cells[0].lower().split():
         raise StudyError(f"{where}: words {first} to {last} of line {line} are not the concept's text; {AGAIN}")
     return line - 1, first, last
 
@@ -144,30 +139,24 @@ def find_place(where: str, note: Note, cells: tuple[str, ...]) -> tuple[int, int
 def tag(note: Note) -> Iterator[Sentence]:
     """The lines of a note that hold words, with BIO tags; StudyError for concepts that overlap."""
     tags = [["O"] * len(words) for words in note.words]
-    for concept in note.concepts.values():
-        place = slice(concept.first, concept.last + 1)
-        if set(tags[concept.line][place]) != {"O"}:
+    for (line, first, last), concept in note.concepts.items():
+        if set(tags[line][first : last + 1]) != {"O"}:
             raise StudyError(f"{note.name}.con: concept {concept.id} overlaps another; leave one of them out")
-        length = concept.last - concept.first
-        tags[concept.line][place] = [f"B-{concept.kind}"] + [f"I-{concept.kind}"] * length
-    for line, words, found in zip(note.lines, note.words, tags, strict=True):
-        kept = [(line[start:end], tag) for (start, end), tag in zip(words, found, strict=True) if start < end]
+        kind = concept.kind.lower()
+        tags[line][first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
+    for line, words, line_tags in zip(note.lines, note.words, tags, strict=True):
+        kept = [(line[start:end], tag) for (start, end), tag in zip(words, line_tags, strict=True) if start < end]
         if kept:
             yield Sentence([word for word, _ in kept], [tag for _, tag in kept], note.name)
 
 
 def pair(note: Note) -> Iterator[Relation]:
     """The pairs of concepts of a note, as in read_relations."""
-    labels: dict[frozenset[str], list[str]] = {}
-    for one, other, label in note.relations:
-        labels.setdefault(frozenset((one.id, other.id)), []).append(label)
-    in_order = sorted(note.concepts.values(), key=lambda c: (c.line, c.first, c.last))
-    for one, other in combinations(in_order, 2):
-        found = labels.get(frozenset((one.id, other.id)), [])
-        if one.line != other.line:
+    for places in combinations(sorted(note.concepts), 2):
+        line, other_line = (place[0] for place in places)
+        if line != other_line:
             continue
-        words = note.words[one.line]
-        ends = [Mention(c.id, c.kind.upper(), words[c.first][0], words[c.last][1]) for c in (one, other)]
-        for number, label in enumerate(found or [NO_RELATION]):
+        one, other = (note.concepts[place] for place in places)
+        for number, label in enumerate(note.relations.get(frozenset(places), [NO_RELATION])):
             id = f"{note.name}.{one.id}.{other.id}" + (f".{number}" if number else "")
-            yield Relation(id, note.lines[one.line], *ends, label, document=note.name)
+            yield Relation(id, note.lines[line], one, other, label, document=note.name)

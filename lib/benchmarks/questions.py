@@ -128,11 +128,14 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
                 raise StudyError(f"{at}: another question under an id that came before; {AGAIN}")
             entries[int(parts[2])] = entry, context
             batches[parts[1]] = path.name
-    found = [merge(id, [one for _, one in sorted(entries.items())]) for id, entries in questions.items()]
-    found = [replace(question, batch=batches[question.id]) for question in found]
-    if not golden:
-        return found
-    return [replace(q, answers=(answers := golden[q.id].answers), spans=find_spans(q.passages, answers)) for q in found]
+    merged = []
+    for id, entries in questions.items():
+        question = replace(merge(id, [entry for _, entry in sorted(entries.items())]), batch=batches[id])
+        if golden:
+            answers = golden[id].answers
+            question = replace(question, answers=answers, spans=find_spans(question.passages, answers))
+        merged.append(question)
+    return merged
 
 
 def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]:

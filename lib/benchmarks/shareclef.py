@@ -17,7 +17,7 @@ from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import OFFSET, Annotation
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, open_bytes, read_lines, refuse_entities
+from lib.reading import AGAIN, open_bytes, parse_xml, read_lines
 
 FOLDER = "ner/share-clef-2013"
 TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"
@@ -119,13 +119,8 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
 def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
     """The mentions of a Knowtator XML file, for a note of this length; errors as in read_notes."""
     where = show_path(path)
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    try:
-        with open_bytes(path) as file:
-            root = etree.parse(file, parser).getroot()
-    except etree.XMLSyntaxError as error:
-        raise StudyError(f"{where}:{error.lineno}: not well-formed XML; {AGAIN}") from None
-    refuse_entities(where, root.getroottree())
+    with open_bytes(path) as file:
+        root = parse_xml(where, file.read())
     values = {slot.get("id"): first(slot, "stringSlotMentionValue", "value") for slot in root.iter("stringSlotMention")}
     classes = {mention.get("id"): mention for mention in root.iter("classMention")}
     mentions = []
