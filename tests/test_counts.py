@@ -139,9 +139,9 @@ def made_up_sets(monkeypatch):
         key: datasets.Dataset(key, f"Set {key}", "tagging", "", "entity-f1", list, files[key], "bc2gm") for key in sizes
     }
     monkeypatch.setattr(registry, "DATASETS", rows)
-    monkeypatch.setattr(datasets.Dataset, "load", lambda row, split: [sentence("a", "b")] * sizes[row.key][split])
+    monkeypatch.setattr(datasets.Dataset, "load", lambda one, split: [sentence("a", "b")] * sizes[one.key][split])
     monkeypatch.setattr(
-        datasets.Dataset, "missing", property(lambda row: {s: "no file" for s in row.files if s not in sizes[row.key]})
+        datasets.Dataset, "missing", property(lambda one: {s: "no file" for s in one.files if s not in sizes[one.key]})
     )
     return rows
 
@@ -307,10 +307,10 @@ def load_once():
     """Dataset.load with a memory, as four tables count the same sets."""
     load, known = datasets.Dataset.load, {}
 
-    def load_once(row: datasets.Dataset, split: str) -> list:
-        if (row.key, split) not in known:
-            known[row.key, split] = load(row, split)
-        return known[row.key, split]
+    def load_once(dataset: datasets.Dataset, split: str) -> list:
+        if (dataset.key, split) not in known:
+            known[dataset.key, split] = load(dataset, split)
+        return known[dataset.key, split]
 
     return load_once
 

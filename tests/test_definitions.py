@@ -74,9 +74,9 @@ def test_the_file_names_definitions_and_each_pair_begins_with_the_datasets_own_s
         for key in keys:
             make = answers.get(pair.of, lambda: rng.sample(["a", "b", "c"], 2))
             gold, predicted = ([make() for _ in range(40)] for _ in range(2))
-            row = registry.lookup(key)
-            own = row.score_labels(gold, predicted)[row.main_score]
-            assert DEFINITIONS[pair.first](row, gold, predicted) == pytest.approx(own)
+            dataset = registry.lookup(key)
+            own = dataset.score_labels(gold, predicted)[dataset.main_score]
+            assert DEFINITIONS[pair.first](dataset, gold, predicted) == pytest.approx(own)
 
 
 def test_sets_without_negatives_and_other_metrics_are_not_scored_twice():

@@ -127,10 +127,10 @@ def test_copies_are_counted_within_each_fold(register):
 @QUICK
 @given(st.lists(st.sampled_from("abcdef"), min_size=1), st.lists(st.sampled_from("defghi"), min_size=1))
 def test_any_copies_are_counted(train, test):
-    row = datasets.Dataset("set", "Set", "tagging", "", "entity-f1", list, {"train": (), "test": ()})
+    dataset = datasets.Dataset("set", "Set", "tagging", "", "entity-f1", list, {"train": (), "test": ()})
     splits = {"train": [tagged(word) for word in train], "test": [tagged(word) for word in test]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "DATASETS", {"set": row})
+        patch.setattr(registry, "DATASETS", {"set": dataset})
         patch.setattr(findings, "load", lambda key, split, scale, fold=1: splits[split])
         found = rows_of(findings.find_copies)
     common = sum(word in train for word in test)
@@ -345,8 +345,8 @@ def test_similarity_has_no_frequent_label(register):
     st.lists(st.sampled_from(["yes", "no", "maybe"]), min_size=1),
 )
 def test_the_constant_answer_is_the_most_frequent_of_training(train):
-    row = datasets.Dataset("set", "Set", "answers", "", "accuracy", list, {"train": (), "test": ()})
-    best = baselines.choose_constant(row, [answer("1", "", label) for label in train])
+    dataset = datasets.Dataset("set", "Set", "answers", "", "accuracy", list, {"train": (), "test": ()})
+    best = baselines.choose_constant(dataset, [answer("1", "", label) for label in train])
     assert Counter(train)[best] == max(Counter(train).values())
 
 

@@ -42,7 +42,7 @@ from lib.study.analysis import pages
 
 REPOSITORY = Path(__file__).parent.parent
 CANARY = re.compile(rb"qzcanary\w*", re.IGNORECASE)  # of any set and field; the start is enough where a word was cut
-RESTRICTED = [key for key, row in registry.DATASETS.items() if row.access != "public"]
+RESTRICTED = [key for key, dataset in registry.DATASETS.items() if dataset.access != "public"]
 PLANTED = {  # folder below the data folder -> what writes it, with others, below a folder of its own
     "ner/i2b2-2010": lambda new, *given: made_tagging.write_i2b2(new / "ner/i2b2-2010", *given),
     "ner/share-clef-2013": lambda new, *given: made_tagging.write_shareclef(new / "ner/share-clef-2013", *given),
@@ -306,8 +306,8 @@ def test_a_canary_anywhere_is_found(tmp_path, name, content):
 @each("key", RESTRICTED)
 def test_every_restricted_set_is_planted_and_read(study, key):
     """A set that is registered without being planted fails here."""
-    row = registry.lookup(key)
-    names = {name for found in row.files.values() for name in found}
+    dataset = registry.lookup(key)
+    names = {name for found in dataset.files.values() for name in found}
     assert all(any(Path(name).is_relative_to(folder) for folder in PLANTED) for name in names)
     at_hand = open_study("laptop").dataset(key).splits
     assert at_hand
@@ -394,7 +394,7 @@ def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
 
 
 def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
-    public = {key: dataclasses.replace(row, access="public") for key, row in registry.DATASETS.items()}
+    public = {key: dataclasses.replace(dataset, access="public") for key, dataset in registry.DATASETS.items()}
     monkeypatch.setattr(registry, "DATASETS", public)
     monkeypatch.setattr("lib.study.corpora.Corpus.access", "public")
     shown = pages.look_at_instances(SET, "laptop", True), pages.look_at_datasets("laptop", True)
@@ -544,10 +544,10 @@ def cut(path: Path) -> None:
 def fail_to_read(name: str, data: Path) -> list[StudyError]:
     """The errors of all readers that read a file."""
     reads = [lambda: list(readers.read_notes(data / name))] if name == NOTES else []
-    for row in map(open_study("laptop").dataset, RESTRICTED):
-        for split, files in row.files.items():
+    for dataset in map(open_study("laptop").dataset, RESTRICTED):
+        for split, files in dataset.files.items():
             if any(Path(name.removesuffix(".gz")).is_relative_to(file) for file in files):
-                reads.append(partial(row.load, split))
+                reads.append(partial(dataset.load, split))
     errors = []
     for read in reads:
         try:

@@ -67,13 +67,13 @@ def load_folds(key: str, split: str) -> list[list]:
 
 @each("key", KEYS)
 def test_every_set_loads(data, key):
-    row = open_study("smoke").dataset(key)
-    splits = row.splits
-    assert set(PUBLIC.get(key, row.files)) <= set(splits)
-    assert (open_study("smoke").why_missing(key) == "") == (splits == list(row.files))
+    dataset = open_study("smoke").dataset(key)
+    splits = dataset.splits
+    assert set(PUBLIC.get(key, dataset.files)) <= set(splits)
+    assert (open_study("smoke").why_missing(key) == "") == (splits == list(dataset.files))
     for split in splits:
         for instances in load_folds(key, split):
-            assert instances and {type(instance) for instance in instances} == {CLASSES[row.family]}
+            assert instances and {type(instance) for instance in instances} == {CLASSES[dataset.family]}
 
 
 @each("key", KEYS)
@@ -117,8 +117,8 @@ def test_perfect_predictions_have_the_highest_score(data, key):
 
 
 def main_score(key: str, gold: list, predicted: list) -> float:
-    row = registry.lookup(key)
-    return row.score_labels(gold, predicted)[row.main_score]
+    dataset = registry.lookup(key)
+    return dataset.score_labels(gold, predicted)[dataset.main_score]
 
 
 @pytest.mark.parametrize(
@@ -145,19 +145,19 @@ def test_scores_by_hand(key, gold, predicted, score):
 
 
 def test_every_key_is_one_of_the_graph():
-    assert len(KEYS) == len(registry.ROWS) == len({row.title for row in registry.ROWS})
+    assert len(KEYS) == len(registry.ROWS) == len({dataset.title for dataset in registry.ROWS})
     assert all(re.fullmatch(stages.KEY, key) for key in KEYS)
 
 
 @each("key", KEYS)
 def test_a_row_names_what_there_is(key):
-    row = registry.lookup(key)
-    assert set(row.results) <= printed_tables()
-    assert row.group in groups()
-    assert row.metric in metrics.METRICS and row.family in CLASSES
-    assert set(row.files) <= set(datasets.SPLITS) and "train" in row.files
-    assert not row.members or set(row.members) == set(row.files)
-    assert (row.folds > 1) == ("{fold}" in str(row.files) + str(row.members) or row.divide is not None)
+    dataset = registry.lookup(key)
+    assert set(dataset.results) <= printed_tables()
+    assert dataset.group in groups()
+    assert dataset.metric in metrics.METRICS and dataset.family in CLASSES
+    assert set(dataset.files) <= set(datasets.SPLITS) and "train" in dataset.files
+    assert not dataset.members or set(dataset.members) == set(dataset.files)
+    assert (dataset.folds > 1) == ("{fold}" in str(dataset.files) + str(dataset.members) or dataset.divide is not None)
 
 
 @cache
@@ -179,9 +179,9 @@ def groups() -> dict[str, downloads.Group]:
 @each("key", KEYS)
 def test_every_file_can_be_had(key):
     """Its group names the file, or a folder that it is in, unless there is nothing to get."""
-    row, group = registry.lookup(key), groups()[registry.lookup(key).group]
-    folds = range(1, row.folds + 1)
-    names = {name.format(fold=fold) for found in row.files.values() for name in found for fold in folds}
+    dataset, group = registry.lookup(key), groups()[registry.lookup(key).group]
+    folds = range(1, dataset.folds + 1)
+    names = {name.format(fold=fold) for found in dataset.files.values() for name in found for fold in folds}
     known = group.paths()
     assert (
         group.by_hand
@@ -194,7 +194,7 @@ def test_every_file_can_be_had(key):
 
 
 def test_who_may_have_what():
-    access = {row.key: row.access for row in registry.ROWS}
+    access = {dataset.key: dataset.access for dataset in registry.ROWS}
     assert {key for key in KEYS if access[key] == "credentialed"} == CREDENTIALED
     registration = {key for key in KEYS if key.startswith(("chemprot", "bioasq"))}
     assert {key for key in KEYS if access[key] == "registration"} == registration
@@ -221,14 +221,14 @@ def test_unknown_folds(key, fold, folds):
 
 @each("key", KEYS)
 def test_what_is_missing_says_the_command(folder, key):
-    row = open_study("laptop").dataset(key)
-    missing = row.missing
-    assert list(missing) == list(row.files) and row.splits == []
-    command = f"; ./run_all.sh data {row.group} fetches it or says how to get it"
+    dataset = open_study("laptop").dataset(key)
+    missing = dataset.missing
+    assert list(missing) == list(dataset.files) and dataset.splits == []
+    command = f"; ./run_all.sh data {dataset.group} fetches it or says how to get it"
     for split, reason in missing.items():
-        assert reason.startswith(f"{row.title}: no $STUDY_DATA/") and reason.endswith(command)
+        assert reason.startswith(f"{dataset.title}: no $STUDY_DATA/") and reason.endswith(command)
         with pytest.raises(StudyError) as error:
-            row.load(split)
+            dataset.load(split)
         assert str(error.value) == reason and str(folder) not in reason
     assert open_study("laptop").why_missing(key) == open_study("laptop").why_not(key) == next(iter(missing.values()))
 
@@ -280,8 +280,8 @@ def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
 
 
 def test_a_split_without_instances_is_an_error(folder, monkeypatch):
-    row = datasets.Dataset("none", "None", "tagging", "", "entity-f1", lambda path: [], {"train": ("a.tsv",)})
-    monkeypatch.setitem(registry.DATASETS, "none", row)
+    dataset = datasets.Dataset("none", "None", "tagging", "", "entity-f1", lambda path: [], {"train": ("a.tsv",)})
+    monkeypatch.setitem(registry.DATASETS, "none", dataset)
     write(folder / "a.tsv", "")
     with pytest.raises(StudyError, match=r"\$STUDY_DATA/a\.tsv: no instances of the train split; fetch the file again"):
         open_study("laptop").dataset("none").load("train")
@@ -314,9 +314,9 @@ def test_files_are_those_of_the_registry_at_hand(folder):
 
 def test_every_raw_file_is_fingerprinted(data):
     found = set(registry.files(paths.data("smoke")))
-    for row in map(open_study("smoke").dataset, KEYS):
-        for split in row.splits:
-            assert set(datasets.list_files(row.paths(split))) <= found
+    for dataset in map(open_study("smoke").dataset, KEYS):
+        for split in dataset.splits:
+            assert set(datasets.list_files(dataset.paths(split))) <= found
 
 
 # Real data

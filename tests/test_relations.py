@@ -363,7 +363,7 @@ def test_ddi_pairs(tmp_path):
     found = ddi.read_ddi(*write_ddi(tmp_path, body + sentence(" ", {})))
     assert in_brief(found) == [
         ("p0", "@DRUG$, @DRUG$ and oral or IV gold", "DDI-int"),  # in text order, whichever is named first
-        ("p1", "@DRUG$, zinc and @DRUG$", "DDI-false"),  # a mention in pieces reaches over what is between them
+        ("p1", "@DRUG$, zinc and @DRUG$", "DDI-false"),  # a mention in parts reaches over what is between them
         ("p2", "Iron, zinc and @DRUG-DRUG$", "DDI-false"),
         ("p3", "@DRUG$, zinc and oral or @DRUG$", "DDI-false"),  # true, but of no type
     ]

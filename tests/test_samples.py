@@ -129,8 +129,8 @@ def test_instances_that_one_alone_has_right_are_shown_to_a_person(differing):
 
 def test_no_text_of_a_restricted_set_is_shown(differing, monkeypatch):
     found = samples.find_differences("smoke")
-    row = dataclasses.replace(registry.lookup("ncbi-disease"), access="registration")
-    monkeypatch.setitem(registry.DATASETS, "ncbi-disease", row)
+    dataset = dataclasses.replace(registry.lookup("ncbi-disease"), access="registration")
+    monkeypatch.setitem(registry.DATASETS, "ncbi-disease", dataset)
     assert samples.find_differences("smoke") == []
     assert "qzword" not in pages.look_at_differences(found, show_text=True).data
     assert not samples.build("smoke").empty  # counts hold no text

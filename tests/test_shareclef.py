@@ -54,7 +54,7 @@ def count_overlaps(*folders) -> int:
     [(LINE, ".pipe.txt"), (LINE, ".txt"), (XML, ".txt.knowtator.xml")],
     ids=["pipe", "txt", "xml"],
 )
-def test_mentions_keep_their_pieces_and_all_are_tagged(tmp_path, annotations, end):
+def test_mentions_keep_their_parts_and_all_are_tagged(tmp_path, annotations, end):
     folders = write(tmp_path, annotations=annotations, end=end)
     assert read_mentions(*folders) == MENTIONS
     assert shareclef.read(*folders) == [
@@ -166,9 +166,9 @@ def test_what_is_written_is_read(tmp_path_factory, words, data, as_xml):
     numbers = data.draw(st.lists(st.sets(st.sampled_from(range(len(words))), min_size=1), max_size=3))
     made = [
         Annotation(
-            f"C{n:07}", "Disorder", tuple((starts[i], starts[i] + len(words[i])) for i in sorted(pieces)), "note"
+            f"C{n:07}", "Disorder", tuple((starts[i], starts[i] + len(words[i])) for i in sorted(parts)), "note"
         )
-        for n, pieces in enumerate(numbers)
+        for n, parts in enumerate(numbers)
     ]
     lines = ["||".join(["note.txt", "Disease_Disorder", m.id, *(str(e) for s in m.spans for e in s)]) for m in made]
     elements = [

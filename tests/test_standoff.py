@@ -43,10 +43,10 @@ def test_no_sentence_ends_inside_a_mention():
     assert sentence.tags[3:6] == ["B-X", "I-X", "I-X"]
 
 
-def test_a_mention_in_pieces_has_one_b():
+def test_a_mention_in_parts_has_one_b():
     text = "left and right arm"
-    pieces = Annotation("C1", "X", ((0, 4), (15, 18)))
-    assert standoff.tag(text, [pieces])[0].tags == ["B-X", "O", "O", "I-X"]
+    parts = Annotation("C1", "X", ((0, 4), (15, 18)))
+    assert standoff.tag(text, [parts])[0].tags == ["B-X", "O", "O", "I-X"]
 
 
 def test_paragraphs_end_sentences():
@@ -61,10 +61,10 @@ def test_the_longer_of_two_that_overlap_is_kept():
     assert standoff.keep_longest([Mention("2", "X", 1, 4), Mention("1", "X", 0, 3)])[0] == [Mention("1", "X", 0, 3)]
 
 
-def test_a_mention_in_pieces_is_kept_or_lost_whole():
-    pieces, whole = Annotation("a", "X", ((0, 2), (8, 10))), Mention("b", "X", 0, 5)
-    assert standoff.keep_longest([pieces, whole]) == ([whole], [pieces])
-    assert standoff.tag("ab de ghij", [pieces, whole])[0].tags == ["B-X", "I-X", "O"]
+def test_a_mention_in_parts_is_kept_or_lost_whole():
+    parts, whole = Annotation("a", "X", ((0, 2), (8, 10))), Mention("b", "X", 0, 5)
+    assert standoff.keep_longest([parts, whole]) == ([whole], [parts])
+    assert standoff.tag("ab de ghij", [parts, whole])[0].tags == ["B-X", "I-X", "O"]
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 99), (3, 3), (3, 2)])

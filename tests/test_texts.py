@@ -124,7 +124,8 @@ def test_test_sentences_are_cut(folder):
 
 def test_made_up_sets_have_test_texts_without_dummies(smoke_data):
     found = texts.test_texts("smoke")
-    tested = {row.key for row in registry.ROWS if {"test"} <= set(row.files) and not row.key.endswith("-blurb")}
+    with_test = {key for key, dataset in registry.DATASETS.items() if "test" in dataset.files}
+    tested = {key for key in with_test if not key.endswith("-blurb")}
     assert tested <= set(found) <= set(registry.DATASETS)
     assert all(texts.test_files("smoke")) and paths.data("smoke") == smoke_data
     for key in found:

@@ -96,12 +96,12 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
     """
     found = {}
     for key in registry.DATASETS:
-        row = open_study(scale).dataset(key)
-        splits = [] if row.punkt else row.splits  # its parameters are fetched and have no version
-        for split, fold in row.parts:
+        dataset = open_study(scale).dataset(key)
+        splits = [] if dataset.punkt else dataset.splits  # its parameters are fetched and have no version
+        for split, fold in dataset.parts:
             if split not in splits:
                 continue
-            examples = row.load(split, fold)
+            examples = dataset.load(split, fold)
             some = examples[:first]
             found[f"{key} {split} {fold}"] = ", ".join(
                 [f"{len(examples)} examples"]
@@ -110,7 +110,7 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
                     for name, view in (("fields", dataclasses.astuple), ("inputs", attrgetter("inputs")),
                                        ("texts", attrgetter("natural")))
                 ]
-                + [f"version {row.version}"]
+                + [f"version {dataset.version}"]
             )  # fmt: skip
     return found
 
@@ -196,11 +196,11 @@ def of_scores() -> Digests:
     found = {}
     with made_up_study():
         for key in registry.DATASETS:
-            row = open_study("smoke").dataset(key)
-            if row.punkt or not (splits := row.splits):
+            dataset = open_study("smoke").dataset(key)
+            if dataset.punkt or not (splits := dataset.splits):
                 continue
-            examples = row.load(splits[-1])
-            scores = row.score(examples, freeze_predictions(row.family, examples))
+            examples = dataset.load(splits[-1])
+            scores = dataset.score(examples, freeze_predictions(dataset.family, examples))
             rounded = {name: round(float(value), 6) for name, value in scores.items()}  # sums differ in the last bits
             found[f"scores of {key}"] = f"{digest(rounded)}, version {finetuning.VERSION}"
     return found

@@ -57,7 +57,7 @@ class Dataset:
     punkt: bool = False  # needs NLTK's sentence splitter
     natural: Callable[..., list[str]] | None = None  # whole texts of a split's files, where instances hold only parts
     overlapping: bool = False  # of tags: a word may have several
-    asked: bool = False  # of documents: the first sentence is a question asked of the second
+    question_first: bool = False  # of documents: the first sentence is a question about the second
     language: str = "en"
     version: int = 1  # of what reads it: raised when the same files give other examples
     folder: Path | None = None
@@ -149,8 +149,8 @@ class Dataset:
     def fingerprint_reader(self) -> str:
         """Of how the files are read, and with what version of the reader."""
         options = getattr(self.read, "keywords", {})
-        facts = [self.files, self.members, self.metric, self.negative, self.overlapping, self.asked, self.language,
-                 options]  # fmt: skip
+        facts = [self.files, self.members, self.metric, self.negative, self.overlapping, self.question_first,
+                 self.language, options]  # fmt: skip
         return provenance.fingerprint(facts, self.version)
 
     @property

@@ -24,12 +24,12 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
 
     `corpus`: the zip of XML files. `split_list`: names such as `train_dataset/DrugBank/x.xml`, separated by commas or
     line ends. Labels are `DDI-false` and the four types; a pair that is `true` without a type is false. (There is one
-    in the training files, DDI-DrugBank.d236.s29.p0.) A mention in pieces reaches from its first to its last character.
+    in the training files, DDI-DrugBank.d236.s29.p0.) A mention in parts reaches from its first to its last character.
     BLURB took another release, the one in zhangyijia1979/hierarchical-RNNs-model-for-DDI-extraction: that pair is
     false there, DDI-DrugBank.d266.s0.p1 and p2 have each other's labels, and the texts of eight MedLine documents
     differ by a character or two, so that mentions stand beside their offsets, which is refused here. Masked all the
     same, it gives BLURB's three files byte for byte. StudyError for a damaged archive or bad XML, a mention that is
-    not at its offsets (in pieces: outside the sentence), a pair of an unknown mention, an id that comes twice.
+    not at its offsets (in parts: outside the sentence), a pair of an unknown mention, an id that comes twice.
     Source: Herrero-Zazo et al. 2013; BLURB's division (Gu et al. 2021, 2.3.3).
     """
     found: dict[str, Relation] = {}
@@ -65,7 +65,7 @@ def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:
             raise StudyError(f"{here}: expected a charOffset such as 3-7 or 3-7;9-12; {AGAIN}")
         numbers = [int(number) for number in re.findall("[0-9]+", offsets)]
         drug = Mention(id, "DRUG", numbers[0], numbers[-1] + 1)
-        # The text of a mention in pieces has its white space changed in four of 47 cases.
+        # The text of a mention in parts has its white space changed in four of 47 cases.
         whole = len(numbers) > 2 or text[drug.start : drug.end] == entity.get("text")
         if numbers != sorted(numbers) or drug.end > len(text) or not whole:
             raise StudyError(f"{here}: does not stand at its offsets; {AGAIN}")

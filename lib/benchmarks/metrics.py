@@ -83,8 +83,8 @@ def strict_spans(gold: Sequence[Collection[Hashable]], predicted: Sequence[Colle
     """Precision, recall and F1 over mentions, micro over all of the test set; equal ones of a document count once.
 
     A mention is anything hashable, such as its type and all its (start, end) parts; it is right when it is equal, so a
-    mention in pieces needs every piece. Printed in wada 3.2.2 and Table 7 (ShARe/CLEFE, whose mentions may be in
-    pieces).
+    mention in parts needs every part. Printed in wada 3.2.2 and Table 7 (ShARe/CLEFE, whose mentions may be in
+    parts).
     """
     return set_rates(gold, predicted)
 

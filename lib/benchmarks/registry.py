@@ -83,7 +83,7 @@ ROWS = [
             "ncbi-disease-pubtator"),
     Dataset("i2b2-2010", "i2b2/VA 2010, concepts", "tagging", "problems, tests and treatments", "entity-f1",
             i2b2.read_concepts, I2B2_FILES, "i2b2-2010", ("lee-4",), "credentialed"),
-    Dataset("share-clef-2013", "ShARe/CLEF 2013, task 1", "tagging", "disorders, also in pieces", "strict-span-f1",
+    Dataset("share-clef-2013", "ShARe/CLEF 2013, task 1", "tagging", "disorders, also in parts", "strict-span-f1",
             shareclef.read, shareclef.FILES, "share-clef", ("wada-7", "naseem-7"), "credentialed"),
     # PICO elements
     Dataset("ebm-pico", "EBM-NLP, original", "pico", "participants, interventions and outcomes, overlapping",
@@ -148,7 +148,7 @@ ROWS = [
             "docclsjp", ("wada-6",), "credentialed", folds=5, divide=take_fold, language="ja"),
     *(Dataset(f"jmed-{key}", f"JMED-LLM, {title}", "documents", labels, "accuracy",
               tables.read_jmed, dict.fromkeys(TRAIN_TEST, (f"doccls/jmed-llm/all/{key.upper()}.csv",)),
-              "jmed-llm", folds=5, divide=take_fold, asked=True, language="ja")
+              "jmed-llm", folds=5, divide=take_fold, question_first=True, language="ja")
       for key, title, labels in (("crade", "case reports", "how likely a drug's harm"),
                                  ("rrtnm", "radiology reports", "stages of a tumour"),
                                  ("smdis", "messages", "whether one of eight ills is meant"))),
@@ -182,11 +182,11 @@ ROWS = [
             tables.read_candidates, by_split("qa/bioasq-reranker", splits=TRAIN_TEST), "bioasq-reranker", ("ozyurt-5",),
             "registration"),
 ]  # fmt: skip
-DATASETS = {row.key: row for row in ROWS}
+DATASETS = {dataset.key: dataset for dataset in ROWS}
 
 
 def lookup(key: str) -> Dataset:
-    """The registry row of a dataset; StudyError with the nearest names when there is none."""
+    """A dataset of the registry; StudyError with the nearest names when there is none."""
     if key not in DATASETS:
         raise unknown("dataset", key, DATASETS)
     return DATASETS[key]
@@ -196,9 +196,9 @@ def files(folder: Path) -> list[Path]:
     """Every raw file of the registry that lies below a folder, for fingerprints."""
     named = {
         name.format(fold=fold)
-        for row in ROWS
-        for names in row.files.values()
+        for dataset in ROWS
+        for names in dataset.files.values()
         for name in names
-        for fold in range(1, row.folds + 1)
+        for fold in range(1, dataset.folds + 1)
     }
     return list_files(folder / f"{name}{ending}" for name in sorted(named) for ending in ("", ".gz"))

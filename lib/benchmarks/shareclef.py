@@ -39,7 +39,7 @@ def read(
 ) -> list[Sentence]:
     """Sentences of the notes of a folder, tagged B-Disorder and I-Disorder; of `names` alone, without .txt, if given.
 
-    Every piece of a mention is tagged, the first word of its first piece with B and all else with I, so that mentions
+    Every part of a mention is tagged, the first word of its first part with B and all else with I, so that mentions
     are counted once. Mentions that overlap a longer one have no tag. `names` are for a division into training and
     development, which the release does not have; a path is of a file with one a line. As BLUE does, what was taken out
     of a note reads PATTERN and drawn lines are blank. Errors as in read_notes.
@@ -57,9 +57,9 @@ def read_notes(
     """The text and the mentions of each note, by name without .txt; a mention's id is its CUI or `CUI-less`.
 
     A line of annotations is `note.txt||Disease_Disorder||CUI||start||end`, with a start and end for each further
-    piece, in characters of the note; a note without mentions has an empty file. XML is Knowtator's. StudyError for a
+    part, in characters of the note; a note without mentions has an empty file. XML is Knowtator's. StudyError for a
     note without annotations or annotations without a note, a name that no note has, an empty note, another form,
-    another type, offsets outside the note or pieces that overlap.
+    another type, offsets outside the note or parts that overlap.
     """
     texts = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
     if not texts:
@@ -150,7 +150,7 @@ def make_mention(
     spans = tuple(sorted((int(start), int(end)) for start, end in zip(starts, ends, strict=True)))
     edges = [edge for span in spans for edge in span]
     if edges != sorted(edges) or edges[-1] > length or any(start == end for start, end in spans):
-        raise StudyError(f"{where}: offsets outside the note or pieces that overlap; {AGAIN}")
+        raise StudyError(f"{where}: offsets outside the note or parts that overlap; {AGAIN}")
     return Annotation(cui, TAG_KIND, spans, name)
 
 

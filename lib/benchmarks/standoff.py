@@ -18,7 +18,7 @@ OFFSET = re.compile(r"[0-9]{1,9}")  # of a character in a text, as files write i
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A mention in one or more pieces: `spans` are (start, end) in characters of the text, in its order.
+    """A mention in one or more parts: `spans` are (start, end) in characters of the text, in its order.
 
     `id`: the concept that it names, a CUI. `kind`: as in its tag, `Disorder`.
     """
@@ -36,40 +36,40 @@ def tag(
     paragraph: str = LINE,
     left_out: Counter | None = None,
 ) -> list[Sentence]:
-    """Sentences with tags B-kind and I-kind; of a mention in pieces, only the first word of the first has a B.
+    """Sentences with tags B-kind and I-kind; of a mention in parts, only the first word of the first has a B.
 
     Words are matches of WORD, cut also where a mention begins or ends. Sentences end at `paragraph`, a regular
-    expression, and where cleaning.split_sentences ends them, but never inside a piece of a mention. Of mentions that
+    expression, and where cleaning.split_sentences ends them, but never inside a part of a mention. Of mentions that
     overlap, those that keep_longest keeps; the others are counted in `left_out`. StudyError for a mention outside the
     text or without a word, and for a sentence splitter that changes the text.
     """
     kept, lost = keep_longest(mentions)
     if left_out is not None:
         left_out["mentions that overlap a longer one"] += len(lost)
-    pieces = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(spans(m)))
-    if any(not 0 <= start < end <= len(text) for start, end, _, _ in pieces):
+    parts = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(spans(m)))
+    if any(not 0 <= start < end <= len(text) for start, end, _, _ in parts):
         raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")
-    starts = {start for start, _, _, _ in pieces}
-    piece_at = {at: number for number, (start, end, _, _) in enumerate(pieces) for at in range(start, end)}
-    split = (sentence for part in re.split(paragraph, text) for sentence in cleaning.split_sentences(part))
+    starts = {start for start, _, _, _ in parts}
+    part_at = {at: number for number, (start, end, _, _) in enumerate(parts) for at in range(start, end)}
+    split = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
     located = locate(split, text, f"document {document}")
-    breaks = {start for start, _ in located if start in starts or start not in piece_at}
-    edges = sorted({0, len(text), *breaks, *starts, *(end for _, end, _, _ in pieces)})
+    breaks = {start for start, _ in located if start in starts or start not in part_at}
+    edges = sorted({0, len(text), *breaks, *starts, *(end for _, end, _, _ in parts)})
     sentences, words, tags, tagged = [], [], [], set()
     for edge, following in pairwise(edges):
         if edge in breaks and words:
             sentences.append(Sentence(words, tags, document))
             words, tags = [], []
-        number = piece_at.get(edge)
+        number = part_at.get(edge)
         for word in WORD.finditer(text, edge, following):
             words.append(word[0])
             if number is None:
                 tags.append("O")
                 continue
-            _, _, kind, first = pieces[number]
+            _, _, kind, first = parts[number]
             tags.append(f"{'B' if first and number not in tagged else 'I'}-{kind}")
             tagged.add(number)
-    if len(tagged) < len(pieces):
+    if len(tagged) < len(parts):
         raise StudyError(f"document {document}: a mention holds no word; check its offsets")
     return [*sentences, Sentence(words, tags, document)] if words else sentences
 
@@ -77,7 +77,7 @@ def tag(
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
     """The mentions that can all be tagged, and those that overlap a longer one; of two of one length, the first wins.
 
-    The length of a mention in pieces is the sum of theirs, in characters.
+    The length of a mention in parts is the sum of theirs, in characters.
     """
     kept, lost, taken = [], [], []
     for mention in sorted(mentions, key=lambda m: (-sum(end - start for start, end in spans(m)), spans(m))):
@@ -90,7 +90,7 @@ def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
 
 
 def spans(mention: Mention | Annotation) -> tuple[tuple[int, int], ...]:
-    """The (start, end) of each piece of a mention."""
+    """The (start, end) of each part of a mention."""
     return mention.spans if isinstance(mention, Annotation) else ((mention.start, mention.end),)
 
 

@@ -124,7 +124,7 @@ def copy_file(
             counts["kept"] += 1
             counts["words"] += len(text.split())
             counts["bytes"] += len(text.encode()) + 1
-            kept += [{"id": row["id"], "source": file.source, "text": piece} for piece in cut(text)]
+            kept += [{"id": row["id"], "source": file.source, "text": lines} for lines in cut(text)]
         if kept:
             out.write_table(pa.Table.from_pylist(kept, SCHEMA))
     return counts | {"why left out": file.left_out or ""}
@@ -137,12 +137,12 @@ def is_in(part: float, text: str) -> bool:
 
 def cut(text: str) -> Iterator[str]:
     """A text in parts of about PART_WORDS words, cut between lines."""
-    part, words = [], 0
+    lines, words = [], 0
     for line in text.split("\n"):
-        part.append(line)
+        lines.append(line)
         words += len(line.split())
         if words >= PART_WORDS:
-            yield "\n".join(part)
-            part, words = [], 0
-    if part:
-        yield "\n".join(part)
+            yield "\n".join(lines)
+            lines, words = [], 0
+    if lines:
+        yield "\n".join(lines)

@@ -117,7 +117,9 @@ class Texts:
             case Labelled(sentences=sentences):
                 if self.dataset.language == "ja":
                     sentences = [cleaning.segment_japanese(sentence) for sentence in sentences]
-                return (sentences[0], sentences[1], []) if self.dataset.asked else (" ".join(sentences), None, [])
+                if self.dataset.question_first:
+                    return sentences[0], sentences[1], []
+                return " ".join(sentences), None, []
             case _:
                 return instance.first, instance.second, []
 

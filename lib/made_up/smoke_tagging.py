@@ -214,7 +214,7 @@ def write_shareclef(folder: Path, rng: random.Random, names: dict[str, list[str]
             name = NOTE.format(number, i)
             text, found = find_names(document, "\n\n")
             disorders = [((start, end),) for start, end, kind in found if kind == "disease"]
-            if len(disorders) > 2:  # one mention in two pieces
+            if len(disorders) > 2:  # one mention in two parts
                 disorders[:2] = [disorders[0] + disorders[1]]
             write_text(notes / f"{name}.txt", text + "\n")
             if number:
@@ -236,9 +236,9 @@ def make_pipes(name: str, disorders: list[tuple[tuple[int, int], ...]]) -> str:
 def make_knowtator(name: str, disorders: list[tuple[tuple[int, int], ...]]) -> str:
     parts = []
     for i, spans in enumerate(disorders):
-        pieces = "".join(f'<span start="{start}" end="{end}"/>' for start, end in spans)
+        elements = "".join(f'<span start="{start}" end="{end}"/>' for start, end in spans)
         parts.append(
-            f'<annotation><mention id="m{i}"/>{pieces}</annotation>\n'
+            f'<annotation><mention id="m{i}"/>{elements}</annotation>\n'
             f'<classMention id="m{i}"><hasSlotMention id="s{i}"/><mentionClass id="Disease_Disorder"/></classMention>\n'
             f'<stringSlotMention id="s{i}"><mentionSlot id="CUI"/>'
             f'<stringSlotMentionValue value="C{spans[0][0]:07}"/></stringSlotMention>\n'

@@ -134,10 +134,10 @@ def pretraining_settings(scale: str, keys: dict) -> list:
 
 def finetuning_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"seeds", "precision", "threads"})
-    row, files = open_study(scale).dataset(keys["dataset"]), []
+    dataset, files = open_study(scale).dataset(keys["dataset"]), []
     if not made_up(scale):
-        files = datasets.list_files(file for part in row.parts for file in row.paths(*part))
-    return [open_study(scale).protocol(keys["setting"], row.key).model_dump(), budget, raw_state(scale, files)]
+        files = datasets.list_files(file for part in dataset.parts for file in dataset.paths(*part))
+    return [open_study(scale).protocol(keys["setting"], dataset.key).model_dump(), budget, raw_state(scale, files)]
 
 
 def model_inputs(scale: str, keys: dict) -> list[str]:

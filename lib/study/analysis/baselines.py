@@ -106,10 +106,10 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     if key not in SPACES:
         raise unknown("baseline", key, SPACES)
     study = open_study(scale)
-    row, settings, budget = study.dataset(dataset), study.protocol(setting, dataset), study.budget
+    data, settings, budget = study.dataset(dataset), study.protocol(setting, dataset), study.budget
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
-    rest, held = hold_out(row.load("train"))
+    rest, held = hold_out(data.load("train"))
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
@@ -118,24 +118,24 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
 
     path = paths.tuning(scale, key, dataset, setting)
     text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("fingerprint", "")
-    name = provenance.fingerprint(VERSION, row.fingerprints(), text, seed)
+    name = provenance.fingerprint(VERSION, data.fingerprints(), text, seed)
     tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
     chosen = {name: tried[0][name] for name in SPACES[key]}
     runs = []
-    for fold in range(1, min(row.folds, settings.folds or row.folds) + 1):
-        train, test = (row.load(split, fold) for split in ("train", "test"))
+    for fold in range(1, min(data.folds, settings.folds or data.folds) + 1):
+        train, test = (data.load(split, fold) for split in ("train", "test"))
         begun = time.monotonic()
         predicted = [(name,) for name in predict(key, chosen, train, test, scale, seed)]
         sizes = {"train": len(train), "test": len(test)}
         runs.append({
-            "seed": seed, "fold": fold, "settings": chosen, "scores": row.score(test, predicted),
+            "seed": seed, "fold": fold, "settings": chosen, "scores": data.score(test, predicted),
             "collapsed": "one answer only" if len(set(predicted)) == 1 else "", "instances": sizes, "rows": sizes,
             "cut": {"test": sum(len(split_words(one)) > WORDS for one in test)},
             "seconds": round(time.monotonic() - begun), "commit": provenance.commit(),
         })  # fmt: skip
     result = {
         "model": key, "model title": TITLES[key], "dataset": dataset, "setting": setting, "scale": scale,
-        "metric": row.metric, "main score": row.main_score, "chosen on dev": chosen,
+        "metric": data.metric, "main score": data.main_score, "chosen on dev": chosen,
         "candidates": [{("dev accuracy" if name == "score" else name): v for name, v in t.items()} for t in tried],
         "runs": runs,
     }  # fmt: skip
@@ -245,7 +245,7 @@ def train_vectors(scale: str, seed: int):
     return FastText(lines, vector_size=VECTORS, sg=1, min_count=1, bucket=BUCKETS, workers=1, seed=seed, epochs=3).wv
 
 
-def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
+def rank_by_likeness(model: str, key: str, scale: str) -> dict[str, float]:
     """The scores of ranking a test set's candidates by the cosine of their vectors with the question's.
 
     A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
@@ -253,12 +253,12 @@ def rank_by_likeness(model: str, dataset: str, scale: str) -> dict[str, float]:
     """
     encoder = open_study(scale).encoder(model).load()
     body = encoder.body(dropout=0.0).eval()
-    row = open_study(scale).dataset(dataset)
-    pairs: list[Pair] = row.load("test")
+    dataset = open_study(scale).dataset(key)
+    pairs: list[Pair] = dataset.load("test")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     vectors = dict(zip(texts, embed(body, encoder.tokenizer, texts, encoder.length(128)), strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
-    return row.score(pairs, likeness)
+    return dataset.score(pairs, likeness)
 
 
 def embed(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:

@@ -77,12 +77,12 @@ COUNTS: dict[str, Callable[[list], int]] = {
 
 
 @cache
-def count(dataset: str, split: str, rule: str, scale: str) -> int:
+def count(key: str, split: str, rule: str, scale: str) -> int:
     """The count of one split by one rule, of the first fold where a set has several; of `all` splits together."""
     if rule not in COUNTS:
         raise unknown("rule of counting", rule, COUNTS)
-    row = open_study(scale).dataset(dataset)
-    return COUNTS[rule](list(chain.from_iterable(map(row.load, row.files if split == "all" else [split]))))
+    dataset = open_study(scale).dataset(key)
+    return COUNTS[rule](list(chain.from_iterable(map(dataset.load, dataset.files if split == "all" else [split]))))
 
 
 def build_counts(key: str, scale: str) -> pd.DataFrame:
@@ -128,12 +128,12 @@ def judge_count(row: params.CountRow, column: str, split: str, published: float,
     return {"ours": ours, "verdict": "differs", "note": f"{ours - published:+.0f}; {remark}"}
 
 
-def why_not(dataset: str, split: str, scale: str) -> str:
+def why_not(key: str, split: str, scale: str) -> str:
     """Why a split, or `all`, cannot be counted, or an empty string when it can."""
     if split == "all":
-        return open_study(scale).why_missing(dataset)
-    row = open_study(scale).dataset(dataset)
-    return row.missing.get(split, "") if split in row.files else f"{row.title} has no {split} split here"
+        return open_study(scale).why_missing(key)
+    dataset = open_study(scale).dataset(key)
+    return dataset.missing.get(split, "") if split in dataset.files else f"{dataset.title} has no {split} split here"
 
 
 def list_rules(key: str) -> pd.DataFrame:
@@ -168,18 +168,18 @@ def list_datasets(scale: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "key": key,
-            "dataset": row.title,
-            "task": row.family,
-            "to be found": row.labels,
-            "metric": row.metric,
-            "splits": ", ".join(row.files) + (f" in {row.folds} folds" if row.folds > 1 else ""),
-            "access": row.access,
-            "licence": groups[row.group].licence(),
+            "dataset": dataset.title,
+            "task": dataset.family,
+            "to be found": dataset.labels,
+            "metric": dataset.metric,
+            "splits": ", ".join(dataset.files) + (f" in {dataset.folds} folds" if dataset.folds > 1 else ""),
+            "access": dataset.access,
+            "licence": groups[dataset.group].licence(),
             "in the papers": "; ".join(names.get(key, ())),
-            "scores in": ", ".join(row.results),
+            "scores in": ", ".join(dataset.results),
             "state": open_study(scale).why_missing(key) or "at hand",
         }
-        for key, row in registry.DATASETS.items()
+        for key, dataset in registry.DATASETS.items()
     )
 
 
@@ -197,21 +197,22 @@ def named_in_papers() -> dict[str, list[str]]:
 def count_datasets(scale: str) -> pd.DataFrame:
     """Every split that is at hand, with the counts that make sense for its task."""
     lines = []
-    for row in map(open_study(scale).dataset, registry.DATASETS):
-        for split in row.splits:
-            found = row.load(split)
-            line = {"dataset": row.key, "split": split, "fold": 1 if row.folds > 1 else "", "instances": len(found)}
-            lines.append(line | {"counted besides": describe_content(row.family, found)})
+    for dataset in map(open_study(scale).dataset, registry.DATASETS):
+        for split in dataset.splits:
+            found = dataset.load(split)
+            line = {"dataset": dataset.key, "split": split, "fold": 1 if dataset.folds > 1 else ""}
+            line |= {"instances": len(found), "counted besides": describe_content(dataset.family, found)}
+            lines.append(line)
     return pd.DataFrame(lines)
 
 
 def list_left_out(scale: str) -> pd.DataFrame:
     """What readers leave out of the files of a split, of each dataset at hand whose reader leaves something out."""
     lines = []
-    for row in (row for row in map(open_study(scale).dataset, registry.DATASETS) if row.leaves_out):
-        for split in row.splits:
-            row.load(split, left_out=(left_out := Counter()))
-            lines += [(row.key, split, what, number) for what, number in left_out.items()]
+    for dataset in (dataset for dataset in map(open_study(scale).dataset, registry.DATASETS) if dataset.leaves_out):
+        for split in dataset.splits:
+            dataset.load(split, left_out=(left_out := Counter()))
+            lines += [(dataset.key, split, what, number) for what, number in left_out.items()]
     return pd.DataFrame(lines, columns=["dataset", "split", "left out", "count"])
 
 

@@ -18,18 +18,19 @@ from lib.study.analysis import cells, facts, findings, versions
 ENTITIES, WORDS, WORDS_AND_O = "F1 of entities", "F1 of words, without O", "F1 of words, with O"
 Definition = Callable[[datasets.Dataset, list, list], float]
 DEFINITIONS: dict[str, Definition] = {  # of a dataset's gold and predicted
-    ENTITIES: lambda row, *both: metrics.entity_scores(*both)["f1"],
-    WORDS: lambda row, *both: metrics.token_scores(*both, outside=False)["f1"],
-    WORDS_AND_O: lambda row, *both: metrics.token_scores(*both, outside=True)["f1"],
-    "micro F1 of positive types": lambda row, *both: metrics.relation_scores(*both, negative=row.negative)["f1"],
-    "F1 of the positive class": lambda row, *both: metrics.binary_scores(*both)["f1"],
-    "accuracy": lambda row, *both: metrics.accuracy(*both),
-    "F1 of no": lambda row, *both: metrics.answer_class_scores(*both)["f1 (no)"],
-    "micro F1 of labels": lambda row, *both: metrics.multilabel_scores(*both)["f1"],
-    "micro F1 of labels, labelled documents": lambda row, *both: metrics.multilabel_scores(*labelled(*both))["f1"],
-    "example-based F1": lambda row, *both: metrics.example_scores(*both)["f1"],
-    "example-based F1, labelled documents": lambda row, *both: metrics.example_scores(*labelled(*both))["f1"],
-}
+    ENTITIES: lambda _, *both: metrics.entity_scores(*both)["f1"],
+    WORDS: lambda _, *both: metrics.token_scores(*both, outside=False)["f1"],
+    WORDS_AND_O: lambda _, *both: metrics.token_scores(*both, outside=True)["f1"],
+    "micro F1 of positive types":
+        lambda dataset, *both: metrics.relation_scores(*both, negative=dataset.negative)["f1"],
+    "F1 of the positive class": lambda _, *both: metrics.binary_scores(*both)["f1"],
+    "accuracy": lambda _, *both: metrics.accuracy(*both),
+    "F1 of no": lambda _, *both: metrics.answer_class_scores(*both)["f1 (no)"],
+    "micro F1 of labels": lambda _, *both: metrics.multilabel_scores(*both)["f1"],
+    "micro F1 of labels, labelled documents": lambda _, *both: metrics.multilabel_scores(*labelled(*both))["f1"],
+    "example-based F1": lambda _, *both: metrics.example_scores(*both)["f1"],
+    "example-based F1, labelled documents": lambda _, *both: metrics.example_scores(*labelled(*both))["f1"],
+}  # fmt: skip
 # Predicted answers are spans, and gold ones are texts that stay in their dataset: these are in the record of a run.
 RECORDED = {"mean reciprocal rank": "mrr", "lenient accuracy": "lenient accuracy"}
 MOST_FREQUENT, LOOK_UP = "always the most frequent label", "each word's most frequent tag"
@@ -43,13 +44,13 @@ def labelled(gold: list, predicted: list) -> tuple[list, list]:
     return [g for g, _ in kept], [p for _, p in kept]
 
 
-def list_metrics(dataset: str) -> list[facts.MetricPair]:
+def list_metrics(key: str) -> list[facts.MetricPair]:
     """The ways to score predictions on a dataset that are compared; none where all labels are positive."""
-    row = registry.lookup(dataset)
+    dataset = registry.lookup(key)
     return [
         pair
         for pair in facts.comparisons().metrics
-        if pair.of == row.metric and dataset in (pair.datasets or [dataset]) and row.negative
+        if pair.of == dataset.metric and key in (pair.datasets or [key]) and dataset.negative
     ]
 
 
@@ -78,7 +79,7 @@ def compare(runs: list[params.RunKey], scale: str) -> list[dict]:
     for name in (name for pair in facts.comparisons().metrics for name in (pair.first, pair.second)):
         if name not in DEFINITIONS | RECORDED:
             raise unknown("definition of a score", name, DEFINITIONS | RECORDED)
-    printed = [key for key, row in registry.DATASETS.items() if row.results and list_metrics(key)]
+    printed = [key for key, dataset in registry.DATASETS.items() if dataset.results and list_metrics(key)]
     lines = [line for run in runs if list_metrics(run[1]) for line in compare_run(run, scale)]
     return lines + [line for key in printed if not open_study(scale).why_missing(key)
                     for line in compare_no_model(key, scale)]  # fmt: skip
@@ -107,12 +108,12 @@ def describe_metric(pair: facts.MetricPair, line: dict) -> dict:
 
 def score_runs(result: dict, names: set[str], scale: str) -> dict[str, BySeed]:
     """What a result's runs score by each definition, means over folds; errors as in read_predictions."""
-    row = registry.lookup(result["dataset"])
+    dataset = registry.lookup(result["dataset"])
     found: dict[str, dict[int, list[float]]] = {name: {} for name in names}
     for run in result["runs"]:
         both = read_predictions(result, run, scale) if names - set(RECORDED) else ([], [])
         for name in names:
-            value = run["scores"][RECORDED[name]] if name in RECORDED else DEFINITIONS[name](row, *both)
+            value = run["scores"][RECORDED[name]] if name in RECORDED else DEFINITIONS[name](dataset, *both)
             found[name].setdefault(run["seed"], []).append(value)
     return {name: {seed: fmean(values) for seed, values in seeds.items()} for name, seeds in found.items()}
 
@@ -129,24 +130,24 @@ def read_predictions(result: dict, run: dict, scale: str) -> tuple[list, list]:
     return runs.read_predictions(path)
 
 
-def compare_no_model(dataset: str, scale: str) -> list[dict]:
+def compare_no_model(key: str, scale: str) -> list[dict]:
     """The lines of two answers that need no model: the most frequent label of training; of words, the tag of each."""
-    row = registry.lookup(dataset)
-    if row.family == "questions":
+    dataset = registry.lookup(key)
+    if dataset.family == "questions":
         return []
-    train, test = (findings.load(dataset, split, scale) for split in ("train", "test"))
+    train, test = (findings.load(key, split, scale) for split in ("train", "test"))
     gold = [instance.gold for instance in test]
-    if row.family == "tagging":
-        (by_word,) = baselines.tag_by_word(row, train, [test])
+    if dataset.family == "tagging":
+        (by_word,) = baselines.tag_by_word(dataset, train, [test])
         answers = {MOST_FREQUENT: [["O"] * len(tags) for tags in gold], LOOK_UP: by_word}
     else:
         ((best, _),) = Counter(one.gold for one in train).most_common(1)
         answers = {MOST_FREQUENT: [best] * len(test)}
     lines = []
     for model, predicted in answers.items():
-        for pair in list_metrics(dataset):
-            both = ({0: DEFINITIONS[name](row, gold, predicted)} for name in (pair.first, pair.second))
-            line = {"dataset": dataset, "protocol": "", "model": model}
+        for pair in list_metrics(key):
+            both = ({0: DEFINITIONS[name](dataset, gold, predicted)} for name in (pair.first, pair.second))
+            line = {"dataset": key, "protocol": "", "model": model}
             lines.append(describe_metric(pair, line) | subtract(*both))
     return lines
 

@@ -158,12 +158,12 @@ def show_corpus_rows(table: str) -> HTML:
     )  # fmt: skip
 
 
-def look_at_instances(dataset: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> HTML:
+def look_at_instances(key: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> HTML:
     """A few training instances, or made-up ones in their place where text is not to be shown."""
-    row = open_study(scale).dataset(dataset)
-    if not show_text or row.access != "public":
+    dataset = open_study(scale).dataset(key)
+    if not show_text or dataset.access != "public":
         return show_made_up("instance")
-    found = row.load(next(iter(row.files)))[:n]
+    found = dataset.load(next(iter(dataset.files)))[:n]
     return show([dict(zip(("instance", "label"), show_instance(one, letters), strict=True)) for one in found])
 
 
@@ -234,7 +234,7 @@ def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:
 
 def show_metrics() -> HTML:
     """The metrics: what is counted, over what it is averaged, where it is printed, and the datasets scored so."""
-    used = {key: [d for d, row in registry.DATASETS.items() if row.metric == key] for key in metrics.METRICS}
+    used = {key: [d for d, dataset in registry.DATASETS.items() if dataset.metric == key] for key in metrics.METRICS}
     return show(
         {"key": key, "metric": one.title, "what it is": inspect.getdoc(one.function), "datasets": ", ".join(used[key])}
         for key, one in metrics.METRICS.items()

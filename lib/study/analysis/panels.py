@@ -21,7 +21,7 @@ TOTALS = {"gu": ("BLURB score", "gu-6"), "wada": ("BLUE total", "wada-7")}  # pr
 def choose(protocol: str) -> list[str]:
     """The datasets that a protocol's paper prints scores on."""
     paper = params.load("protocols", protocol).paper.split("-")[0]
-    return [row.key for row in registry.ROWS if any(table.startswith(f"{paper}-") for table in row.results)]
+    return [dataset.key for dataset in registry.ROWS if any(table.startswith(f"{paper}-") for table in dataset.results)]
 
 
 def read_request(scale: str, model: str, setting: str) -> dict:
@@ -46,12 +46,12 @@ def list_panels(scale: str) -> pd.DataFrame:
 def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
     """A line for each run: mean and standard deviation over seeds, what it took, or why there is none."""
     lines = []
-    for model, dataset, protocol in runs:
-        row = registry.lookup(dataset)
-        line = {"protocol": protocol, "dataset": dataset, "family": row.family, "model": model}
-        line |= {"score": row.main_score, "n_seeds": 0}
-        result = results.read(scale, model, dataset, protocol)
-        why = open_study(scale).why_missing(dataset, protocol) if result is None else ""
+    for model, key, protocol in runs:
+        dataset = registry.lookup(key)
+        line = {"protocol": protocol, "dataset": key, "family": dataset.family, "model": model}
+        line |= {"score": dataset.main_score, "n_seeds": 0}
+        result = results.read(scale, model, key, protocol)
+        why = open_study(scale).why_missing(key, protocol) if result is None else ""
         if result is None:
             lines.append(line | {"note": why or cells.NOT_MADE})
         else:
@@ -79,16 +79,16 @@ def total(lines: pd.DataFrame, protocol: str, model: str) -> dict | None:
     if protocol not in TOTALS:
         return None
     name, table = TOTALS[protocol]
-    wanted = [row for row in registry.ROWS if table in row.results]
+    members = [dataset for dataset in registry.ROWS if table in dataset.results]
     found = lines[(lines["protocol"] == protocol) & (lines["model"] == model) & lines["ours"].notna()]
     scores = dict(zip(found["dataset"], found["ours"], strict=True))
     groups: dict[str, list[str]] = {}
-    for row in wanted:
-        if row.key in scores:
-            groups.setdefault(row.family if protocol == "gu" else name, []).append(row.key)
-    missing = [row.key for row in wanted if row.key not in scores]
+    for dataset in members:
+        if dataset.key in scores:
+            groups.setdefault(dataset.family if protocol == "gu" else name, []).append(dataset.key)
+    missing = [dataset.key for dataset in members if dataset.key not in scores]
     value = None if missing else round(metrics.benchmark_total(scores, groups), 2)
-    return {"name": name, "value": value, "sets": len(wanted) - len(missing), "missing": missing}
+    return {"name": name, "value": value, "sets": len(members) - len(missing), "missing": missing}
 
 
 def read_published(dataset: str, protocol: str) -> dict[str, float]:

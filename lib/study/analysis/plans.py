@@ -87,11 +87,11 @@ def plan_finetuning(runs: list[params.RunKey], scale: str) -> list[dict]:
     return lines
 
 
-def count_runs(dataset: str, protocol: str, scale: str) -> tuple[int, int]:
+def count_runs(key: str, protocol: str, scale: str) -> tuple[int, int]:
     """Seeds and folds of a model on a dataset; what settings are chosen by comes on top."""
-    study, row = open_study(scale), registry.lookup(dataset)
-    settings = study.protocol(protocol, dataset)
-    return len(study.budget.seeds[: settings.runs]), min(row.folds, settings.folds or row.folds)
+    study, dataset = open_study(scale), registry.lookup(key)
+    settings = study.protocol(protocol, key)
+    return len(study.budget.seeds[: settings.runs]), min(dataset.folds, settings.folds or dataset.folds)
 
 
 def count_trainings(dataset: str, protocol: str, scale: str) -> int:

@@ -160,16 +160,16 @@ def look_up(scale: str) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna("")
 
 
-def find_sample(printed: facts.PrintedSample, dataset: str, scale: str) -> dict[str, str]:
+def find_sample(printed: facts.PrintedSample, key: str, scale: str) -> dict[str, str]:
     """Where a printed sample stands in a dataset, and what is gold in it."""
     if printed.withheld or params.load("scales", scale).made_up:
         return {"note": printed.withheld or results.MADE_UP}
-    if missing := open_study(scale).why_missing(dataset):
+    if missing := open_study(scale).why_missing(key):
         return {"note": missing}
-    row, words = open_study(scale).dataset(dataset), leakage.plain_words(printed.sample)
+    dataset, words = open_study(scale).dataset(key), leakage.plain_words(printed.sample)
     found = {}
-    for split in row.files:
-        for instance in row.load(split):
+    for split in dataset.files:
+        for instance in dataset.load(split):
             texts = [" ".join(instance.words)] if isinstance(instance, Sentence) else instance.sentences
             if any(holds(leakage.plain_words(text), words) for text in texts):
                 found[split] = list_gold(instance, printed.better)

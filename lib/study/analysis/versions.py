@@ -40,8 +40,8 @@ def compare_pair(pair: facts.VersionPair, scale: str) -> list[dict]:
     for key in keys:
         if reason := counts.why_not(key, pair.split, scale):
             return [line | {"what": "all", "unit": "", "note": reason}]
-    rows = [open_study(scale).dataset(key) for key in keys]
-    loaded = [{split: findings.load(row.key, split, scale) for split in row.splits} for row in rows]
+    sets = [open_study(scale).dataset(key) for key in keys]
+    loaded = [{split: findings.load(one.key, split, scale) for split in one.splits} for one in sets]
     folds = {key: registry.lookup(key).folds for key in keys}
     notes = [f"{key}: the first of {several} folds" for key, several in folds.items() if several > 1]
     notes += [f"of the {pair.split} split"] if pair.split != "test" else []
@@ -160,10 +160,10 @@ def measure_trivial(keys: tuple[str, str], loaded: list[dict[str, list[Instance]
         return
     values = []
     for key, splits in zip(keys, loaded, strict=True):
-        row = registry.lookup(key)
+        dataset = registry.lookup(key)
         train, test = splits["train"], splits[split]
-        answer = baselines.tag_by_word if row.family == "tagging" else baselines.answer_always
-        values.append(row.score(test, answer(row, train, [test])[0])[row.main_score])
+        answer = baselines.tag_by_word if dataset.family == "tagging" else baselines.answer_always
+        values.append(dataset.score(test, answer(dataset, train, [test])[0])[dataset.main_score])
     note = " and ".join(dict.fromkeys(map(metric_of, keys)))
     yield make_line(TRIVIAL, "points", *values, sum(len(splits[split]) for splits in loaded), note)
 
