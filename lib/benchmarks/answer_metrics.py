@@ -80,4 +80,4 @@ def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Seque
     ranked = defaultdict(list)
     for _, label, group in sorted(zip(scores, labels, groups, strict=True), key=lambda item: -item[0]):
         ranked[group].append(label)
-    return {"mrr": fmean(1 / (1 + found.index(1)) if 1 in found else 0.0 for found in ranked.values())}
+    return {"mrr": fmean(1 / (1 + ranking.index(1)) if 1 in ranking else 0.0 for ranking in ranked.values())}

@@ -58,8 +58,8 @@ def run(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list
     rest, held = (train, dev) if dev else hold_out(train)
     tried = [(point, baseline.predict(dataset, rest, [held, test] if dev else [held], **point)) for point in
              baseline.points]  # fmt: skip
-    best, found = max(tried, key=lambda one: dataset.score(held, one[1][0])[dataset.main_score])
-    return (found[1] if dev else baseline.predict(dataset, train, [test], **best)[0]), best
+    best, predicted = max(tried, key=lambda one: dataset.score(held, one[1][0])[dataset.main_score])
+    return (predicted[1] if dev else baseline.predict(dataset, train, [test], **best)[0]), best
 
 
 def choose_constant(dataset: Dataset, train: Sequence[Instance]) -> object:
@@ -96,9 +96,9 @@ def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts)
     kinds, marked = defaultdict(Counter), []
     for sentence in train:
         words, (entities,) = [word.lower() for word in sentence.words], metrics.entity_sets([sentence.tags])
-        places = sorted((first, last + 1) for _, first, last in entities)
-        marked.append((words, set(places)))
-        for first, end in places:
+        spans = sorted((first, last + 1) for _, first, last in entities)
+        marked.append((words, set(spans)))
+        for first, end in spans:
             if end - first <= LONGEST:
                 kinds[tuple(words[first:end])][sentence.tags[first][1:]] += 1
     counts = {entry: [0, 0] for entry in kinds}
@@ -135,13 +135,13 @@ def tag_by_crf(dataset: Dataset, train: Sequence[Sentence], parts: Parts, l2: fl
     if not dataset.overlapping:
         return fit_crf([sentence.tags for sentence in train], train, parts, l2)
     elements = sorted({name for sentence in train for tag in sentence.tags if tag != "O" for name in tag.split("|")})
-    found = {}
+    tagged = {}
     for element in elements:
         tags = [[element if element in tag.split("|") else "O" for tag in sentence.tags] for sentence in train]
-        found[element] = fit_crf(tags, train, parts, l2)
+        tagged[element] = fit_crf(tags, train, parts, l2)
     return [
         [
-            ["|".join(element for element in elements if found[element][p][s][w] != "O") or "O"
+            ["|".join(element for element in elements if tagged[element][p][s][w] != "O") or "O"
              for w in range(len(sentence.words))]
             for s, sentence in enumerate(part)
         ]
@@ -171,22 +171,22 @@ def token_features(words: Sequence[str]) -> list[list[str]]:
     """For each word of a sentence: its own features, words and shapes of its neighbours, pairs and runs of them."""
     shapes, lower = [shape(word) for word in words], [word.lower() for word in words]
     last, features = len(words) - 1, []
-    for place, word in enumerate(words):
-        own = list(word_features(word))
+    for position, word in enumerate(words):
+        of_word = list(word_features(word))
         for step in (-3, -2, -1, 1, 2, 3):
-            if 0 <= place + step <= last:
-                own.append(f"{step}={lower[place + step]}")
+            if 0 <= position + step <= last:
+                of_word.append(f"{step}={lower[position + step]}")
                 if abs(step) < 3:
-                    own += [f"{step}s={shapes[place + step]}", f"{step}e={lower[place + step][-3:]}"]
+                    of_word += [f"{step}s={shapes[position + step]}", f"{step}e={lower[position + step][-3:]}"]
             elif abs(step) == 1:
-                own.append(f"{step}=edge")
-        if place:
-            own.append(f"-1,0={lower[place - 1]} {lower[place]}")
-        if place < last:
-            own.append(f"0,1={lower[place]} {lower[place + 1]}")
-        if 0 < place < last:
-            own.append(f"s3={' '.join(shapes[place - 1 : place + 2])}")
-        features.append(own)
+                of_word.append(f"{step}=edge")
+        if position:
+            of_word.append(f"-1,0={lower[position - 1]} {lower[position]}")
+        if position < last:
+            of_word.append(f"0,1={lower[position]} {lower[position + 1]}")
+        if 0 < position < last:
+            of_word.append(f"s3={' '.join(shapes[position - 1 : position + 2])}")
+        features.append(of_word)
     return features
 
 
@@ -195,19 +195,19 @@ def word_features(word: str) -> tuple[str, ...]:
     """A word in both cases, its shapes, its ends of two to five letters, its trigrams, digits, hyphens, capitals."""
     lower, framed = word.lower(), f"^{word.lower()}$"
     collapsed = REPEATED.sub(r"\1", shape(word))
-    found = [f"w={word}", f"l={lower}", f"s={shape(word)}", f"c={collapsed}"]
-    found += [f"p{n}={lower[:n]}" for n in range(2, 6) if len(lower) >= n]
-    found += [f"e{n}={lower[-n:]}" for n in range(2, 6) if len(lower) >= n]
-    found += sorted({f"t={framed[i : i + 3]}" for i in range(len(framed) - 2)})
+    features = [f"w={word}", f"l={lower}", f"s={shape(word)}", f"c={collapsed}"]
+    features += [f"p{n}={lower[:n]}" for n in range(2, 6) if len(lower) >= n]
+    features += [f"e{n}={lower[-n:]}" for n in range(2, 6) if len(lower) >= n]
+    features += sorted({f"t={framed[i : i + 3]}" for i in range(len(framed) - 2)})
     if any(letter.isdigit() for letter in word):
-        found.append("digit")
+        features.append("digit")
     if "-" in word:
-        found.append("hyphen")
+        features.append("hyphen")
     if word.isupper():
-        found.append("capitals")
+        features.append("capitals")
     elif word[:1].isupper():
-        found.append("capital")
-    return tuple(found)
+        features.append("capital")
+    return tuple(features)
 
 
 def shape(word: str) -> str:
@@ -277,13 +277,13 @@ def compare_texts(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list
     """
     from sklearn.feature_extraction.text import TfidfVectorizer  # here, as it takes seconds
 
-    found = []
+    scores = []
     for part in parts:
         vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
         vectorizer.fit([text for pair in part for text in (pair.first, pair.second)])
         first, second = (vectorizer.transform([getattr(pair, side) for pair in part]) for side in ("first", "second"))
-        found.append(np.asarray(first.multiply(second).sum(axis=1)).ravel().tolist())
-    return found
+        scores.append(np.asarray(first.multiply(second).sum(axis=1)).ravel().tolist())
+    return scores
 
 
 SVM = tuple({"C": C, "balanced": balanced} for C in (0.1, 1.0) for balanced in (False, True))

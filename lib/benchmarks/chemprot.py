@@ -104,7 +104,7 @@ def pair_up(
     corpus = read_corpus(abstracts)
     mentions = read_mentions(entities, corpus)
     groups = read_groups(relations, mentions)
-    found, paired, whole = [], set(), 0
+    pairs, paired, whole = [], set(), 0
     for pmid, parts in corpus.items():
         text = "\t".join(parts)
         for start, end in cut(pmid, text):
@@ -117,13 +117,13 @@ def pair_up(
                 ids = (first.id, second.id) if in_text_order else (chemical.id, gene.id)
                 ends = [m._replace(start=m.start - start, end=m.end - start) for m in (first, second)]
                 for name in label(groups.get((pmid, chemical.id, gene.id), [])):
-                    found.append(Relation(".".join((pmid, *ids)), text[start:end], *ends, name, document=pmid))
+                    pairs.append(Relation(".".join((pmid, *ids)), text[start:end], *ends, name, document=pmid))
     if left_out is not None:
         left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - whole
         left_out["related pairs that are not in one sentence"] += sum(
             label(names) != ["false"] for pair, names in groups.items() if pair not in paired
         )
-    return found
+    return pairs
 
 
 def cut_at_tab(pmid: str, text: str, split: Splitter) -> list[Span]:
@@ -198,7 +198,7 @@ def read_chemprot_scibert(path: Path) -> list[Relation]:
     have the kind ENTITY. Labels are the 13 names of relations. Ids are the numbers of the lines. StudyError for a line
     of another form or an unknown label. Source: Beltagy et al. 2019; the repository allenai/scibert.
     """
-    found = []
+    pairs = []
     for where, record in read_json_lines(path):
         text, label = record.get("text"), record.get("label")
         marked = MARKED.fullmatch(text) if isinstance(text, str) else None
@@ -209,5 +209,5 @@ def read_chemprot_scibert(path: Path) -> list[Relation]:
         for part in (1, 3):
             start = sum(map(len, marked.groups()[:part]))
             ends.append(Mention("", "ENTITY", start, start + len(marked.groups()[part])))
-        found.append(Relation(str(len(found) + 1), "".join(marked.groups()), *ends, label))
-    return found
+        pairs.append(Relation(str(len(pairs) + 1), "".join(marked.groups()), *ends, label))
+    return pairs

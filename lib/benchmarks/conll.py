@@ -40,7 +40,7 @@ def read_pico(path: Path) -> Iterator[Sentence]:
 
 def read_tagged(path: Path, separator: str, width: int, tag: re.Pattern, expected: str) -> Iterator[Sentence]:
     """Sentences of lines with `width` cells, the word first and its tag last; errors as in read, naming `expected`."""
-    where, words, tags, document, number, found = show_path(path), [], [], "", 0, False
+    where, words, tags, document, number, empty = show_path(path), [], [], "", 0, True
     good: set[str] = set()  # tags seen, as there are few and matching each takes as long as all else
     for number, line in read_lines(path):
         marked = line.startswith(DOCUMENT) and MARK.fullmatch(line)
@@ -56,13 +56,13 @@ def read_tagged(path: Path, separator: str, width: int, tag: re.Pattern, expecte
             continue
         if words:
             yield Sentence(words, tags, document)
-            found, words, tags = True, [], []
+            empty, words, tags = False, [], []
         if marked:
             document = marked[1] or ""
     if words:
         require_end(path, number)
         yield Sentence(words, tags, document)
-    elif not found:
+    elif empty:
         raise StudyError(f"{where}: no sentences in the file; {AGAIN}")
 
 

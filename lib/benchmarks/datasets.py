@@ -82,14 +82,14 @@ class Dataset:
             raise StudyError(f"{self.title} has no fold {fold}: it has {self.folds}")
         if self.folder is None:
             raise StudyError(f"{self.title}: say where its files lie: .at(folder)")
-        found = []
+        paths = []
         for name in self.files[split]:
             path = self.folder / name.format(fold=fold)
             try:
-                found.append(path if path.is_dir() else find_file(path))
+                paths.append(path if path.is_dir() else find_file(path))
             except StudyError:
                 raise StudyError(f"{self.title}: no {show_path(path)}{self.how and f'; {self.how}'}") from None
-        return found
+        return paths
 
     @property
     def parts(self) -> list[tuple[str, int]]:
@@ -129,17 +129,17 @@ class Dataset:
         files = self.paths(split, fold)
         inside = [self.members[split].format(fold=fold)] if self.members else []
         counter = {"left_out": left_out} if self.leaves_out else {}
-        found = list(self.read(*files, *inside, **counter))
+        instances = list(self.read(*files, *inside, **counter))
         if self.divide:
-            found = self.divide(found, split, fold)
-        if not found:
+            instances = self.divide(instances, split, fold)
+        if not instances:
             raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {AGAIN}")
-        return found
+        return instances
 
     def fingerprints(self) -> dict[str, str]:
         """Of what a score depends: the files of each part, unread; how they are read. Errors as in paths."""
-        found = {f"{split} {fold}": self.fingerprint_files(split, fold) for split, fold in self.parts}
-        return found | {"reader": self.fingerprint_reader()}
+        files = {f"{split} {fold}": self.fingerprint_files(split, fold) for split, fold in self.parts}
+        return files | {"reader": self.fingerprint_reader()}
 
     def fingerprint_files(self, split: str, fold: int = 1) -> str:
         """Of the files of a part, unread; errors as in paths."""
@@ -201,9 +201,9 @@ def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) 
     return {split: (f"{folder}/{split}{ending}",) for split in splits}
 
 
-def list_files(found: Iterable[Path]) -> list[Path]:
+def list_files(paths: Iterable[Path]) -> list[Path]:
     """The files among paths and in the folders among them, each once, in order."""
-    return sorted({f for path in found for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})
+    return sorted({f for path in paths for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})
 
 
 def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
@@ -238,4 +238,4 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
         cutter = StratifiedKFold if distinct == len(documents) else StratifiedGroupKFold
         cut = cutter(folds, shuffle=True, random_state=0)
         parts = list(cut.split(labels, labels, None if cutter is StratifiedKFold else documents))[fold - 1]
-    return [instances[place] for place in parts[split == "test"]]
+    return [instances[number] for number in parts[split == "test"]]

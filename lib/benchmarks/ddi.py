@@ -32,14 +32,14 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
     not at its offsets (in parts: outside the sentence), a pair of an unknown mention, an id that comes twice.
     Source: Herrero-Zazo et al. 2013; BLURB's division (Gu et al. 2021, 2.3.3).
     """
-    found: dict[str, Relation] = {}
+    relations: dict[str, Relation] = {}
     for where, document, sentence in ddi_sentences(corpus, split_list):
         text, drugs = sentence.get("text", ""), read_drugs(where, sentence)
         for pair in sentence.iterfind("pair"):
             id, ends = pair.get("id", ""), {pair.get("e1", ""), pair.get("e2", "")}
             true, kind = pair.get("ddi"), pair.get("type")
-            if not id or id in found:
-                raise StudyError(f"{where}: pair {id or len(found) + 1} has no id of its own; {AGAIN}")
+            if not id or id in relations:
+                raise StudyError(f"{where}: pair {id or len(relations) + 1} has no id of its own; {AGAIN}")
             if len(ends) != 2 or not ends <= drugs.keys():
                 raise StudyError(f"{where}: pair {id} names an unknown entity; {AGAIN}")
             if true not in ("true", "false") or kind not in (None, *DDI_TYPES):
@@ -47,10 +47,10 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
                 raise StudyError(f"{where}: pair {id}: {expected}; {AGAIN}")
             label = f"DDI-{kind}" if true == "true" and kind else "DDI-false"
             first, second = sorted((drugs[pair.get("e1")], drugs[pair.get("e2")]), key=lambda drug: drug.start)
-            found[id] = Relation(id, text, first, second, label, document=document)
-    if not found:
+            relations[id] = Relation(id, text, first, second, label, document=document)
+    if not relations:
         raise StudyError(f"{show_path(split_list)}: no pair in its files; {AGAIN}")
-    return list(found.values())
+    return list(relations.values())
 
 
 def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:

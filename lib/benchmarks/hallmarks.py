@@ -46,10 +46,10 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
         before, *annotations = labels.split("<")
         if not sentences or before.strip() or len(annotations) != len(sentences):
             raise StudyError(f"{at}: {len(sentences)} sentences and {len(annotations)} annotations; {AGAIN}")
-        names = {label.split("--")[0].strip() for found in annotations for label in found.split("AND")}
+        names = {label.split("--")[0].strip() for annotation in annotations for label in annotation.split("AND")}
         if not names <= HALLMARKS.keys() | {"", "NULL"}:
             raise StudyError(f"{at}: a label that is none of the ten hallmarks; {AGAIN}")
-        documents.append(Labelled(pmid, sentences, tuple(own for name, own in HALLMARKS.items() if name in names)))
+        documents.append(Labelled(pmid, sentences, tuple(ours for name, ours in HALLMARKS.items() if name in names)))
     return documents
 
 

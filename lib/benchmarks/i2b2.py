@@ -75,21 +75,21 @@ def read_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[No
         yield read_note(name, *(files[name] for files in kinds))
 
 
-def gather(folders: tuple[Path, ...], places: tuple[str, ...], end: str) -> dict[str, Path]:
-    """The files with this end by name without it, each folder's from the first of the places that has any.
+def gather(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: str) -> dict[str, Path]:
+    """The files with this end by name without it, each folder's from the first of its subfolders that has any.
 
     StudyError for none at all and for two of one name.
     """
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for folder in folders:
-        files = (sorted((folder / place).glob(f"*{end}")) for place in places)
+        files = (sorted((folder / name).glob(f"*{end}")) for name in subfolders)
         for path in next(filter(None, files), ()):
-            if found.setdefault(path.name.removesuffix(end), path) is not path:
+            if by_name.setdefault(path.name.removesuffix(end), path) is not path:
                 raise StudyError(f"{show_path(path)}: another folder has a file of this name; name each folder once")
-    if not found:
+    if not by_name:
         shown = ", ".join(map(show_path, folders))
         raise StudyError(f"no {end} files in {shown}; set STUDY_DATA to a folder that holds the release")
-    return found
+    return by_name
 
 
 def read_note(name: str, text: Path, concepts: Path, related: Path | None = None) -> Note:

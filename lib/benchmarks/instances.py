@@ -100,14 +100,14 @@ class Relation:
             return Marked(text, (first.start, first.end), (second.start, second.end))
         if first.end > second.start:
             dummy = f"@{'-'.join(sorted(JOINT.get(one.kind, one.kind) for one in (first, second)))}$"
-            places = [(first.start, first.start + len(dummy))] * 2
+            spans = [(first.start, first.start + len(dummy))] * 2
             middle = dummy
         else:
             middle = f"@{first.kind}${text[first.end : second.start]}@{second.kind}$"
             end = first.start + len(middle)
-            places = [(first.start, first.start + len(first.kind) + 2), (end - len(second.kind) - 2, end)]
+            spans = [(first.start, first.start + len(first.kind) + 2), (end - len(second.kind) - 2, end)]
         masked = text[: first.start] + middle + text[max(first.end, second.end) :]
-        return Marked(BREAKS.sub(" ", masked), *places)
+        return Marked(BREAKS.sub(" ", masked), *spans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,28 +34,28 @@ def read(
     StudyError for a missing or empty file, other labels, more or fewer labels than words, a PMID of `dev` that is no
     training abstract.
     """
-    found = find_documents(folder, split)
+    files = find_documents(folder, split)
     if dev is None:
-        own = folder / "dev.txt"
-        dev = [line.strip() for _, line in read_lines(own) if line.strip()] if own.is_file() else ()
-    every, whole = (join(*map(set, found.values())) for join in (set.union, set.intersection))
+        dev_list = folder / "dev.txt"
+        dev = [line.strip() for _, line in read_lines(dev_list) if line.strip()] if dev_list.is_file() else ()
+    every, whole = (join(*map(set, files.values())) for join in (set.union, set.intersection))
     test = set() if split == "test" else set().union(*find_documents(folder, "test").values())
-    wanted = whole - test
+    pmids = whole - test
     if left_out is not None and split != "dev":
         left_out["abstracts without the labels of an element"] += len(every - whole)
         left_out["training abstracts that are in the test set"] += len(every & test)
     if split != "test":
-        if astray := sorted(set(dev) - wanted):
+        if astray := sorted(set(dev) - pmids):
             raise StudyError(f"{show_path(folder)}: PMID {astray[0]} of dev is no training abstract; check the list")
-        wanted = set(dev) if split == "dev" else wanted - set(dev)
-    if not wanted:
+        pmids = set(dev) if split == "dev" else pmids - set(dev)
+    if not pmids:
         raise StudyError(
             f"{show_path(folder)}: no abstracts in {split}; EBM-NLP has no dev of its own, give its PMIDs"
         )
     return [
         sentence
-        for pmid in sorted(wanted, key=int)
-        for sentence in read_document(folder, pmid, {short: files[pmid] for short, files in found.items()})
+        for pmid in sorted(pmids, key=int)
+        for sentence in read_document(folder, pmid, {short: paths[pmid] for short, paths in files.items()})
     ]
 
 
@@ -65,13 +65,13 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
         raise unknown("split", split, FOLDERS)
     documents = {}
     for short, name in ELEMENTS.items():
-        place = folder / "annotations/aggregated/starting_spans" / name / FOLDERS[split]
-        files = [(FILE.fullmatch(path.name), path) for path in sorted(place.glob("*"))]
+        label_folder = folder / "annotations/aggregated/starting_spans" / name / FOLDERS[split]
+        files = [(FILE.fullmatch(path.name), path) for path in sorted(label_folder.glob("*"))]
         documents[short] = {match[1]: path for match, path in files if match}
         if not documents[short]:
-            raise StudyError(f"no labels in {show_path(place)}; set STUDY_DATA to a folder that holds EBM-NLP")
+            raise StudyError(f"no labels in {show_path(label_folder)}; set STUDY_DATA to a folder that holds EBM-NLP")
         if len(documents[short]) != sum(match is not None for match, _ in files):
-            raise StudyError(f"{show_path(place)}: two files of one PMID; leave one of them out")
+            raise StudyError(f"{show_path(label_folder)}: two files of one PMID; leave one of them out")
     return documents
 
 

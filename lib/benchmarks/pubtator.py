@@ -42,17 +42,17 @@ def read(path: Path) -> Iterator[Abstract]:
     with the line for anything else, a text that is not at its offsets, a type that is not in KINDS, a mention that is
     there twice, a cut last line, an empty file.
     """
-    name, number, found, record = show_path(path), 0, False, []
+    name, number, empty, record = show_path(path), 0, True, []
     for number, line in read_lines(path):
         if line.strip():
             record.append((f"{name}:{number}", line))
         elif record:
             yield parse(record)
-            found, record = True, []
+            empty, record = False, []
     if record:
         require_end(path, number)
         yield parse(record)
-    elif not found:
+    elif empty:
         raise StudyError(f"{name}: no abstracts in the file; {AGAIN}")
 
 
@@ -81,8 +81,8 @@ def parse_mention(where: str, cells: list[str], text: str) -> Mention:
     start, end, words, kind, concept = cells[1:6]
     if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in KINDS:
         raise StudyError(f"{where}: expected two offsets and a type of {', '.join(KINDS)}; {AGAIN}")
-    found = text[int(start) : int(end)]
-    if not found or found not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
+    at_offsets = text[int(start) : int(end)]
+    if not at_offsets or at_offsets not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
         raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}; {AGAIN}")
     return Mention(concept.strip(), KINDS[kind], int(start), int(end))
 

@@ -91,14 +91,14 @@ def read_squad(path: Path) -> list[Question]:
     StudyError for JSON of another shape, a blank text, an id that comes twice, an entry without answers, an answer
     that is not at its offset. Source: Rajpurkar et al. 2016.
     """
-    found = {}
+    questions = {}
     for at, entry, context in list_entries(path, parse(path)):
-        if entry.id in found:
+        if entry.id in questions:
             raise StudyError(f"{at}: an id that came before; {AGAIN}")
         if not entry.answers:
             raise StudyError(f"{at}: no answers; {AGAIN}")
-        found[entry.id] = merge(entry.id, [(entry, context)])
-    return list(found.values())
+        questions[entry.id] = merge(entry.id, [(entry, context)])
+    return list(questions.values())
 
 
 def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Question]:
@@ -151,19 +151,19 @@ def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]
 
 def collect_golden(contents: dict[Path, File], left_out: Counter | None) -> dict[str, Question]:
     """The factoid questions of golden files by id, as in read_golden."""
-    found = {}
+    factoids = {}
     for path, content in contents.items():
         for number, one in enumerate(content.questions):
             if one.type != "factoid":
                 continue
-            if one.id in found:
+            if one.id in factoids:
                 raise StudyError(f"{show_path(path)}: questions[{number}]: an id that came before; {AGAIN}")
             passages = tuple(snippet.text for snippet in one.snippets)
             answers = tuple(dict.fromkeys(filter(None, map(str.strip, one.exact_answer))))
             if left_out is not None:
                 left_out["blank answers"] += sum(not answer.strip() for answer in one.exact_answer)
-            found[one.id] = Question(one.id, one.body, passages, answers, find_spans(passages, answers))
-    return found
+            factoids[one.id] = Question(one.id, one.body, passages, answers, find_spans(passages, answers))
+    return factoids
 
 
 def answerable(questions: Iterable[Question]) -> list[Question]:
@@ -179,13 +179,13 @@ def read_answers(question: Question, answers: Iterable[Answer]) -> list[str]:
 def find_spans(passages: Iterable[str], answers: Iterable[str]) -> tuple[Span, ...]:
     """Where answers stand in passages as whole words, upper or lower case alike."""
     patterns = [re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)", re.IGNORECASE) for answer in answers]
-    found = {
+    spans = {
         Span(number, match.start(), match.end())
         for number, passage in enumerate(passages)
         for pattern in patterns
         for match in pattern.finditer(passage)
     }
-    return tuple(sorted(found))
+    return tuple(sorted(spans))
 
 
 def parse(path: Path) -> File:

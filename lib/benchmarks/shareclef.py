@@ -66,31 +66,31 @@ def read_notes(
         raise StudyError(f"no .txt files in {show_path(notes)}; set STUDY_DATA to a folder that holds the release")
     if isinstance(names, Path):
         names = [line.strip() for _, line in read_lines(names) if line.strip()]
-    wanted = set(texts if names is None else names)
-    if unknown := wanted - texts.keys():  # not quoted: a wrong file in the list's place may hold text
-        raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(wanted)} names; check their list")
+    chosen = set(texts if names is None else names)
+    if unknown := chosen - texts.keys():  # not quoted: a wrong file in the list's place may hold text
+        raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(chosen)} names; check their list")
     files = find_annotations(annotations)
     if astray := sorted(files.keys() - texts.keys()):
         raise StudyError(f"{show_path(files[astray[0]])}: no note of this name in {show_path(notes)}; {AGAIN}")
-    found = {}
-    for name in (name for name in texts if name in wanted):
+    by_name = {}
+    for name in (name for name in texts if name in chosen):
         if name not in files:
             raise StudyError(f"{show_path(texts[name])}: no annotations in {show_path(annotations)}; {AGAIN}")
         text, read_file = read_text(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
-        found[name] = text, read_file(files[name], name, len(text))
-    return found
+        by_name[name] = text, read_file(files[name], name, len(text))
+    return by_name
 
 
 def find_annotations(folder: Path) -> dict[str, Path]:
     """The files of annotations in a folder by the name of their note; StudyError for two of one note."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         end = next((end for end in ENDS if path.name.endswith(end)), "")
         if not end:
             continue
-        if found.setdefault(path.name.removesuffix(end), path) is not path:
+        if files.setdefault(path.name.removesuffix(end), path) is not path:
             raise StudyError(f"{show_path(path)}: the note has annotations in another file too; leave one out")
-    return found
+    return files
 
 
 def read_text(path: Path) -> str:
@@ -138,8 +138,8 @@ def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
 
 def first(element: etree._Element, tag: str, attribute: str) -> str:
     """An attribute of the first element inside with this tag, or an empty string."""
-    found = element.find(tag)
-    return "" if found is None else found.get(attribute, "")
+    child = element.find(tag)
+    return "" if child is None else child.get(attribute, "")
 
 
 def make_mention(
@@ -156,5 +156,5 @@ def make_mention(
 
 def blank(text: str) -> str:
     """A note with what was taken out of it as the word PATTERN, and drawn lines as spaces, at the same offsets."""
-    text = REMOVED.sub(lambda found: "PATTERN".rjust(len(found[0]))[-len(found[0]) :], text)
-    return RULES.sub(lambda found: " " * len(found[0]), text)
+    text = REMOVED.sub(lambda match: "PATTERN".rjust(len(match[0]))[-len(match[0]) :], text)
+    return RULES.sub(lambda match: " " * len(match[0]), text)

@@ -211,13 +211,13 @@ def read_dummified(
 
 def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str, ...]) -> tuple[Mention, Mention]:
     """The two mentions of a text with dummies, without ids, in text order; StudyError when it does not have both."""
-    found = list(any_of(*dummies, *alone).finditer(text))
-    if len(found) == 1 and found[0][0] in alone:
-        first, second = (Mention("", KINDS[name], *found[0].span()) for name in dummies)
-    elif sorted(match[0] for match in found) == sorted(dummies):
-        first, second = (Mention("", KINDS[match[0]], *match.span()) for match in found)
+    matches = list(any_of(*dummies, *alone).finditer(text))
+    if len(matches) == 1 and matches[0][0] in alone:
+        first, second = (Mention("", KINDS[name], *matches[0].span()) for name in dummies)
+    elif sorted(match[0] for match in matches) == sorted(dummies):
+        first, second = (Mention("", KINDS[match[0]], *match.span()) for match in matches)
     else:
-        raise StudyError(f"{at}: expected {dummies[0]} and {dummies[1]}, found {len(found)} dummies; {AGAIN}")
+        raise StudyError(f"{at}: expected {dummies[0]} and {dummies[1]}, found {len(matches)} dummies; {AGAIN}")
     return first, second
 
 
@@ -251,11 +251,11 @@ def check_label(at: str, label: str, known: Labels) -> str | float:
 
 def collect(path: Path, rows: Iterable[tuple[str, Instance]], member: str = "") -> list:
     """The instances of a file; StudyError for none, and for an id that is empty or came before."""
-    found: dict[str, Instance] = {}
+    instances: dict[str, Instance] = {}
     for at, one in rows:
-        if not one.id or one.id in found:
+        if not one.id or one.id in instances:
             raise StudyError(f"{at}: an id that is empty or came before; {AGAIN}")
-        found[one.id] = one
-    if not found:
+        instances[one.id] = one
+    if not instances:
         raise StudyError(f"{name_file(path, member)}: no rows in the file; {AGAIN}")
-    return list(found.values())
+    return list(instances.values())

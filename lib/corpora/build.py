@@ -92,8 +92,8 @@ def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
     for i in range(leakage.BANDS):
         duplicate |= candidates[f"band {i}"].duplicated()
     reason[candidates.index[duplicate]] = "near duplicate"
-    found = rows.loc[reason == "", "test texts"].explode().dropna()
-    telling = found[found.groupby(found).transform("size") <= PHRASE]
+    test_texts = rows.loc[reason == "", "test texts"].explode().dropna()
+    telling = test_texts[test_texts.groupby(test_texts).transform("size") <= PHRASE]
     reason[telling.index.unique()] = "test text"
     of_file = dict(list(reason.groupby(rows["file"])))  # a file of which nothing could be read has no rows
     return [of_file.get(number, reason[:0]).reset_index(drop=True) for number in range(len(files))]

@@ -25,7 +25,7 @@ class Mesh:
     @classmethod
     def read(cls, tables: Iterable[Path]) -> "Mesh":
         """The descriptors of several releases: one has the tree numbers of all. StudyError for a malformed table."""
-        found = defaultdict(set)
+        trees_of = defaultdict(set)
         for path in tables:
             rows = ([cell.strip('"') for cell in line.split("\t")] for _, line in read_lines(path))
             header = next(rows, [])
@@ -37,9 +37,9 @@ class Mesh:
                 if len(cells) <= max(positions):
                     raise StudyError(f"{show_path(path)}:{number}: too few columns: was the file cut off?")
                 tree, ui, name = (cells[i] for i in positions)
-                found[ui].add(tree)
-                found[name.lower()].add(tree)
-        return cls({key: tuple(sorted(trees)) for key, trees in found.items()})
+                trees_of[ui].add(tree)
+                trees_of[name.lower()].add(tree)
+        return cls({key: tuple(sorted(trees)) for key, trees in trees_of.items()})
 
     def tree_numbers(self, heading: Heading) -> tuple[str, ...]:
         """The tree numbers of a heading; none for one that the tables do not know, such as a check tag."""
@@ -47,12 +47,12 @@ class Mesh:
 
     def names_by_branch(self) -> dict[str, list[str]]:
         """The names of all descriptors of each branch in BRANCHES, in order."""
-        found = defaultdict(set)
+        names = defaultdict(set)
         for key, trees in self.trees.items():
             if not (key[:1] == "D" and key[1:].isdigit()):  # a UI
                 for tree in trees:
-                    found[tree[0]].add(key)
-        return {title: sorted(found[letter]) for letter, title in BRANCHES.items() if found[letter]}
+                    names[tree[0]].add(key)
+        return {title: sorted(names[letter]) for letter, title in BRANCHES.items() if names[letter]}
 
 
 def is_below(trees, branches) -> bool:

@@ -52,17 +52,17 @@ def iterate_xml(
     this machine), and so is an element that holds one. StudyError with the line, and how many elements were whole
     before it, for XML that is not well formed or not in the encoding that it claims, and for another root.
     """
-    found = 0
+    count = 0
     try:
         events = etree.iterparse(
             file, tag=tags, resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True,
             remove_pis=True,
         )  # fmt: skip
         for _, element in events:
-            if not found:
+            if not count:
                 refuse_entities(show_path(path), element.getroottree())
                 check_root(path, element.getroottree().getroot(), roots)
-            found += 1
+            count += 1
             if (entity := next(element.iter(etree.Entity), None)) is not None:
                 where = f"{show_path(path)}:{element.sourceline}"
                 raise StudyError(f"{where}: {entity.text} is declared elsewhere: refused")
@@ -72,11 +72,11 @@ def iterate_xml(
             if parent is not None:
                 while element.getprevious() is not None:
                     del parent[0]
-        if not found:
+        if not count:
             check_root(path, events.root, roots)
     except etree.XMLSyntaxError as error:
         raise StudyError(
-            f"{show_path(path)}:{error.lineno}: not well-formed XML after {what} {found}: {error.msg}; fetch the file "
+            f"{show_path(path)}:{error.lineno}: not well-formed XML after {what} {count}: {error.msg}; fetch the file "
             "again, or name it under leave_out of its source"
         ) from None
 
@@ -90,8 +90,8 @@ def check_root(path: Path, root: etree._Element, roots: tuple[str, ...]) -> None
 
 def read_year(date: str) -> int:
     """The first four digits of a date such as `1998 Dec-1999 Jan`; 0 when there are none."""
-    found = re.search(r"\d{4}", date)
-    return int(found[0]) if found else 0
+    year = re.search(r"\d{4}", date)
+    return int(year[0]) if year else 0
 
 
 def flat_text(element) -> str:
