@@ -92,7 +92,7 @@ class Study:
         self.edit_yaml("params/samples.yaml", comparisons=[both])
         small = {'"bio-electra"': '"bert-random"', '"bert-uncased"': '"bert-general"', '"paper"': '"smoke"'}
         for old, new in small.items():
-            self.edit_text("notebooks/77_bioelectra_inference.ipynb", old.replace('"', '\\"'), new.replace('"', '\\"'))
+            self.edit_text("notebooks/93_bioelectra_inference.ipynb", old.replace('"', '\\"'), new.replace('"', '\\"'))
         part = {"table": "lee-4", "metric": "F1", "pairs": [["BERT (Wiki+Books)", "Random initialisation"]]}
         test = {"lee-beats-bert-ner": {"kind": "paired", "parts": [part]}}
         (folder / "params/claims.yaml").write_text(yaml.safe_dump({"tests": test}))

@@ -209,7 +209,7 @@ def test_the_sum_of_a_row_explains_its_cells(made_up_sets, row_sum, verdict):
 def made_up_table(made_up_sets, monkeypatch):
     """A printed table of three rows: ours, not run, and one whose train column is of all splits together."""
     table = params.CountTable(
-        title="T", paper="gu-pubmedbert", table="3", notebook="03_printed_counts", kind="counts",
+        title="T", paper="gu-pubmedbert", table="3", notebook="13_dataset_counts", kind="counts",
         columns={"training": "train", "held out": "test"},
         rows={"One": ROW.model_copy(update={"otherwise": {}, "remarks": {}}),
               "Other": params.CountRow(dataset="other", count="words", splits={"training": "all"})},

@@ -67,7 +67,7 @@ WORKING = ("documents/mimic", "corpora/mimic")
 COUNTED = ("gu-3", "lee-3", "naseem-6", "ozyurt-1")
 VOCABULARIES = ("bert-cased", "bert-uncased", "pubmedbert-uncased", "pubmedbert-28895-uncased")
 MODEL, SET = "bert-random", "share-clef-2013"  # the one restricted set with the three splits that fine-tuning needs
-TAGGING = f"20_finetune_tagging--{MODEL}--{SET}--lee"
+TAGGING = f"30_finetune_tagging--{MODEL}--{SET}--lee"
 
 
 class Run(NamedTuple):
@@ -234,7 +234,7 @@ def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, as the graph's runner does it."""
     given = json.dumps({"scale": "laptop", "model": MODEL, "dataset": SET, "setting": "lee", "show_text": True})
     expected = f"outputs/laptop/results/{MODEL}--{SET}--lee.json"
-    words = ["lib.study.runner", "laptop", "20_finetune_tagging", TAGGING, given, expected]
+    words = ["lib.study.runner", "laptop", "30_finetune_tagging", TAGGING, given, expected]
     environment = os.environ | {"PYTHONPATH": str(study.folder), "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
     return subprocess.Popen(
         [sys.executable, "-SP", "lib/study/submit.py", *words], cwd=study.folder, env=environment, text=True,
@@ -252,7 +252,7 @@ def run_both(study: Study, *words: str, fails: bool = False) -> Run:
 
 @pytest.fixture(scope="module")
 def good_run(study) -> Run:
-    return run_both(study, "03", "04", "08", "mimic")
+    return run_both(study, "12", "13", "14", "15_without_pretraining", "22", "mimic")
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def failed_run(good_run) -> Run:
     whole = {path: path.read_bytes() for path in (con, xml)}
     edit(con, b't="[a-z]+"', b't="qzcanarytype"')
     edit(xml, b'mentionClass id="Disease_Disorder"', b'mentionClass id="qzcanarytype"')
-    failed = run_both(good_run.study, "03_datasets", fails=True)
+    failed = run_both(good_run.study, "12_datasets", fails=True)
     for path, content in whole.items():
         path.write_bytes(content)
     return failed
@@ -327,8 +327,8 @@ def test_every_credentialed_source_is_planted(study):
 
 def test_everything_ran_and_read_the_canaries(good_run):
     folder = good_run.study.folder / "outputs/laptop"
-    counted = {f"03_printed_counts--{key}" for key in COUNTED}
-    others = {TAGGING, "01_corpora--mimic", "03_datasets", "04_leaks", "04_without_pretraining", "08_input_lengths"}
+    counted = {f"13_dataset_counts--{key}" for key in COUNTED}
+    others = {TAGGING, "10_corpora--mimic", "12_datasets", "14_leaks", "15_without_pretraining", "22_input_lengths"}
     assert {path.stem for path in (folder / "notebooks").glob("*.ipynb")} == counted | others
     assert set(RESTRICTED) <= set(pd.read_csv(folder / "tables/datasets.csv")["dataset"])
     assert len(set(RESTRICTED) & set(pd.read_csv(folder / "tables/floors.csv")["dataset"])) > 10
@@ -340,7 +340,7 @@ def test_everything_ran_and_read_the_canaries(good_run):
     assert (corpus["read"], corpus["test text"]) == (30, 1)
     assert all(search(folder / place)[0] for place in WORKING)
     assert f"outputs/laptop/predictions/{MODEL}--{SET}--lee--1.parquet" in good_run.files
-    assert {"outputs/laptop/test-sentences/index.parquet", "outputs/laptop/report/04_leaks.html"} <= good_run.files
+    assert {"outputs/laptop/test-sentences/index.parquet", "outputs/laptop/report/14_leaks.html"} <= good_run.files
 
 
 def test_nothing_of_a_restricted_set_is_written_or_printed(good_run):
@@ -368,7 +368,7 @@ def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_
 
 
 def test_nothing_of_a_restricted_set_is_in_what_a_failure_leaves(failed_run):
-    failed = {"outputs/laptop/failed/03_datasets.ipynb", "outputs/laptop/report/03_datasets--failed.html"}
+    failed = {"outputs/laptop/failed/12_datasets.ipynb", "outputs/laptop/report/12_datasets--failed.html"}
     assert failed | {f"outputs/laptop/failed/{TAGGING}.ipynb"} <= failed_run.files
     assert "record-00.con:" in failed_run.printed[0] and "knowtator.xml:" in failed_run.printed[1]
     assert failed_run.found == {}

@@ -93,8 +93,8 @@ def test_a_notebook_that_does_not_write_what_it_should_has_failed(workshop):
 
 
 def test_an_unknown_notebook_names_the_nearest():
-    with pytest.raises(StudyError, match="unknown notebook '10_pretrian': did you mean 10_pretrain"):
-        runner.run("smoke", "10_pretrian", "x", {})
+    with pytest.raises(StudyError, match="unknown notebook '23_pretrian': did you mean 23_pretrain"):
+        runner.run("smoke", "23_pretrian", "x", {})
 
 
 def test_every_notebook_takes_the_parameters_that_the_graph_gives():

@@ -13,9 +13,9 @@ from lib.study import open_study, params, stages
 def test_a_table_needs_its_runs_and_no_more():
     jobs = stages.plan("smoke", stages.targets("smoke", ["lee-4"]))
     names = {job.name for job in jobs.values()}
-    assert "20_finetune_tagging--bert-general--ncbi-disease--lee" in names
-    assert "10_pretrain--bert-random" in names
-    assert not any(name.startswith(("90_", "00_", "03_")) for name in names)
+    assert "30_finetune_tagging--bert-general--ncbi-disease--lee" in names
+    assert "23_pretrain--bert-random" in names
+    assert not any(name.startswith(("01_", "00_", "12_")) for name in names)
     order = list(jobs)
     for job in jobs.values():
         assert all(order.index(i) < order.index(job.output) for i in job.inputs if i in jobs)
@@ -29,8 +29,8 @@ def test_a_table_needs_its_runs_and_no_more():
         ("pubmed-cased", ["vocabularies/pubmed-cased/record.json"]),
         ("bert-general.2", ["models/bert-general.2/record.json"]),
         ("bio-electra", ["models/bio-electra/record.json"]),  # a published vocabulary too
-        ("90", ["tables/claims.csv"]),
-        ("90_scoreboard", ["tables/claims.csv"]),
+        ("01", ["tables/claims.csv"]),
+        ("01_scoreboard", ["tables/claims.csv"]),
         ("lee-4", ["tables/lee-4.csv"]),
     ],
 )
@@ -87,7 +87,7 @@ def test_tables_of_text_and_vocabularies_need_no_model():
 def test_a_notebook_that_makes_several_tables_has_a_copy_for_each():
     jobs = stages.plan("smoke", stages.targets("smoke", ["lee-1", "wada-2", "lee-4"])).values()
     names = {job.name for job in jobs if job.stage.name == "table"}
-    assert names == {"06_corpus_sizes--lee-1", "06_corpus_sizes--wada-2", "30_biobert_ner"}
+    assert names == {"11_corpus_sizes--lee-1", "11_corpus_sizes--wada-2", "40_biobert_ner"}
 
 
 def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch, tmp_path):

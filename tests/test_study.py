@@ -69,15 +69,15 @@ def test_a_second_run_finds_nothing_to_do(study):
 def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_study, tmp_path_factory, monkeypatch):
     study = Study(tmp_path_factory.mktemp("killed"))
     finished: dict[str, int] = {}
-    for wait_for in ("10_pretrain--bert-general", "20_finetune_tagging"):
+    for wait_for in ("23_pretrain--bert-general", "30_finetune_tagging"):
         with monkeypatch.context() as patch:
-            if wait_for.startswith("10"):  # a warm parent of the study's own, which is killed with it
+            if wait_for.startswith("23"):  # a warm parent of the study's own, which is killed with it
                 patch.delenv(warm.ADDRESS, raising=False)
             process = study.start("lee-4")
         for line in process.stdout:
             if f" start   {wait_for}" in line:
                 break
-        if wait_for.startswith("10"):
+        if wait_for.startswith("23"):
             refused = study.run("lee-4", fails=True)  # takes a few seconds, in which the first one works on
             assert f"a study is already running in this folder (process {process.pid})" in refused
         assert f" of {EVERYTHING} notebooks ended" in study.run("--status")
@@ -104,7 +104,7 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_st
 
 
 def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study):
-    path = study.folder / "notebooks" / "10_pretrain.ipynb"
+    path = study.folder / "notebooks" / "23_pretrain.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[0].source += "\n\nA new remark."
     notebook.cells[2].execution_count = 7
@@ -113,7 +113,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     output = study.run()
     assert jobs_started(output) == []
     assert "Report: " in output  # the page takes the new prose
-    page = (study.outputs / "report" / "10_pretrain--bert-general.html").read_text()
+    page = (study.outputs / "report" / "23_pretrain--bert-general.html").read_text()
     assert "A new remark." in page and "bert-general: What does a model learn" in page
 
     # A lib module that only fine-tuning imports: it would be done again, and what reads it; no model.
@@ -127,7 +127,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     trained = weights.stat().st_mtime_ns
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    assert again == {"20_finetune_tagging", "30_biobert_ner"}
+    assert again == {"30_finetune_tagging", "40_biobert_ner"}
 
     # A code cell: this notebook again and those that follow it, but what is finished is found, and nothing retrains.
     before = artefacts_of(study)
@@ -135,7 +135,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     notebook.cells[-2].source += "\nprint('more')"
     nbformat.write(notebook, path)
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    assert again == {"10_pretrain", "20_finetune_tagging", "30_biobert_ner"}
+    assert again == {"23_pretrain", "30_finetune_tagging", "40_biobert_ner"}
     assert weights.stat().st_mtime_ns == trained
     assert artefacts_of(study) == before
 
@@ -148,9 +148,9 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     made = {path: path.read_bytes() for path in (study.outputs / "results").glob("bert-random--ncbi-disease--*.json")}
     output = study.run("lee-4", fails=True)
     assert made and all(path.read_bytes() == content for path, content in made.items())  # finished before: it stays
-    assert re.search(r"FAILED  20_finetune_tagging--bert-random--ncbi-disease--lee: .*train.tsv:1: expected", output)
+    assert re.search(r"FAILED  30_finetune_tagging--bert-random--ncbi-disease--lee: .*train.tsv:1: expected", output)
     assert "Traceback" not in output
-    name = "20_finetune_tagging--bert-random--ncbi-disease--lee"
+    name = "30_finetune_tagging--bert-random--ncbi-disease--lee"
     assert (study.outputs / "failed" / f"{name}.ipynb").exists()
     index = (study.outputs / "report" / "index.html").read_text()
     assert f"{name}--failed.html" in index
@@ -176,12 +176,12 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
 @pytest.mark.parametrize(
     ("line", "news"),
     [
-        ("start   80_audit\n", "start   80_audit"),
-        ("Select jobs to execute...start   80_audit\n", "start   80_audit"),  # the two processes write to one pipe
-        ("    threads: 1FAILED  03_datasets: no file x\n", "FAILED  03_datasets: no file x"),
+        ("start   90_audit\n", "start   90_audit"),
+        ("Select jobs to execute...start   90_audit\n", "start   90_audit"),  # the two processes write to one pipe
+        ("    threads: 1FAILED  12_datasets: no file x\n", "FAILED  12_datasets: no file x"),
         ("FAILED  texts: no file start\n", "FAILED  texts: no file start"),
         ("rule pretrain:\n", ""),
-        ("    output: outputs/smoke/notebooks/80_audit.ipynb\n", ""),
+        ("    output: outputs/smoke/notebooks/90_audit.ipynb\n", ""),
     ],
 )
 def test_news_of_jobs_are_found_also_behind_a_message_of_snakemake(line, news):
@@ -221,14 +221,14 @@ def test_the_report_asks_no_other_host_and_shows_findings_first(finished_study):
         loaded += re.findall(r"<link[^>]+rel=\"(?:stylesheet|preload)\"[^>]+href=\"([^\"]+)\"", text)
         assert loaded and not [address for address in loaded if address.startswith(("http", "//"))]
     _, index = (site / "index.html").read_text().split("<article", 1)  # the menu stands before it
-    assert index.index("made up") < index.index("90_scoreboard.html") < index.index("by_paper.html")
+    assert index.index("made up") < index.index("01_scoreboard.html") < index.index("by_paper.html")
     papers = (site / "by_paper.html").read_text()
     assert papers.index('id="claims-and-cells"') < papers.index('id="biobert"')
     copies = {path.stem for path in (finished_study.outputs / "notebooks").glob("*.ipynb")}
     lists = {name.split("--")[0] for name in copies}  # of a notebook that was run several times
     assert len(copies) == EVERYTHING
     assert copies <= {path.stem for path in site.glob("[0-9]*.html")} <= copies | lists
-    assert "<details" in (site / "30_biobert_ner.html").read_text()
+    assert "<details" in (site / "40_biobert_ner.html").read_text()
 
 
 def test_every_link_of_the_report_leads_somewhere(finished_study):
@@ -260,7 +260,7 @@ def test_any_encoder_by_papermill(study, tmp_path):
     shutil.copytree(study.outputs / "models" / "bert-general", model)
     for name in ("record.json", "log.jsonl"):
         (model / name).unlink()
-    command = ["papermill", "notebooks/20_finetune_tagging.ipynb", str(tmp_path / "out.ipynb"),
+    command = ["papermill", "notebooks/30_finetune_tagging.ipynb", str(tmp_path / "out.ipynb"),
                "-p", "model", str(model), "-p", "dataset", "ncbi-disease"]  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(study.folder)}
     ran = subprocess.run([sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True)
@@ -291,7 +291,7 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     ours = json.loads((study.outputs / "results/bert-general--ncbi-disease--lee.json").read_text())["runs"]
     theirs = json.loads((study.outputs / f"results/{path.stem.replace('--', '--ncbi-disease--')}.json").read_text())
     assert [run["scores"] for run in theirs["runs"]] == [run["scores"] for run in ours]
-    page = (study.outputs / "report" / f"88_evaluate--{path.stem}.html").read_text()
+    page = (study.outputs / "report" / f"02_evaluate--{path.stem}.html").read_text()
     assert "BioBERT (+PubMed) (lee-4) 89.94" in page.replace("89.94 ", "89.94")
     assert str(tmp_path) not in page
     assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study

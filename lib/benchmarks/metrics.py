@@ -1,4 +1,4 @@
-"""Metrics: pure functions of full gold and predictions, whose docstrings page 03 shows (METRICS).
+"""Metrics: pure functions of full gold and predictions, whose docstrings page 12 shows (METRICS).
 
 Scores are percent, 0 to 100, where a docstring does not say otherwise, and 0 where a divisor is 0. `gold` and
 `predicted` have an item an instance: a sentence's tags, a pair's label, a document's labels. ValueError, with counts

@@ -34,7 +34,7 @@ USAGE = """\
 ./run_all.sh test [pytest options]  ruff and the tests
 ./run_all.sh lab                    JupyterLab with the study's kernel
 
-targets: keys of tables (lee-4), notebooks (20), models, corpora, vocabularies; none: everything"""
+targets: keys of tables (lee-4), notebooks (30), models, corpora, vocabularies; none: everything"""
 
 
 def main(words: list[str]) -> int:

@@ -14,10 +14,9 @@ from lib.study import params, paths, results
 
 PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")  # vocab.txt says it again
-PAGES = "[3-9]*.ipynb"  # of results; those of data and of single runs are many, and are made again by a run
+PAGES = "01_*", "33_*", "[4-9]*"  # of results; those of data and of single runs are many, and are made again by a run
 POINTS = 25  # of the log of a run: a curve as one sees it
 CLAIMS = "claims"  # the figure of them, which the front page shows
-ON_REQUEST = "88_evaluate"  # somebody's own encoder, which is not part of the study
 
 
 def take_over(scale: str) -> list[Path]:
@@ -57,7 +56,7 @@ def list_files(scale: str) -> list[Path]:
     runs = [path for path in here.glob("results/*.json") if is_ours(path.stem.split("--")[0])]
     tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
     drawn = [path for path in here.glob("figures/*.svg") if path.stem == CLAIMS or has_ours(scale, path.stem)]
-    pages = [path for path in here.glob(f"notebooks/{PAGES}") if not path.name.startswith(ON_REQUEST)]
+    pages = [path for pattern in PAGES for path in here.glob(f"notebooks/{pattern}.ipynb")]
     vocabularies = [path for name in VOCABULARY for path in here.glob(f"vocabularies/*/{name}")]
     return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
 

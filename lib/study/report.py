@@ -17,16 +17,16 @@ from lib.study import params, paths, record, results
 from lib.study.analysis import compare, lessons, panels, scoreboard
 
 CHAPTERS = {  # by the first digit of a notebook's number
-    "0": "Start, and the data",
-    "1": "Pretraining",
-    "2": "Fine-tuning",
-    "3": "BioBERT",
-    "4": "PubMedBERT",
-    "5": "ouBioBERT",
-    "6": "BioALBERT",
-    "7": "Bio-ELECTRA",
-    "8": "Across papers",
-    "9": "Scoreboard",
+    "0": "Start, and what was found",
+    "1": "Text and datasets",
+    "2": "Vocabularies and pretraining",
+    "3": "Fine-tuning",
+    "4": "BioBERT",
+    "5": "PubMedBERT",
+    "6": "ouBioBERT",
+    "7": "BioALBERT",
+    "8": "Bio-ELECTRA",
+    "9": "Across papers",
 }
 PAPERS = "by_paper"  # the page of what was found by paper
 FOREST_SAID = "Effects of the papers' claims, printed and measured here, with intervals and verdicts"
@@ -209,9 +209,9 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
     if claims["n"].any():
         lines += [to_html(tally_claims(claims)), ""]
     links = [
-        link_page("90_scoreboard", pages, "Every claim") + ": its test, effect, interval and what is not tested",
+        link_page("01_scoreboard", pages, "Every claim") + ": its test, effect, interval and what is not tested",
         f"[Every table and figure]({PAPERS}.md) with what it comes to, by paper",
-        link_page("91_lessons", pages, "What could not be done") + ", and what else was learnt",
+        link_page("94_lessons", pages, "What could not be done") + ", and what else was learnt",
         link_page("00_start_here", pages, "How the study works") + ", and when a claim holds",
     ]
     lines += [f"- {link}." for link in links if link.startswith("[")] + [""]
@@ -311,7 +311,7 @@ def describe_paper(paper: str, claims: pd.DataFrame, verdicts: pd.DataFrame, pag
     """A paper's part of the front page: its claims that were measured, and its tables with how far each is covered."""
     own = claims[claims["paper"] == paper]
     measured = own[own["n"] > 0]
-    tests = link_page("90_scoreboard", pages, "All, with their tests and notes")
+    tests = link_page("01_scoreboard", pages, "All, with their tests and notes")
     lines = [f"{len(measured)} of {len(own)} claims are measured. {tests}"]
     if len(measured):
         lines += ["", to_html(measured[["statement", "verdict", "effect", "ci_low", "ci_high", "n", "note"]])]

@@ -18,17 +18,17 @@ from lib.vocabularies import training
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
 FINETUNING = {  # family -> the notebook that fine-tunes
-    "tagging": "20_finetune_tagging",
-    "pico": "20_finetune_tagging",
-    "relations": "21_finetune_relations",
-    "similarity": "22_finetune_similarity",
-    "documents": "23_finetune_documents",
-    "inference": "24_finetune_inference",
-    "answers": "25_finetune_answers",
-    "questions": "26_finetune_questions",
-    "ranking": "27_finetune_ranking",
+    "tagging": "30_finetune_tagging",
+    "pico": "30_finetune_tagging",
+    "relations": "31_finetune_relations",
+    "similarity": "31_finetune_similarity",
+    "documents": "31_finetune_documents",
+    "inference": "31_finetune_inference",
+    "answers": "31_finetune_answers",
+    "questions": "32_finetune_questions",
+    "ranking": "31_finetune_ranking",
 }
-BASELINE = "28_japanese_baselines"
+BASELINE = "15_japanese_baselines"
 MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.study.documents"}  # what does a job of no notebook
 WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
@@ -314,14 +314,14 @@ STAGES = {
         ),
         Stage(
             "corpus",
-            lambda k: "01_corpora",
+            lambda k: "10_corpora",
             "corpora/{corpus}/record.json",
             lambda s, k: corpus_inputs(s, k["corpus"]),
             corpus_settings,
         ),
         Stage(
             "vocabulary",
-            lambda k: "02_vocabularies",
+            lambda k: "20_vocabularies",
             "vocabularies/{vocabulary}/record.json",
             lambda s, k: [
                 STAGES["corpus"].path(corpus=c) for c in params.load("vocabularies", k["vocabulary"]).corpora
@@ -334,45 +334,45 @@ STAGES = {
         ),
         Stage(
             "kept",
-            lambda k: "05_from_raw_to_kept",
+            lambda k: "11_from_raw_to_kept",
             "tables/corpora.csv",
             lambda s, k: [STAGES["corpus"].path(corpus=corpus.key) for corpus in corpora.list_whole(s)],
             lambda s, k: [corpus.settings.model_dump() for corpus in corpora.list_whole(s)],
         ),
         Stage(
             "pieces",
-            lambda k: "09_words_and_pieces",
+            lambda k: "21_words_and_tokens",
             "tables/pieces.csv",
             lambda s, k: [*vocabulary_output(params.keys("vocabularies"), s), STAGES["corpus"].path(corpus="pubmed")],
             lambda s, k: [params.load("vocabularies", v).model_dump() for v in params.keys("vocabularies")],
         ),
-        Stage("datasets", lambda k: "03_datasets", "tables/datasets.csv", lambda s, k: made_up(s), dataset_settings),
+        Stage("datasets", lambda k: "12_datasets", "tables/datasets.csv", lambda s, k: made_up(s), dataset_settings),
         Stage(
             "leaks",
-            lambda k: "04_leaks",
+            lambda k: "14_leaks",
             "tables/leaks.csv",
             lambda s, k: [*made_up(s), *document_outputs(s)],
             lambda s, k: dataset_files(s),
         ),
         Stage(
             "floors",
-            lambda k: "04_without_pretraining",
+            lambda k: "15_without_pretraining",
             "tables/floors.csv",
             lambda s, k: made_up(s),
             lambda s, k: [baselines.VERSION, params.load("scales", s).datasets, dataset_files(s)],
         ),
-        Stage("own", lambda k: "19_own_data", "tables/own-data.csv", lambda s, k: [], lambda s, k: []),
-        Stage("pretrain", lambda k: "10_pretrain", "models/{model}/record.json", model_inputs, pretraining_settings),
+        Stage("own", lambda k: "26_own_data", "tables/own-data.csv", lambda s, k: [], lambda s, k: []),
+        Stage("pretrain", lambda k: "23_pretrain", "models/{model}/record.json", model_inputs, pretraining_settings),
         Stage(
             "simultaneous",
-            lambda k: "11_simultaneous",
+            lambda k: "24_simultaneous_pretraining",
             "tables/wada-figure-3.csv",
             lambda s, k: vocabulary_output(list_amplified(s), s),
             lambda s, k: [],
         ),
         Stage(
             "checks",
-            lambda k: "12_pretraining_checks",
+            lambda k: "23_pretraining_checks",
             "tables/pretraining-checks.csv",
             lambda s, k: [
                 path for model in params.load("scales", s).models for path in model_inputs(s, {"model": model})
@@ -381,14 +381,14 @@ STAGES = {
         ),
         Stage(
             "pretrained",
-            lambda k: "13_one_of_each_kind",
+            lambda k: "25_one_of_each_kind",
             "tables/pretrained.csv",
             lambda s, k: [STAGES["pretrain"].path(model=model) for model in params.load("scales", s).models],
             lambda s, k: params.load("scales", s).models,
         ),
         Stage(
             "cost",
-            lambda k: "82_cost",
+            lambda k: "92_cost",
             "tables/cost.csv",
             lambda s, k: [STAGES["pretrained"].path()] if params.load("scales", s).models else [],
             cost_settings,
@@ -402,28 +402,28 @@ STAGES = {
         ),
         Stage(
             "tuning",
-            lambda k: "29_tuning",
+            lambda k: "32_tuning",
             "tuning/{model}--{dataset}--{setting}.json",
             lambda s, k: [*pretrained(k["model"]), *made_up(s)],
             finetuning_settings,
         ),
         Stage(
             "evaluation",
-            lambda k: "88_evaluate",
+            lambda k: "02_evaluate",
             "evaluations/{model}--{setting}.csv",
             evaluation_inputs,
             lambda s, k: [panels.read_request(s, **k), published()],
         ),
         Stage(
             "audit",
-            lambda k: "80_audit",
+            lambda k: "90_audit",
             "tables/audit.csv",
             lambda s, k: [],
             lambda s, k: [facts.load_audit().model_dump(), published()],
         ),
         Stage(
             "protocols",
-            lambda k: "81_protocols",
+            lambda k: "91_protocols",
             "tables/protocols.csv",
             lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s), s)],
             lambda s, k: [
@@ -435,21 +435,21 @@ STAGES = {
         ),
         Stage(
             "panels",
-            lambda k: "89_all_benchmarks",
+            lambda k: "33_all_benchmarks",
             "tables/panels.csv",
             panel_inputs,
             lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
         ),
         Stage(
             "plan",
-            lambda k: "83_plan",
+            lambda k: "92_plan",
             "tables/plan.csv",
             lambda s, k: [STAGES[name].path() for name in ("pretrained", "panels", "scoreboard")],
             lambda s, k: params.load("scales", s).model_dump(),
         ),
         Stage(
             "unstated",
-            lambda k: "84_easily_missed",
+            lambda k: "94_easily_missed",
             "tables/unstated.csv",
             lambda s, k: [],
             lambda s, k: [
@@ -458,22 +458,22 @@ STAGES = {
         ),
         Stage(
             "lessons",
-            lambda k: "91_lessons",
+            lambda k: "94_lessons",
             "tables/lessons.csv",
             lambda s, k: [STAGES["scoreboard"].path(), STAGES["leaks"].path()],
             lambda s, k: [],
         ),
-        Stage("attention", lambda k: "49_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
+        Stage("attention", lambda k: "54_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
         Stage(
             "samples",
-            lambda k: "62_bioalbert_samples",
+            lambda k: "71_bioalbert_samples",
             "tables/naseem-9.csv",
             lambda s, k: [*made_up(s), *finetuned(samples.list_runs(s), s)],
             sample_settings,
         ),
         Stage(
             "inference",
-            lambda k: "77_bioelectra_inference",
+            lambda k: "93_bioelectra_inference",
             "tables/inference-times.csv",
             lambda s, k: [],
             inference_settings,
@@ -487,7 +487,7 @@ STAGES = {
         ),
         Stage(
             "scoreboard",
-            lambda k: "90_scoreboard",
+            lambda k: "01_scoreboard",
             "tables/claims.csv",
             scoreboard_inputs,
             lambda s, k: [{c: t.model_dump() for c, t in params.claim_tests().items()}, published()],

@@ -45,7 +45,7 @@ def describe(result: dict) -> str:
         f"- The splits were read in this order: {', '.join(run['reads'])}.",
     ]
     if any("trial" in one for one in result["candidates"]):
-        lines.append("- The candidates were proposed by Optuna (notebook 29).")
+        lines.append("- The candidates were proposed by Optuna (notebook 32).")
     if run["first on"]:
         lines.append(f"- Trained first on {run['first on']}.")
     if params.load("scales", result["scale"]).made_up:

@@ -53,7 +53,7 @@ def list_collapsed(scale: str) -> pd.DataFrame:
 def list_trivial(scale: str) -> pd.DataFrame:
     """How many runs of a dataset score no better than what reads no text: one answer to all, or a table of words.
 
-    Those scores are of the audit of datasets (page 04), of the whole training set; datasets without one are left out.
+    Those scores are of the audit of datasets (page 14), of the whole training set; datasets without one are left out.
     """
     leaks = results.find_table(paths.table(scale, "leaks"))
     if leaks is None:

@@ -359,7 +359,7 @@ def judge(scale: str) -> pd.DataFrame:
 
 
 def read(scale: str) -> pd.DataFrame:
-    """The scoreboard as it was written; without verdicts before notebook 90 has run."""
+    """The scoreboard as it was written; without verdicts before notebook 01 has run."""
     found = results.find_table(paths.table(scale, "claims"))
     return results.read_claims().assign(n=0, verdict="n/a", note="") if found is None else found
 
