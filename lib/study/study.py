@@ -81,8 +81,8 @@ class Study:
     def model(self, key: str, seed: int = 1) -> "Model":
         """A registered model, to pretrain; StudyError with the nearest names for no such one.
 
-        `seed`: of its pretraining. One that is pretrained again is called `pubmedbert.2` wherever a model is named; of
-        the models that it continues and what they start from, the seed is the same.
+        `seed`: of its pretraining. One that is pretrained again is called `pubmedbert.2` wherever a model is named, and
+        continues models of its own seed. Word vectors that a model starts from are those of its text, for all seeds.
         """
         from lib.study.pretraining import Model
 

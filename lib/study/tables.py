@@ -28,7 +28,10 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
-    """A line a cell: mean and standard deviation of ours, their number, and the verdict (none on made-up data)."""
+    """A line a cell: mean and standard deviation of ours, their number, and the verdict (none on made-up data).
+
+    Runs of several pretrainings count as seeds alike: what they have in common is not told from what they have not.
+    """
     each = seeds.groupby(PLACE, sort=False)["ours"]
     table = seeds.drop_duplicates(PLACE).drop(columns=SEED)
     found = {"ours": each.mean().round(2), "ours_std": each.std().round(2), "n_seeds": each.count()}

@@ -106,10 +106,11 @@ def count_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSetting
 
     The first SAMPLE instances of the training set stand for the length of all.
     """
-    instances = len(Splits(encoder, dataset, settings).read("train", 1))
-    sample = Splits(encoder, dataset, settings.model_copy(update={"train_instances": min(SAMPLE, instances)}))
-    sequences = sample.encode("train", 1)
-    in_all = len(sequences) * instances / len(sample.read("train", 1))
+    splits = Splits(encoder, dataset, settings)
+    instances = splits.read("train", 1)
+    sample = instances[:SAMPLE]
+    sequences = splits.task(1).encode(sample)
+    in_all = len(sequences) * len(instances) / len(sample)
     length = fmean(len(sequence.tokens) for sequence in sequences)
     read = [
         settings.steps * one["batch_size"] if settings.steps else settings.count_epochs(one, round(in_all)) * in_all
@@ -137,7 +138,10 @@ def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettin
 
 
 def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: str) -> float:
-    """Hours that the trainings of an encoder take on this machine; reading, and scoring, come on top."""
+    """Hours that the trainings of an encoder take on this machine.
+
+    Reading and scoring come on top, and what a protocol fine-tunes on before.
+    """
     study = open_study(scale)
     sets = {key: (study.dataset(key), study.protocol(protocol, key)) for key in datasets}
     tokens = sum(count_trainings(key, protocol, scale) * count_tokens(encoder, *found) for key, found in sets.items())
