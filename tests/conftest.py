@@ -80,7 +80,6 @@ class Study:
                     path.unlink()
         for scale in set(params.keys("scales")) - {"smoke"}:
             self.edit_yaml(f"params/scales/{scale}.yaml", models=[])
-        self.edit_yaml("params/tables/lee-4.yaml", vocabularies=["wiki-books-cased"])
         self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": {"model": "bert-general"}})
         self.edit_yaml("params/tables/gu-1.yaml", ours_only=["wiki-books-cased"])
         runs = yaml.safe_load((folder / "params/hardware.yaml").read_text())["runs"]

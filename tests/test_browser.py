@@ -71,7 +71,7 @@ def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finishe
     window.goto((finished_study.outputs / "report" / "index.html").as_uri())
     window.get_by_role("main").get_by_role("link", name="Every table and figure").click()
     window.get_by_role("main").get_by_role("link", name="lee-4", exact=True).click()
-    assert window.url.endswith("40_biobert_ner.html")
+    assert window.url.endswith("40_biobert.html")
     window.locator("table a", has_text="±").first.click()
     assert re.search(r"30_finetune_tagging--bert-\w+--ncbi-disease--lee\.html$", window.url)
     window.get_by_role("heading", name="Training and testing, every seed").wait_for()
@@ -94,7 +94,7 @@ def test_the_menu_and_the_search_lead_to_pages(window, finished_study):
 
 def test_a_notebook_runs_in_jupyterlab(chromium, study):
     """Run All, as a person would; nothing but the server on this machine is asked."""
-    notebook = study.folder / "notebooks" / "40_biobert_ner.ipynb"
+    notebook = study.folder / "notebooks" / "40_biobert.ipynb"
     options = ["--no-browser", "--allow-root", "--port=0", "--IdentityProvider.token=once"]
     command = [sys.executable, "-m", "jupyterlab", *options]
     with open(study.folder / "lab.log", "w") as log:

@@ -39,7 +39,7 @@ def test_rows_and_columns_may_be_models_datasets_or_protocols(scores):
     assert (line["ours"], line["n_seeds"]) == (81.0, 2) and line["ours_std"] == pytest.approx(2**0.5, abs=0.01)
     assert one(cells.build("gu-14", "laptop"), "entity markers / [CLS]", "DDI")["ours"] == 61.0
     assert one(cells.build("wada-7", "paper"), "BlueBERT (W + BC/ P: BaseVocab)", "BIOSSES")["ours"] == 72.0
-    assert one(cells.build("gu-12", "laptop"), "BC5-chem", "Linear layer")["note"] == cells.NOT_MADE
+    assert one(cells.build("gu-12", "laptop"), "BC5-chem", "Linear layer")["note"] == results.NOT_MADE
 
 
 def test_a_mean_over_groups_needs_every_set(scores):

@@ -43,7 +43,7 @@ def test_scores_along_the_share_of_the_text(scores):
         ["10%", 0.1, 61.5, 0.71, 2], ["30%", 0.3, 62.5, 0.71, 2], ["100%", 1.0, 64.5, 0.71, 2],
     ]  # fmt: skip
     assert (ran["verdict"] == "n/a").all() and (ran["note"] == curves.NOT_PRINTED).all()
-    assert (lines.loc[lines["ours"].isna(), "note"] == cells.NOT_MADE).all() and lines["published"].isna().all()
+    assert (lines.loc[lines["ours"].isna(), "note"] == results.NOT_MADE).all() and lines["published"].isna().all()
     said = curves.describe(lines, "lee-figure-2", "laptop")
     assert "3 of 10 points have a number" in said and "NCBI disease: 64.50 at 100%, 61.50 at 10%" in said
     assert "from 30% to 100% +2.00" in said

@@ -15,7 +15,7 @@ CELLS = pd.DataFrame(
      ("mean", "BioBERT", "F1", 70.0, "bio", "biosses", "p", "r", 1, ""),
      ("NCBI", "XLNet", "F1", 75.0, "bert", "ncbi", "p", "f1", 0, "no such model here")],
     columns=["row", "column", "metric", "published", "model", "dataset", "protocol", "score", "group", "why_not"],
-)  # fmt: skip
+).assign(instead=["", "bio in place of bio-1m", "", "", "", ""])  # fmt: skip
 
 
 def run(model, dataset, score, values, pretraining=1, fold=1):
@@ -44,7 +44,22 @@ def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
     assert table["column"].tolist() == ["BERT", "BioBERT", "BioBERT", "XLNet"]
     assert table["ours"].tolist()[:3] == [79.0, 85.0, 55.5] and table["n_seeds"].tolist() == [2, 3, 1, 0]
     assert table["ours_std"].tolist()[0] == 1.41 and table["verdict"].tolist() == ["agrees", "agrees", "n/a", "n/a"]
-    assert set(tables.summarise(seeds, made_up=True)["verdict"]) == {"n/a"}
+    assert table["note"].tolist() == ["", "bio in place of bio-1m", "", "no such model here"]
+    assert tables.missing(table).to_numpy().tolist() == [["no such model here", 1]]
+    made_up = tables.summarise(seeds, made_up=True)
+    assert set(made_up["verdict"]) == {"n/a"} and made_up["note"].tolist()[0] == "made-up data: not a finding"
+
+
+def test_what_needs_no_encoder_is_a_mean_of_all_sets_of_a_cell_or_empty():
+    known = pd.DataFrame(
+        [("ncbi", "f1", 20.0, 60.0), ("bc2gm", "f1", 30.0, 70.0), ("biosses", "r", np.nan, 25.0)],
+        columns=["dataset", "score", "chance", "without_pretraining"],
+    )
+    found = tables.floors(CELLS, known).set_index(["row", "column"])
+    assert found.loc[("NCBI", "BERT"), tables.FLOORS].tolist() == [20.0, 60.0]
+    assert found.loc[("mean", "BioBERT"), "without_pretraining"] == (65 + 25) / 2
+    assert np.isnan(found.loc[("mean", "BioBERT"), "chance"])
+    assert len(found) == 4
 
 
 def test_differences_are_of_the_seeds_that_both_have():
@@ -77,6 +92,8 @@ def test_the_study_says_what_stands_for_a_printed_cell():
     )  # fmt: skip
     runs = study.results()
     assert {"model", "pretraining", "seed", "value"} <= set(runs) and set(runs["pretraining"]) == {1}
+    known = study.floors().set_index("dataset")
+    assert known.loc["ncbi-disease", "chance"] < known.loc["ncbi-disease", "without_pretraining"] < 100
     with pytest.raises(StudyError, match="lee-1 is a table of corpora"):
         study.published("lee-1")
     with pytest.raises(StudyError, match="unknown table"):

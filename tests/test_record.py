@@ -26,7 +26,7 @@ def run(tmp_path, monkeypatch):
     artefacts.write_json(paths.results("laptop", "somebody-0a1b2c", "ncbi-disease", "lee"), {"runs": []})
     artefacts.write_json(paths.vocabulary("laptop", "pubmed-cased") / "tokenizer.json", {"model": {"a": 1}})
     for name in ("figures/lee-4.svg", "figures/loss--bert-general.svg", "figures/claims.svg",
-                 "vocabularies/pubmed-cased/vocab.txt", "notebooks/40_biobert_ner.ipynb",
+                 "vocabularies/pubmed-cased/vocab.txt", "notebooks/40_biobert.ipynb",
                  "notebooks/30_finetune_tagging--bert-general--ncbi-disease--lee.ipynb",
                  "notebooks/02_evaluate--somebody-0a1b2c--lee.ipynb"):  # fmt: skip
         artefacts.write_text(paths.output("laptop", name), "x")
@@ -49,7 +49,7 @@ def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_
     assert sorted(read_record()) == [
         "laptop/figures/claims.svg",
         "laptop/figures/lee-4.svg",
-        "laptop/notebooks/40_biobert_ner.ipynb",
+        "laptop/notebooks/40_biobert.ipynb",
         "laptop/results/bert-general--ncbi-disease--lee.json",
         "laptop/tables/lee-4.csv",
         "laptop/vocabularies/pubmed-cased/tokenizer.json",
@@ -212,6 +212,9 @@ def test_every_notebook_opened_without_data_runs_or_names_a_command(clone):
 
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="git says what changed")
 def test_papermill_shows_the_record_too(clone, tmp_path):
-    ran = run_in(clone, "-m", "papermill", "40_biobert_ner.ipynb", str(tmp_path / "out.ipynb"), "-p", "scale", "laptop")
+    ran = run_in(clone, "-m", "papermill", "40_biobert.ipynb", str(tmp_path / "out.ipynb"), "-p", "scale", "laptop")
     assert ran.returncode == 0, ran.stderr
-    assert "outputs/record/laptop/" in (tmp_path / "out.ipynb").read_text()
+    filled = results.read_table(paths.recorded(paths.table("laptop", "lee-4"))).dropna(subset="ours_std")
+    page = (tmp_path / "out.ipynb").read_text()
+    shown = [f"{line.ours:.2f} ± {line.ours_std:.2f}" for line in filled[filled["metric"] == "F1"].itertuples()]
+    assert len(shown) > 9 and all(number in page for number in shown)

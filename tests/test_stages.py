@@ -87,7 +87,7 @@ def test_tables_of_text_and_vocabularies_need_no_model():
 def test_a_notebook_that_makes_several_tables_has_a_copy_for_each():
     jobs = stages.plan("smoke", stages.targets("smoke", ["lee-1", "wada-2", "lee-4"])).values()
     names = {job.name for job in jobs if job.stage.name == "table"}
-    assert names == {"11_corpus_sizes--lee-1", "11_corpus_sizes--wada-2", "40_biobert_ner"}
+    assert names == {"11_corpus_sizes--lee-1", "11_corpus_sizes--wada-2", "40_biobert--lee-4"}
 
 
 def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch, tmp_path):

@@ -127,7 +127,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     trained = weights.stat().st_mtime_ns
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    assert again == {"30_finetune_tagging", "40_biobert_ner"}
+    assert again == {"30_finetune_tagging", "40_biobert"}
 
     # A code cell: this notebook again and those that follow it, but what is finished is found, and nothing retrains.
     before = artefacts_of(study)
@@ -135,7 +135,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     notebook.cells[-2].source += "\nprint('more')"
     nbformat.write(notebook, path)
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    assert again == {"23_pretrain", "30_finetune_tagging", "40_biobert_ner"}
+    assert again == {"23_pretrain", "30_finetune_tagging", "40_biobert"}
     assert weights.stat().st_mtime_ns == trained
     assert artefacts_of(study) == before
 
@@ -228,7 +228,7 @@ def test_the_report_asks_no_other_host_and_shows_findings_first(finished_study):
     lists = {name.split("--")[0] for name in copies}  # of a notebook that was run several times
     assert len(copies) == EVERYTHING
     assert copies <= {path.stem for path in site.glob("[0-9]*.html")} <= copies | lists
-    assert "<details" in (site / "40_biobert_ner.html").read_text()
+    assert "<details" in (site / "40_biobert.html").read_text()
 
 
 def test_every_link_of_the_report_leads_somewhere(finished_study):

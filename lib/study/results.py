@@ -20,6 +20,8 @@ PAPERS = {
 COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_std", "ours", "ours_std", "n_seeds",
            "verdict", "note"]  # fmt: skip
 MADE_UP = "made-up data: not a finding"
+NOT_MADE = "the run failed or has not been made"
+FLOORS = {"chance": "chance", "without pretraining": "without_pretraining"}  # kinds of baselines -> columns
 
 
 def read_published(paper: str, table: str) -> pd.DataFrame:
@@ -88,6 +90,25 @@ def list_scores(scale: str) -> pd.DataFrame:
             lines += [place | {"score": name, "value": value} for name, value in run["scores"].items()]
     columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "score", "value"]
     return pd.DataFrame(lines, columns=columns)
+
+
+def list_floors(scale: str) -> pd.DataFrame:
+    """What datasets score without an encoder: of each kind of method the best one; no lines where page 15 has not run.
+    """
+    found = find_table(paths.table(scale, "floors"))
+    if found is None:
+        return pd.DataFrame(columns=["dataset", "score", *FLOORS.values()])
+    wide = found.pivot_table(index=["dataset", "metric"], columns="kind", values="score", aggfunc="max")
+    return wide.reindex(columns=list(FLOORS)).rename(columns=FLOORS).reset_index(names=["dataset", "score"])
+
+
+def write_table(scale: str, name: str, table: pd.DataFrame) -> None:
+    """Write one of our tables, whole or not at all; a published one with COLUMNS."""
+    if name in params.keys("tables"):
+        printed = params.load("tables", name)
+        table = table.assign(paper=printed.paper, table=printed.table)[COLUMNS]
+    with artefacts.whole_file(paths.table(scale, name)) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def read_table(path: Path) -> pd.DataFrame:

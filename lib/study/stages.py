@@ -165,7 +165,7 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return []
         case "curves":
             return finetuned(curves.list_runs(keys["table"], scale), scale)
-    return finetuned(cells.list_runs(keys["table"], scale), scale) + vocabulary_output(table.vocabularies, scale)
+    return [*finetuned(cells.list_runs(keys["table"], scale), scale), STAGES["floors"].path()]
 
 
 def finetuned(runs: list[params.RunKey], scale: str) -> list[str]:

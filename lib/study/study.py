@@ -16,6 +16,7 @@ from lib.training.settings import Machine
 
 if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a while
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from lib.finetuning.finetuning import Finetuning
     from lib.modeling.models import Checkpoint
@@ -117,6 +118,29 @@ class Study:
         from lib.study import results
 
         return results.list_scores(self.scale)
+
+    def floors(self) -> "pd.DataFrame":
+        """What datasets score without an encoder, of page 15 here or of the record; no lines where neither is there.
+
+        Columns: dataset, score, chance, without_pretraining: the best of the methods tried, on the test set.
+        """
+        from lib.study import results
+
+        return results.list_floors(self.scale)
+
+    def save(self, name: str, what: "pd.DataFrame | Figure") -> None:
+        """Keep a page's table or figure below outputs/<scale>/; a published table gets the columns of the record.
+
+        Nothing is written where there are neither made-up nor real data: the page then shows what the record holds.
+        """
+        from lib.study import figures, results
+
+        if not self.budget.made_up and not self.data.is_dir():
+            return
+        if isinstance(what, figures.Figure):
+            figures.save(what, paths.figure(self.scale, name))
+        else:
+            results.write_table(self.scale, name, what)
 
     def why_missing(self, dataset: str, protocol: str = "") -> str:
         """Why some split of a dataset cannot be read, or an empty string when all can.

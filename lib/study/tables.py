@@ -1,15 +1,17 @@
-"""A published table with our scores in its cells: functions of two frames, Study.published and Study.results.
+"""A published table with our scores in its cells: functions of frames, Study.published, .results and .floors.
 
 A cell is a row, a column and a metric; its lines are the datasets that it is a mean of, or the one that it is of.
 """
 
 import pandas as pd
 
+from lib.study import results
 from lib.study.analysis import compare
 
 PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
 SEED = ["pretraining", "seed"]
+FLOORS = ["chance", "without_pretraining"]
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -28,7 +30,9 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
-    """A line a cell: mean and standard deviation of ours, their number, and the verdict (none on made-up data).
+    """A line a cell: mean and standard deviation of ours, their number, the verdict (none on made-up data), and a note.
+
+    The note says why there is none of ours, or what ours has in place of what the paper names.
 
     Runs of several pretrainings count as seeds alike: what they have in common is not told from what they have not.
     """
@@ -38,7 +42,29 @@ def summarise(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
     table = table.assign(**{name: values.to_numpy() for name, values in found.items()})
     values = [ours.dropna().tolist() for _, ours in each]
     judged = [compare.judge_cell(*both) for both in zip(table["published"], values, strict=True)]
+    known = table["published"].isna().map({True: "not in the paper; ", False: ""}) + table["instead"]
+    missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
+    table["note"] = missing.where(table["n_seeds"] == 0, results.MADE_UP if made_up else known.str.removesuffix("; "))
     return table.assign(verdict="n/a" if made_up else judged).reset_index(drop=True)
+
+
+def floors(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """A line a cell with what it comes to without an encoder, means as of `by_seed`: `chance`, `without_pretraining`.
+
+    Empty where the score of a dataset of the cell is not known. `known`: of Study.floors.
+    """
+    found = cells.merge(known, how="left", on=["dataset", "score"])
+    for keys in ([*PLACE, "group"], PLACE):
+        each = found.groupby(keys, sort=False)[FLOORS]
+        found = each.mean().where(each.count().eq(each.size(), axis=0)).reset_index()
+    return found
+
+
+def missing(filled: pd.DataFrame) -> pd.DataFrame:
+    """How many cells have no number of ours, by reason: of the printed ones, or of all where none is printed."""
+    printed = filled["published"].notna()
+    empty = filled[filled["ours"].isna() & (printed | ~printed.any())]
+    return empty.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
 
 
 def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "column") -> pd.DataFrame:

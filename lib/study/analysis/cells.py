@@ -10,8 +10,6 @@ from lib.errors import StudyError
 from lib.study import open_study, params, paths, results
 from lib.study.analysis import compare
 
-NOT_MADE = "the run failed or has not been made"
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -184,7 +182,8 @@ def fill(cell: Cell, table: params.ScoreTable, scale: str) -> dict:
 def summarise(cell: Cell, values: list[float], scale: str) -> dict:
     """Our part of a line of which the values of all seeds are known: mean, standard deviation, verdict and note."""
     if not values:
-        return {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a", "note": cell.why_not or NOT_MADE}
+        missing = cell.why_not or results.NOT_MADE
+        return {"ours": np.nan, "ours_std": np.nan, "n_seeds": 0, "verdict": "n/a", "note": missing}
     made_up = params.load("scales", scale).made_up
     return {
         "ours": round(float(np.mean(values)), 2),

@@ -13,7 +13,7 @@ from lib.errors import StudyError, unknown
 from lib.finetuning import runs
 from lib.places import show_path
 from lib.study import open_study, params, paths, results
-from lib.study.analysis import cells, facts, findings, versions
+from lib.study.analysis import facts, findings, versions
 
 ENTITIES, WORDS, WORDS_AND_O = "F1 of entities", "F1 of words, without O", "F1 of words, with O"
 Definition = Callable[[datasets.Dataset, list, list], float]
@@ -93,7 +93,7 @@ def compare_run(run: params.RunKey, scale: str) -> list[dict]:
     result = results.read(scale, *run)
     try:
         if result is None:
-            raise StudyError(cells.NOT_MADE)
+            raise StudyError(results.NOT_MADE)
         values = score_runs(result, {name for pair in pairs for name in (pair.first, pair.second)}, scale)
     except StudyError as error:
         return [describe_metric(pair, line) | {"n": 0, "note": str(error)} for pair in pairs]

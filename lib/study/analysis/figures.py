@@ -1,33 +1,13 @@
-"""Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour."""
+"""The figures of single pages."""
 
-from pathlib import Path
-
-import matplotlib
 import pandas as pd
 import seaborn as sns
-from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from lib.progress import draw_log
 from lib.study import params
 from lib.study.analysis import compare
-
-STYLE = {
-    "svg.hashsalt": "study",  # the same figure is the same bytes
-    "svg.fonttype": "none",  # words stay words: a tenth of the bytes, and they can be searched and read out
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],  # others are narrower than what was measured
-    "savefig.bbox": "tight",
-    "figure.dpi": 110,
-    "legend.frameon": False,
-    "font.size": 9,
-}
-MARKERS = "osD^vP"
-
-
-def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
-    """A figure and its axes in the study's style."""
-    sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
-    return pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
+from lib.study.figures import MARKERS, new_figure, save  # noqa: F401  (pages save through this module)
 
 
 def draw_learning_curve(logs: dict[str, list[dict]]) -> Figure:
@@ -203,13 +183,6 @@ def draw_kept_whole(table: pd.DataFrame) -> Figure:
     axes[0, 0].set(xlabel="rank of the word by frequency", ylabel="words kept whole, %", xscale="log")
     axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG; `path` has no suffix."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context(STYLE):
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
 
 
 def draw_mixing(table: pd.DataFrame) -> Figure:

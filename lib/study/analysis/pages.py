@@ -18,6 +18,8 @@ from lib.made_up import smoke_language
 from lib.places import show_path
 from lib.study import open_study, params, paths
 from lib.study.analysis import compare
+from lib.study.show import link_runs
+from lib.study.show import table as show
 
 
 def open_page(scale: str) -> None:
@@ -54,15 +56,6 @@ def name_device() -> str:
     return f" · {torch.cuda.get_device_name() if torch.cuda.is_available() else 'CPU'}"
 
 
-def show(rows, decimals: int = 2, escape: str | None = "html", caption: str = "") -> HTML:
-    """A table without its index; empty cells as n/a. `escape=None` where cells are HTML already.
-
-    Without the name and class that pandas gives each cell, which are three times as long as what is in it.
-    """
-    table = pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
-    return HTML(table.to_html(exclude_styles=True, caption=caption or None))
-
-
 def show_beside(lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[params.RunKey]], scale: str) -> HTML:
     """A published table with our numbers beside the paper's, each of ours leading to the pages of its runs.
 
@@ -74,16 +67,6 @@ def show_beside(lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[
         wide.loc[place] = link_runs(wide.loc[place], made, scale)
     wide.index = wide.index.map(html.escape)
     return show(wide.reset_index(names=""), escape=None)
-
-
-def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
-    """A number as HTML that leads to the executed notebooks beside this one which made it, as far as they are there."""
-    found = {" ".join(run): paths.find_page(scale, *run) for run in runs}
-    links = {name: f'<a href="{page.name}" title="{name}">' for name, page in found.items() if page}
-    if len(runs) == 1 and links:
-        return f"{''.join(links.values())}{text}</a>"
-    listed = "".join(f"<br>{link}{name}</a>" for name, link in links.items())
-    return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
 
 
 def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:

@@ -53,7 +53,7 @@ def build(scale: str, runs: Iterable[params.RunKey]) -> pd.DataFrame:
         result = results.read(scale, model, key, protocol)
         why = open_study(scale).why_missing(key, protocol) if result is None else ""
         if result is None:
-            lines.append(line | {"note": why or cells.NOT_MADE})
+            lines.append(line | {"note": why or results.NOT_MADE})
         else:
             lines.append(line | summarise(result))
     return pd.DataFrame(lines, columns=COLUMNS)

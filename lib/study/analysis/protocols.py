@@ -66,7 +66,7 @@ def compare_two_runs(first: params.RunKey, second: params.RunKey, scale: str) ->
     line |= {"same": "weights before fine-tuning, seeds", "differs": tell_apart(first[1:], second[1:], scale)}
     found = [results.read(scale, *run) for run in (first, second)]
     if None in found:
-        return line | {"n": 0, "note": cells.NOT_MADE}
+        return line | {"n": 0, "note": results.NOT_MADE}
     by_seed = [
         {seed: scores[result["main score"]] for seed, scores in results.by_seed(result).items()} for result in found
     ]

@@ -117,7 +117,7 @@ def build(scale: str) -> pd.DataFrame:
         line = {"dataset": dataset, "protocol": one.protocol, "general": one.general, "biomedical": one.biomedical}
         folds = list_folds(scale, one, dataset)
         if not folds:
-            lines.append(line | {"note": cells.NOT_MADE})
+            lines.append(line | {"note": results.NOT_MADE})
         for seed, numbers in folds.items():
             right = [pair for fold in numbers for pair in read_both(scale, one, dataset, seed, fold)[2]]
             counts = count_right(right)
