@@ -1,14 +1,17 @@
 """What a notebook shows of frames: a table, ours beside the paper's, what stands for what, the settings in force."""
 
 import html
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from IPython.display import HTML, Markdown
 
 from lib.study import params, paths
 from lib.study.analysis import compare
-from lib.study.study import Study
 from lib.study.tables import PLACE
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 REFERENCES = {"chance": "chance", "without_pretraining": "best without an encoder"}  # of tables.floors, in words
 
@@ -22,7 +25,7 @@ def table(rows, decimals: int = 2, escape: str | None = "html", caption: str = "
     return HTML(style.to_html(exclude_styles=True, caption=caption or None))
 
 
-def sentences(study: Study, *said: str) -> Markdown:
+def sentences(study: "Study", *said: str) -> Markdown:
     """What a page says of its frames, a line each; of made-up data, that they say nothing."""
     if study.budget.made_up:
         return Markdown("**The data are made up**, so no number on this page says anything about a paper.")
@@ -60,7 +63,7 @@ def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
     return ("row", "column") if (sets.groupby("row")["dataset"].nunique() <= 1).all() else ("column", "row")
 
 
-def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: Study, metric: str = "", decimals: int = 2) -> HTML:
+def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "", decimals: int = 2) -> HTML:
     """The paper's line above ours for each printed row, and what needs no encoder; ours leads to the pages of its runs.
 
     `filled`: of tables.summarise and tables.floors; `cells`: of Study.published; `metric`: as printed, empty where each
@@ -119,7 +122,7 @@ def models(cells: pd.DataFrame) -> HTML:
     return table(rows)
 
 
-def protocols(cells: pd.DataFrame, study: Study) -> HTML | Markdown:
+def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
     """The settings in force of the runs: a row a protocol and dataset, without settings that none of them has."""
     seeds, rows = study.budget.seeds, []
     runs = cells.loc[cells["why_not"] == "", ["protocol", "dataset"]].drop_duplicates()
