@@ -43,7 +43,7 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     effect = pd.DataFrame(steps | {"paper": [1.0, 3.0, np.nan], "ours": [-2.0, np.nan, np.nan]})
     effect = effect.set_index(["step", "place"])
     assert show.say_effects(effect) == [
-        "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on 1 of these, "
+        "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, "
         "+2.00 on all of its 2.",
         "c over a: not run at this scale; the paper prints none.",
     ]

@@ -19,6 +19,8 @@ STYLE = {
     "font.size": 9,
 }
 MARKERS = "osD^vP"
+BESIDE = {"fontsize": 7, "loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend right of the axes
+MOST = 3  # panels beside each other
 
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
@@ -27,12 +29,23 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
     return pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
 
 
+def show_legend(axes) -> None:
+    """The legend beside the axes, or that there is nothing to show."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(**BESIDE)
+    else:
+        axes.text(0.5, 0.5, "nothing was run", transform=axes.transAxes, ha="center")
+
+
 def effects(frame: pd.DataFrame, label: str) -> Figure:
     """A panel a step, a line a place: the paper's effect hollow, ours filled with a bar of one standard deviation.
 
-    `frame`: indexed by step and place, with the columns paper, ours and sd; `label`: of the horizontal axis.
+    `frame`: indexed by step and place, with the columns paper, ours and sd; `label`: of the horizontal axis. Of more
+    than MOST steps each is a line, and each place a panel.
     """
-    steps, places = (dict.fromkeys(frame.index.get_level_values(level)) for level in (0, 1))
+    if frame.index.unique(0).size > MOST:
+        frame = frame.swaplevel()
+    steps, places = (list(frame.index.unique(level)) for level in (0, 1))
     figure, axes = new_figure(2 + 2.8 * len(steps), 1.3 + 0.27 * len(places), columns=len(steps))
     color = sns.color_palette("colorblind")[0]
     for axis, step in zip(axes.flat, steps, strict=True):
@@ -44,7 +57,7 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
         axis.set_title(textwrap.fill(step, 26), fontsize=8)
         axis.set(xlabel=label, yticks=range(len(places)), yticklabels=places if axis is axes.flat[0] else [])
         axis.set_ylim(len(places) - 0.5, -0.5)
-    axes.flat[-1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    axes.flat[-1].legend(**BESIDE)
     return figure
 
 

@@ -87,8 +87,9 @@ def list_scores(scale: str) -> pd.DataFrame:
         run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
         for run in result["runs"]:
             place = run_of | {"protocol": result["setting"], "seed": run["seed"], "fold": run["fold"]}
+            place |= {"train": run["instances"]["train"]}
             lines += [place | {"score": name, "value": value} for name, value in run["scores"].items()]
-    columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "score", "value"]
+    columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "train", "score", "value"]
     return pd.DataFrame(lines, columns=columns)
 
 
@@ -103,10 +104,11 @@ def list_floors(scale: str) -> pd.DataFrame:
 
 
 def write_table(scale: str, name: str, table: pd.DataFrame) -> None:
-    """Write one of our tables, whole or not at all; a published one with COLUMNS."""
+    """Write one of our tables, whole or not at all; a published one with COLUMNS, a figure with its places too."""
     if name in params.keys("tables"):
         printed = params.load("tables", name)
-        table = table.assign(paper=printed.paper, table=printed.table)[COLUMNS]
+        places = ["x", "published_x"] if printed.kind == "curves" else []
+        table = table.assign(paper=printed.paper, table=printed.table)[[*COLUMNS, *places]]
     with artefacts.whole_file(paths.table(scale, name)) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
 

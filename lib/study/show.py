@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from IPython.display import HTML, Markdown
 
+from lib import artefacts
 from lib.study import params, paths
 from lib.study.analysis import compare
 from lib.study.tables import PLACE
@@ -41,11 +42,19 @@ def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
     for step, found in effect.groupby("step", sort=False):
         ran, printed = found.dropna(subset="ours"), found["paper"].dropna()
         shared = printed.reindex(ran.index).dropna()
-        parts = [f"{shared.mean():+.2f} on {len(shared)} of these"] if len(shared) else []
+        which = "these" if len(shared) == len(ran) else f"{len(shared)} of these"
+        parts = [f"{shared.mean():+.2f} on {which}"] if len(shared) else []
         parts += [f"{printed.mean():+.2f} on all of its {len(printed)}"] if len(printed) else ["none"]
         ours = f"{ran['ours'].mean():+.2f} {unit} on average over {len(ran)}, ahead on {(ran['ours'] > 0).sum()}"
         said.append(f"{step}: {ours if len(ran) else 'not run at this scale'}; the paper prints {', '.join(parts)}.")
     return said
+
+
+def say_instead(filled: pd.DataFrame) -> list[str]:
+    """What our numbers have in place of what the paper names, in a sentence; none where they have all of it."""
+    made = filled.dropna(subset="ours")
+    instead = dict.fromkeys(part for said in made["instead"] for part in said.split(", ") if part)
+    return [f"Ours has {', '.join(instead)}."] if instead else []
 
 
 def say_floors(filled: pd.DataFrame) -> str:
@@ -120,6 +129,23 @@ def models(cells: pd.DataFrame) -> HTML:
         rows.append({"printed": ", ".join(printed), "ours": key, "pretrained on": texts, "vocabulary": model.vocabulary,
                      "in its place": instead, "differs from the paper": model.differs})  # fmt: skip
     return table(rows)
+
+
+def pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
+    """How long each model of a table is pretrained at this scale, on how much of what, and how it differs.
+
+    `words of its text`: of the last text, where it is at hand; of a small one the tokens come again and again.
+    """
+    rows = []
+    for key in dict.fromkeys(name for name in cells["model"] if params.is_model(name)):
+        model, phases = params.load("models", key), params.load_pretraining(key, study.scale).phases
+        texts = [artefacts.read_record(paths.corpus(study.scale, corpus)) for corpus in model.corpora]
+        rows.append({"model": key, "pretrained on": ", then ".join(params.list_texts(key)) or "nothing",
+                     "steps": sum(phase.steps for phase in phases),
+                     "tokens": sum(phase.steps * phase.batch_size * phase.length for phase in phases),
+                     "words of its text": sum(text["words"] for text in texts) if all(texts) else None,
+                     "differs from the paper": model.differs})  # fmt: skip
+    return table(pd.DataFrame(rows).astype({"words of its text": "Int64"}))
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:

@@ -600,6 +600,7 @@ def command(scale: str, job: Job) -> str:
         return shlex.join([*start, MODULES[job.stage.name], scale, *job.keys.values()])
     shown = {"show_text": params.load("scales", scale).made_up}
     wanted = (paths.NOTEBOOKS / f"{job.notebook}.ipynb").read_text(encoding="utf-8")
-    parameters = json.dumps({"scale": scale, **job.keys, **(shown if "show_text" in wanted else {})})
+    keys = {name: key for name, key in job.keys.items() if f"{name}: str" in wanted}  # most make one table
+    parameters = json.dumps({"scale": scale, **keys, **(shown if "show_text" in wanted else {})})
     output = f"outputs/{scale}/{job.output}"
     return shlex.join([*start, "lib.study.runner", scale, job.notebook, job.name, parameters, output])

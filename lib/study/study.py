@@ -100,11 +100,12 @@ class Study:
         return params.load_finetuning(key, dataset, registry.lookup(dataset).family, self.scale)
 
     def published(self, table: str) -> "pd.DataFrame":
-        """A published table of scores, `lee-4`: a line a printed cell and dataset, with the run that stands for it.
+        """A published table or figure of scores: a line a printed cell and dataset, with the run that stands for it.
 
         Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of the datasets
         that a mean is of), is_mean; why_not (it has no run here), instead (what its run has in place of what the paper
-        names). Columns that only we have are there without a printed number. StudyError with the nearest names.
+        names). Columns that only we have are there without a printed number. A figure has `side` too: `than` for lines
+        whose score is subtracted. StudyError with the nearest names.
         """
         from lib.study.analysis import cells
 
@@ -113,7 +114,7 @@ class Study:
     def results(self) -> "pd.DataFrame":
         """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.
 
-        Columns: model, pretraining (its seed), dataset, protocol, seed, fold, score, value.
+        Columns: model, pretraining (its seed), dataset, protocol, seed, fold, train (its instances), score, value.
         """
         from lib.study import results
 

@@ -29,10 +29,11 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return places.merge(ours.reset_index(), how="left", on=PLACE)
 
 
-def summarise(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
+def summarise(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not in the paper") -> pd.DataFrame:
     """A line a cell: mean and standard deviation of ours, their number, the verdict (none on made-up data), and a note.
 
-    The note says why there is none of ours, or what ours has in place of what the paper names.
+    The note says why there is none of ours, or what ours has in place of what the paper names; `unprinted`, where it
+    prints no number.
 
     Runs of several pretrainings count as seeds alike: what they have in common is not told from what they have not.
     """
@@ -42,7 +43,7 @@ def summarise(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
     table = table.assign(**{name: values.to_numpy() for name, values in found.items()})
     values = [ours.dropna().tolist() for _, ours in each]
     judged = [compare.judge_cell(*both) for both in zip(table["published"], values, strict=True)]
-    known = table["published"].isna().map({True: "not in the paper; ", False: ""}) + table["instead"]
+    known = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["instead"]
     missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
     table["note"] = missing.where(table["n_seeds"] == 0, results.MADE_UP if made_up else known.str.removesuffix("; "))
     return table.assign(verdict="n/a" if made_up else judged).reset_index(drop=True)
@@ -58,6 +59,42 @@ def floors(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
         each = found.groupby(keys, sort=False)[FLOORS]
         found = each.mean().where(each.count().eq(each.size(), axis=0)).reset_index()
     return found
+
+
+def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The gains of the lines of one frame of `by_seed` over those of another at the same place, pretraining and seed.
+
+    `published` stays: a figure of gains has the printed gain there.
+    """
+    both = one[[*PLACE, *SEED, "ours"]].merge(other[[*PLACE, *SEED, "ours"]], on=[*PLACE, *SEED])
+    both["ours"] = both.pop("ours_x") - both.pop("ours_y")
+    places = one.drop(columns=[*SEED, "ours"]).drop_duplicates(PLACE)
+    return places.merge(both.dropna(subset="ours"), how="left", on=PLACE)
+
+
+def effects(seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column") -> pd.DataFrame:
+    """What each step adds, by place: the printed difference, the mean of ours over seeds, its deviation and number.
+
+    `steps`: name -> the better one and the other, as for `differences`. Indexed by step and place, with the columns
+    paper, ours, sd and n; means over datasets are left out. Places that have neither are, too.
+    """
+    single = seeds[~seeds["is_mean"]]
+    gains = pd.concat(differences(single, *pair, across=across).assign(step=name) for name, pair in steps.items())
+    by_place = gains.groupby(["step", "place"], sort=False)
+    found = by_place.agg(
+        paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count")
+    )
+    return found.dropna(subset=["paper", "ours"], how="all")
+
+
+def recompute_means(cells: pd.DataFrame) -> pd.DataFrame:
+    """A line a printed mean: as printed, and as it follows from the printed cells of its datasets, where all are."""
+    single, parts = cells[~cells["is_mean"]], cells[cells["is_mean"] & cells["published"].notna()]
+    on = ["row" if parts["row"].isin(single["row"]).all() else "column", "dataset", "score"]
+    found = parts.drop(columns="published").merge(single[[*on, "published"]], how="left", on=on)
+    groups = found.groupby([*PLACE, "group"], sort=False)["published"].agg(lambda values: values.mean(skipna=False))
+    again = groups.groupby(PLACE, sort=False).agg(lambda values: values.mean(skipna=False)).rename("recomputed")
+    return parts.drop_duplicates(PLACE)[[*PLACE, "published"]].merge(again.reset_index(), on=PLACE)
 
 
 def missing(filled: pd.DataFrame) -> pd.DataFrame:

@@ -51,19 +51,31 @@ def list_cells(key: str, scale: str) -> list[Cell]:
 
 
 def tabulate(key: str, scale: str) -> pd.DataFrame:
-    """The same as a frame, a line a cell and dataset, with the run that stands for it; StudyError without scores."""
-    table, lines = params.load("tables", key), []
-    if table.kind != "scores":
+    """The same as a frame, a line a cell and dataset, with the run that stands for it; StudyError without scores.
+
+    Of a figure of gains there are two lines a point: the score, and with `side` than, the one that it is a gain over.
+    """
+    table = params.load("tables", key)
+    if table.kind == "scores":
+        sides = [("", cell, table.metrics.get(cell.metric, "")) for cell in list_cells(key, scale)]
+    elif table.kind == "curves":
+        from lib.study.analysis import curves  # which is made of this module's cells
+
+        points = [(point, side) for point in curves.list_points(key, scale) for side in ("", "than")]
+        sides = [(side, point.than if side else point.cell, point.score) for point, side in points]
+    else:
         raise StudyError(f"{key} is a table of {table.kind}: no runs stand for its cells")
-    for cell in list_cells(key, scale):
+    lines = []
+    for side, cell, score in ((side, cell, score) for side, cell, score in sides if cell):
         named = ("row", "column", "metric", "published", "published_std", "model")
         line = {name: getattr(cell, name) for name in named}
         for number, dataset in [(number, dataset) for number, group in enumerate(cell.groups) for dataset in group]:
             main = registry.lookup(dataset).main_score if dataset else ""
-            line |= {"dataset": dataset, "protocol": cell.protocol, "score": table.metrics.get(cell.metric, main)}
-            line |= {"group": number, "is_mean": len(cell.datasets) > 1}
+            line |= {"dataset": dataset, "protocol": cell.protocol, "score": score or main}
+            line |= {"group": number, "is_mean": len(cell.datasets) > 1, "side": side}
             lines.append(line | {"why_not": cell.why_not, "instead": cell.instead})
-    return pd.DataFrame(lines)
+    frame = pd.DataFrame(lines)
+    return frame if table.kind == "curves" else frame.drop(columns="side")
 
 
 def make_cell(table: params.ScoreTable, scale: str, cell: dict) -> Cell:

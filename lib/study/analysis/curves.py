@@ -50,11 +50,10 @@ def make_point(table: params.CurveTable, scores: params.ScoreTable, printed: dic
     instead = dict.fromkeys(cells.describe_instead(*pair) for pair in zip(asked, runs, strict=True))
     note = "; ".join(filter(None, [NOT_PRINTED * bool(np.isnan(value)), *instead]))
     made = [
-        cells.Cell(
-            row, column, metric, round(value, 2), np.nan, one.model, [[one.dataset]], one.protocol, note, why_not
-        )
+        cells.Cell(row, column, metric, round(value, 2), np.nan, one.model, [[one.dataset]], one.protocol, note,
+                   why_not, "; ".join(filter(None, instead)))
         for one in runs
-    ]
+    ]  # fmt: skip
     return Point(made[0], made[1] if table.than else None, scores.metrics.get(metric, ""))
 
 

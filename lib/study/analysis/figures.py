@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from lib.progress import draw_log
 from lib.study import params
 from lib.study.analysis import compare
-from lib.study.figures import MARKERS, new_figure, save  # noqa: F401  (pages save through this module)
+from lib.study.figures import MARKERS, new_figure, save, show_legend  # noqa: F401  (pages save through this module)
 
 
 def draw_learning_curve(logs: dict[str, list[dict]]) -> Figure:
@@ -82,14 +82,6 @@ def describe_substitutions(lines: pd.DataFrame) -> str:
     """A line below an axis: what our numbers have in place of what the paper has; empty where they have all of it."""
     said = compare.read_substitutions(lines)
     return f"\nours: {', '.join(said)}" if said else ""
-
-
-def show_legend(axes) -> None:
-    """The legend beside the axes, or that there is nothing to show."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    else:
-        axes.text(0.5, 0.5, "nothing was run", transform=axes.transAxes, ha="center")
 
 
 def draw_curves(lines: pd.DataFrame, table: params.CurveTable) -> Figure:
