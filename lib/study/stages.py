@@ -266,6 +266,11 @@ def tables_of(kind: str) -> list[str]:
     return [key for key in params.keys("tables") if params.load("tables", key).kind == kind]
 
 
+def score_tables() -> list[dict]:
+    """What stands for each row and column of the tables of scores."""
+    return [params.load("tables", key).model_dump() for key in tables_of("scores")]
+
+
 def document_outputs(scale: str) -> list[str]:
     """The documents of every corpus that can be built."""
     files = dict.fromkeys(file for key in params.keys("corpora") for file in open_study(scale).corpus(key).files)
@@ -419,7 +424,7 @@ STAGES = {
             lambda k: "90_audit",
             "tables/audit.csv",
             lambda s, k: [],
-            lambda s, k: [facts.load_audit().model_dump(), published()],
+            lambda s, k: [score_tables(), published()],
         ),
         Stage(
             "protocols",
@@ -428,7 +433,7 @@ STAGES = {
             lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s), s)],
             lambda s, k: [
                 facts.comparisons().model_dump(),
-                facts.load_audit().repeated.model_dump(),
+                score_tables(),
                 dataset_files(s),
                 published(),
             ],

@@ -95,121 +95,6 @@ class Hardware(Settings):
         return self
 
 
-class Cells(Settings):
-    """Printed cells of one table, by name; of rows, columns or metrics that are not given, all."""
-
-    table: str  # paper and number: lee-4
-    rows: list[str] = []
-    columns: list[str] = []
-    metrics: list[str] = []
-    but: list[str] = []  # rows and columns that are left out
-    take: Literal["each", "mean", "sum of each row", "highest of each row"] = "each"
-
-
-PrintedNumber = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]  # a string, since its places count
-
-
-class Given(Settings):
-    """A number that a text gives."""
-
-    number: PrintedNumber
-    paper: str
-    where: str
-
-
-class F1Check(Settings):
-    """The metrics of a table of which one follows from the two others."""
-
-    table: str
-    precision: str
-    recall: str
-    f1: str
-    but: list[str] = []  # rows that hold something else
-    notes: dict[str, str] = {}  # on columns
-
-
-class AverageCheck(Settings):
-    """A row or column of averages: the mean over groups of the mean of each group's names, in each of the tables."""
-
-    tables: list[str]
-    name: str  # of the row or column
-    groups: list[list[str]] = []  # none: all other names
-    weights: dict[str, int] = {}  # in place of groups: how often each name counts
-    but: list[str] = []  # columns or rows whose cell in it is something else
-
-
-class DifferenceCheck(Settings):
-    """A column that holds how far the highest of all others is above one of them."""
-
-    table: str
-    column: str
-    than: str
-
-
-class StatementCheck(Settings):
-    """A number that a text prints, or says in words, and that follows from printed cells; or one a row."""
-
-    paper: str
-    where: str
-    what: str
-    printed: PrintedNumber | None = None  # as printed, or the count that the words stand for
-    rows: dict[str, PrintedNumber] = {}  # in its place: row of all the cells -> as printed
-    operation: Literal[
-        "mean", "sum", "difference", "smallest difference", "largest difference", "ratio", "gain", "share", "wins"
-    ]
-    of: list[Cells | Given] = Field(min_length=1)
-    than: list[Cells | Given] = []
-    at_least: bool = False  # `printed` is the least that the words allow
-    note: str = ""
-
-    @model_validator(mode="after")
-    def check(self):
-        if bool(self.than) == (self.operation in ("mean", "sum")):
-            raise ValueError(f"operation '{self.operation}' does not go with `than`, or lacks it")
-        if bool(self.printed) == bool(self.rows):
-            raise ValueError("give either one number that is printed, or one a row")
-        if self.rows and not all(isinstance(cells, Cells) for cells in (*self.of, *self.than)):
-            raise ValueError("numbers of rows follow from cells of tables")
-        return self
-
-
-class Place(Settings):
-    """The row or column of a table that stands for a model."""
-
-    name: str
-    datasets: list[str] = []  # none: on all of them
-
-
-class PairNote(Settings):
-    """What differs between two places that print the same thing: each a table, or a paper by its short name."""
-
-    between: list[str] = Field(min_length=2, max_length=2)
-    models: list[str] = []  # none: all
-    datasets: list[str] = []
-    note: str
-
-
-class Repeated(Settings):
-    """Which names mean the same model, dataset and metric; of two printings the one named later is held against the
-    other."""
-
-    models: dict[str, dict[str, Place]]  # model -> table
-    datasets: dict[str, dict[str, str]]  # dataset -> table, or short name of a paper -> row or column
-    metrics: dict[str, list[str]]
-    notes: list[PairNote]
-
-
-class Audit(Settings):
-    """What is recomputed from printed numbers."""
-
-    counted: list[str]  # tables of counts, which are not rounded
-    f1: list[F1Check]
-    averages: list[AverageCheck]
-    differences: list[DifferenceCheck]
-    statements: list[StatementCheck]
-    repeated: Repeated
-
-
 class AttentionExample(Settings):
     """A sentence of ours around the words that a paper prints of a figure's sentence."""
 
@@ -316,12 +201,6 @@ class Comparisons(Settings):
 def hardware() -> Hardware:
     """What is printed of the papers' hardware and times, and what vendors say of it."""
     return read_yaml(paths.PARAMS / "hardware.yaml", Hardware)
-
-
-@cache
-def load_audit() -> Audit:
-    """What is recomputed from the papers' printed numbers."""
-    return read_yaml(paths.PARAMS / "audit.yaml", Audit)
 
 
 @cache

@@ -14,8 +14,8 @@ from statistics import median
 import pandas as pd
 
 from lib.benchmarks import registry
-from lib.study import open_study, params, results
-from lib.study.analysis import audit, cells, definitions, facts, printed, versions
+from lib.study import open_study, params, repeated, results
+from lib.study.analysis import cells, definitions, facts, versions
 from lib.study.analysis.definitions import subtract
 
 COLUMNS = ["set", "kind", "what", "dataset", "protocol", "model", "first", "second", "unit", "first_value", "first_std",
@@ -91,48 +91,34 @@ def tell_apart(first: tuple[str, str], second: tuple[str, str], scale: str) -> s
 
 def compare_printed() -> list[dict]:
     """A line for each two papers that print a score of one model on one set; numbers that are quoted are left out."""
-    known, wanted = facts.load_audit().repeated, facts.comparisons().scores
+    scores = list_ranked()
+    own = scores[(scores["model"] != "") & (scores["set"] != "")]
     lines = []
-    for (model, dataset, metric), printings in audit.find_printings(read_tables(), known).items():
-        own = {}  # the first one of each paper
-        for key, number in printings:
-            if known.models[model][key].name not in quoted(key):
-                own.setdefault(printed.paper_of(key), (key, number))
-        for before, after in itertools.combinations(own.values(), 2) if metric in wanted else ():
-            notes = [n.note for n in known.notes if audit.speaks_of(n, before[0], after[0], model, dataset)]
-            names = (f"{key}: {known.models[model][key].name}" for key, _ in (before, after))
-            line = {"set": dataset, "kind": "printed", "what": metric, "model": model, "note": ""}
-            line |= dict(zip(("first", "second"), names, strict=True))
-            line |= {"same": "model, by its name", "differs": "; ".join(notes)}
-            lines.append(line | subtract({0: before[1].value}, {0: after[1].value}))
+    for (model, dataset, score), printings in own.groupby(["model", "set", "score"], sort=False):
+        firsts = printings.drop_duplicates("paper").to_dict("records")
+        for before, after in itertools.combinations(firsts, 2):
+            differs = repeated.describe_differences(before["table"], after["table"], model, dataset)
+            line = {"set": dataset, "kind": "printed", "what": score, "model": model, "note": ""}
+            line |= {name: f"{cell['table']}: {cell['name']}" for name, cell in (("first", before), ("second", after))}
+            line |= {"same": "model, by its name", "differs": differs}
+            lines.append(line | subtract({0: before["number"].value}, {0: after["number"].value}))
     return lines
 
 
-def read_tables() -> dict[str, printed.Table]:
-    return printed.read_tables(facts.load_audit().counted)
-
-
-def quoted(key: str) -> set[str]:
-    """Rows and columns of a table that are not the paper's own models: quoted scores, differences."""
-    return set(params.load("tables", key).not_run) if key in params.keys("tables") else set()
+def list_ranked() -> pd.DataFrame:
+    """The printed scores that models are ranked by, of the papers' own runs; columns as of repeated.list_scores."""
+    scores = repeated.list_scores()
+    return scores[scores["score"].isin(facts.comparisons().scores) & (scores["run"] != "")]
 
 
 def differences_within(lines: pd.DataFrame) -> list[float]:
     """How far apart two models of one table are, on the sets and in the tables that lines of printed scores name."""
-    tables, found = read_tables(), []
-    known = facts.load_audit().repeated
     places = {
         (line["set"], line[which].split(":")[0]) for line in lines.to_dict("records") for which in ("first", "second")
     }
-    for dataset, key in sorted(places):
-        names = {name for name, own in audit.name_datasets(key, known).items() if own == dataset}
-        metrics_of = {metric for score in facts.comparisons().scores for metric in known.metrics[score]}
-        values = [
-            number.value
-            for (row, column, metric), number in tables[key].items()
-            if {row, column} & names and metric in metrics_of and not {row, column} & quoted(key)
-        ]
-        found += [abs(a - b) for a, b in itertools.combinations(values, 2)]
+    tables, found = dict(list(list_ranked().groupby(["set", "table"])["number"])), []
+    for place in sorted(places):
+        found += [abs(a.value - b.value) for a, b in itertools.combinations(tables[place], 2)]
     return found
 
 

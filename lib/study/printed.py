@@ -1,0 +1,229 @@
+"""The papers' printed numbers, each with the bounds that its rounding leaves, and what follows from them."""
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean, harmonic_mean
+
+import pandas as pd
+
+from lib.errors import StudyError, unknown
+from lib.study import paths, results
+
+EPSILON = 1e-9  # what floats lose
+COUNTED = ("gu-3", "lee-3", "naseem-6", "ozyurt-1")  # tables of counts, which are exact
+PAPERS = {paper.split("-")[0]: paper for paper in results.PAPERS}  # as tables name them -> key
+
+
+@dataclass(frozen=True)
+class Number:
+    """A printed number, or one that follows from such, and the bounds between which rounding leaves it."""
+
+    value: float
+    low: float
+    high: float
+    places: int = 0  # as printed
+    spread: float | None = None  # standard deviation over runs, where one is printed
+
+    @classmethod
+    def read(cls, text: str) -> "Number":
+        """A number as a text prints it, uncertain by half a unit of its last place; StudyError for anything else."""
+        if not isinstance(text, str) or not re.fullmatch(r"-?\d+(\.\d+)?", text):
+            raise StudyError(
+                f"{text!r} is no printed number: give its digits in quotes, '0.80', since its places count"
+            )
+        value, places = float(text), len(text.partition(".")[2])
+        return cls(value, value - 0.5 * 10**-places, value + 0.5 * 10**-places, places)
+
+    def __sub__(self, other: "Number") -> "Number":
+        return Number(self.value - other.value, self.low - other.high, self.high - other.low)
+
+    def __truediv__(self, other: "Number") -> "Number":
+        """Of positive numbers."""
+        return Number(self.value / other.value, self.low / other.high, self.high / other.low)
+
+    def percent(self, less: float = 0.0) -> "Number":
+        """A ratio in %, less so many."""
+        return Number(100 * self.value - less, 100 * self.low - less, 100 * self.high - less)
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+    def __str__(self) -> str:
+        return f"{self.value:.{self.places}f}"
+
+
+Numbers = pd.DataFrame | pd.Series | list[Number] | Number
+Names = Collection[str]
+
+
+def flatten(numbers: Numbers) -> list[Number]:
+    """Numbers one by one, those of a frame row by row; StudyError for a cell that its table leaves empty."""
+    found = numbers.to_numpy().ravel() if isinstance(numbers, pd.DataFrame | pd.Series) else numbers
+    found = [found] if isinstance(found, Number) else list(found)
+    if not all(isinstance(number, Number) for number in found):
+        raise StudyError(f"a cell is not printed, of {len(found)} that are asked for: leave it out with dropna")
+    return found
+
+
+def rising(function: Callable[[list[float]], float], numbers: Numbers) -> Number:
+    """A function that rises with each of its numbers."""
+    found = flatten(numbers)
+    return Number(*(function([getattr(number, bound) for number in found]) for bound in ("value", "low", "high")))
+
+
+def mean(numbers: Numbers) -> Number:
+    return rising(fmean, numbers)
+
+
+def total(numbers: Numbers) -> Number:
+    return rising(sum, numbers)
+
+
+def highest(numbers: Numbers) -> Number:
+    return rising(max, numbers)
+
+
+def lowest(numbers: Numbers) -> Number:
+    return rising(min, numbers)
+
+
+def f1(precision: Number, recall: Number) -> Number:
+    return rising(harmonic_mean, [precision, recall])
+
+
+def wins(ours: Numbers, theirs: Numbers) -> Number:
+    """How many are above their counterparts: as printed, for certain, and possibly.
+
+    A single number stands against each of the other side. StudyError for sides of two lengths, or of other rows.
+    """
+    frames = [side for side in (ours, theirs) if isinstance(side, pd.DataFrame | pd.Series)]
+    if len(frames) == 2 and not frames[0].index.equals(frames[1].index):
+        raise StudyError(f"numbers of other rows: {' and '.join(', '.join(side.index) for side in frames)}")
+    sides = [flatten(side) for side in (ours, theirs)]
+    size = max(map(len, sides))
+    if {len(side) for side in sides} - {1, size}:
+        raise StudyError(f"{len(sides[0])} numbers on one side, {len(sides[1])} on the other")
+    pairs = list(zip(*(side * size if len(side) == 1 else side for side in sides), strict=True))
+    return Number(
+        sum(a.value > b.value for a, b in pairs),
+        sum(a.low > b.high - EPSILON for a, b in pairs),
+        sum(a.high > b.low + EPSILON for a, b in pairs),
+    )
+
+
+@cache
+def read_scores() -> pd.DataFrame:
+    """Every cell of published/scores.csv: its table (lee-4), row, column and metric, and its `number`.
+
+    A cell is uncertain by half a unit of its last place. The file does not keep zeros at the end (86.10), so the places
+    are the most that the metric has in the table.
+    """
+    scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype=str, keep_default_na=False)
+    scores["table"] = scores["paper"].str.split("-").str[0] + "-" + scores["table"]
+    places = scores["value"].str.partition(".")[2].str.rstrip("0").str.len()
+    scores["places"] = places.groupby([scores["table"], scores["metric"]]).transform("max")
+    scores["number"] = [read_cell(cell) for cell in scores.to_dict("records")]
+    return scores[["table", "row", "column", "metric", "number"]]
+
+
+def read_cell(cell: dict) -> Number:
+    value, half = float(cell["value"]), 0.0 if cell["table"] in COUNTED else 0.5 * 10 ** -cell["places"]
+    return Number(value, value - half, value + half, cell["places"], float(cell["std"]) if cell["std"] else None)
+
+
+def read(table: str, metric: str = "", rows: Names = (), columns: Names = (), but: Names = ()) -> pd.DataFrame:
+    """A printed table as Numbers: its rows and columns, in their order, or those that are given.
+
+    `but`: rows and columns that are left out. A cell that is not printed is NaN. StudyError, with the nearest names,
+    for a name that the table does not have, and for cells of several metrics of which none is named.
+    """
+    scores = read_scores()
+    require("table", [table], scores["table"])
+    cells = scores[scores["table"] == table]
+    if metric:
+        require(f"metric of {table}", [metric], cells["metric"])
+        cells = cells[cells["metric"] == metric]
+    if cells.duplicated(["row", "column"]).any():
+        raise StudyError(f"{table} prints several metrics in a cell: name one of {', '.join(cells['metric'].unique())}")
+    require(f"row of {table}", rows, cells["row"])
+    require(f"column of {table}", columns, cells["column"])
+    require(f"row or column of {table}", but, [*cells["row"], *cells["column"]])
+    wide = cells.pivot(index="row", columns="column", values="number").rename_axis(index=None, columns=None)
+    named = list(rows) or cells["row"].unique(), list(columns) or cells["column"].unique()
+    return wide.loc[*([name for name in names if name not in but] for names in named)]
+
+
+def require(kind: str, names: Names, known: Iterable[str]) -> None:
+    """StudyError for a name that is not known, with the nearest that are."""
+    for name in names:
+        if name not in set(known):
+            raise unknown(kind, name, set(known))
+
+
+def read_one(table: str, row: str, column: str, metric: str = "") -> Number:
+    """A printed cell; StudyError as of read."""
+    return read(table, metric, rows=[row], columns=[column]).iat[0, 0]
+
+
+def paper_of(table: str) -> str:
+    """The paper of a table; StudyError with the nearest names for none."""
+    require("paper in the name of a table", [table.split("-")[0]], PAPERS)
+    return PAPERS[table.split("-")[0]]
+
+
+def judge(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:
+    """What a line of the audit says of a printed number and the recomputed one.
+
+    `agrees`: the recomputed number, rounded, is the printed one. `rounding`: another one is that the recomputation can
+    come to within the rounding of its cells. `averaging`: one that lies lower by up to `averaging` is. `differs`: none.
+    `exact`: a count of comparisons, which is not itself rounded. The column `rounding` is half the width of what
+    rounding allows.
+    """
+    half = 0.0 if exact else stated.half
+    # Where cells are rounded, the ends take all of them at their ends at once: left out.
+    edge = EPSILON if exact else -EPSILON
+    low, high = found.low - half - edge, found.high + half + edge
+    if abs(stated.value - found.value) <= half + EPSILON:
+        verdict = "agrees"
+    elif low < stated.value < high:
+        verdict = "rounding"
+    else:
+        verdict = "averaging" if low - averaging < stated.value < high else "differs"
+    return {
+        "printed": str(stated),
+        "recomputed": round(found.value, 4),
+        "difference": round(stated.value - found.value, 4),
+        "rounding": round(found.half + half, 4),
+        "excused_by_rounding": "yes" if verdict in ("agrees", "rounding") else "no",
+        "verdict": verdict,
+    }
+
+
+def check(
+    paper: str, where: str, what: str, stated: str | Number, found: Number, *,
+    kind: str = "text", exact: bool = False, averaging: float = 0.0, note: str = "",
+) -> dict:  # fmt: skip
+    """A line of the audit: what a paper states, and what it comes to; StudyError for a paper that is not known."""
+    require("paper", [paper], results.PAPERS)
+    stated = stated if isinstance(stated, Number) else Number.read(stated)
+    judged = judge(stated, found, exact, averaging)
+    return {"paper": paper, "where": where, "kind": kind, "what": what} | judged | {"note": note}
+
+
+def count(
+    paper: str, where: str, what: str, stated: str, ours: Numbers, theirs: Numbers, *,
+    at_least: bool = False, note: str = "",
+) -> dict:  # fmt: skip
+    """A line on how often some numbers are above others. `at_least`: `stated` is the least that the words allow."""
+    found = wins(ours, theirs)
+    if not at_least:
+        return check(paper, where, what, stated, found, exact=True, note=note)
+    line = check(paper, where, what, stated, found, exact=True, note=f"at least; {note}" if note else "at least")
+    if Number.read(stated).value <= found.high:
+        verdict = "agrees" if Number.read(stated).value <= found.value else "rounding"
+        line |= {"verdict": verdict, "excused_by_rounding": "yes"}
+    return line

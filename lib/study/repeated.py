@@ -1,0 +1,122 @@
+"""What the papers print more than once: of each printed score the model, set and score that it means, in one name."""
+
+import pandas as pd
+
+from lib.study import open_study, params, results
+from lib.study.analysis import cells, versions
+from lib.study.printed import paper_of, read_scores
+
+GIORGI = "the system of Giorgi and Bader"
+MODELS = {  # what stands for a row or column -> whose scores these are
+    "bert-uncased": "BERT uncased",
+    "bert-general": "BERT cased",
+    "biobert-1m": "BioBERT",
+    "bert-general-pubmed": "BioBERT",
+    "scibert-uncased": "SciBERT uncased",
+    "clinicalbert": "ClinicalBERT",
+    "bluebert-pubmed": "BlueBERT on PubMed",
+    "bluebert-pubmed-mimic": "BlueBERT on PubMed and MIMIC-III",
+    "pubmedbert": "PubMedBERT",
+    "bio-electra-plus": "Bio-ELECTRA++",
+}
+PROTOCOLS = ("lee", "gu", "wada", "naseem", "ozyurt", "ozyurt-bert")  # the papers' own, not those of ablations
+QUOTED = {  # table and column -> set -> whose score it is; of naseem's as the note under its table has it
+    ("lee-4", "State-of-the-art"): {"LINNAEUS": GIORGI},
+    ("naseem-7", "SOTA"): {
+        **dict.fromkeys(["NCBI disease", "BC5 disease", "BC5 chemical", "Species-800", "EU-ADR"], "BioBERT"),
+        **dict.fromkeys(["BioASQ 4b", "BioASQ 5b", "BioASQ 6b"], "BioBERT"),
+        **dict.fromkeys(["DDI", "BIOSSES"], "PubMedBERT"),
+        "LINNAEUS": GIORGI,
+    },
+}
+SETS = {  # where the registry's title says more
+    "ebm-pico": "EBM PICO",
+    "euadr": "EU-ADR",
+    "bioasq-4b-factoid": "BioASQ 4b",
+    "bioasq-5b-factoid": "BioASQ 5b",
+    "bioasq-6b-factoid": "BioASQ 6b",
+    "bioasq-7b-yesno": "BioASQ 7b yes/no",
+}
+MEANS = {"BLURB score": "the BLURB score", "Total": "BLUE's total", "total": "BLUE's total"}
+SCORES = {"F1 entity-level": "F1", "micro F1": "F1", "macro F1 word-level": "F1 by word", "macro average": "mean"}
+# What differs between two places that print the same: each a table, or a paper; which models and sets, if not all.
+NOTES = [
+    ("wada-7", "wada-8", "", "", "wada-7: one run; wada-8: the mean of five"),
+    ("lee", "gu", "BioBERT", "", "lee: 200,000 steps on PubMed; gu: the release v1.1"),
+    ("lee", "wada", "BioBERT", "", "lee: 200,000 steps on PubMed; wada: the release v1.1"),
+    ("lee", "gu", "BERT cased", "", "lee does not say which release of BERT"),
+    ("lee", "ozyurt", "BERT cased", "", "lee does not say which release of BERT"),
+    ("lee", "gu", "", "", "gu: the mean of five runs, sets as BLURB has them"),
+    ("lee", "gu", "", "GAD", "lee: ten folds; gu: one split"),
+    ("lee", "gu", "", "JNLPBA", "gu merges five types of entity; lee lists genes and proteins"),
+    ("gu", "wada", "", "", "gu: the mean of five or ten runs, sets as BLURB has them; wada: one run, as BLUE has them"),
+    ("lee", "wada", "", "", "wada: one run, sets as BLUE has them"),
+    ("gu", "wada", "", "DDI", "BLUE leaves 90 training files out"),
+    ("gu", "wada", "", "HoC", "gu: micro F1; wada: F1 by example, and BLUE leaves 272 abstracts out"),
+    ("lee", "ozyurt", "", "", "ozyurt: default settings, the mean of ten runs"),
+    ("lee", "ozyurt", "", "GAD", "lee: ten folds; ozyurt: one split"),
+    ("gu", "ozyurt", "", "", "ozyurt: default settings, the mean of ten runs"),
+    ("lee", "naseem", "BioBERT", "", "quoted from BioBERT's journal article; the copy at hand is a preprint"),
+    ("gu", "naseem", "BioBERT", "", "gu ran the release v1.1; naseem quotes BioBERT's journal article"),
+    ("wada", "naseem", "BioBERT", "", "wada ran the release v1.1; naseem quotes BioBERT's journal article"),
+    ("gu", "naseem", "PubMedBERT", "", "quoted"),
+    ("lee", "naseem", GIORGI, "", "quoted by both"),
+]
+
+
+def list_scores() -> pd.DataFrame:
+    """Every score that the papers' tables print, a line each: models in the order of MODELS, tables in the papers'.
+
+    Columns: paper, table, row, column, metric, number; name (the row or column of its model) and run (what stands for
+    that here, empty for what is quoted); model, set and score, in one name for all papers: empty for a model that no
+    other table prints or that is an ablation's, and for a mean that is in one table only.
+    """
+    keys = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
+    papers = list(results.PAPERS)
+    keys.sort(key=lambda key: (papers.index(paper_of(key)), int(key.split("-")[1])))
+    scores = pd.concat([name_scores(key) for key in keys], ignore_index=True)
+    order = {model: place for place, model in enumerate([*MODELS.values(), GIORGI])}
+    return scores.sort_values("model", key=lambda models: models.map(order), kind="stable", ignore_index=True)
+
+
+def name_scores(key: str) -> pd.DataFrame:
+    """Those of one table, in its order."""
+    place, table = ["row", "column", "metric"], params.load("tables", key)
+    # At the scale of the papers nothing stands in place of what they name.
+    runs = open_study("paper").published(key).dropna(subset="published").drop_duplicates(place)
+    found = runs.merge(read_scores().query("table == @key"), on=place, validate="one_to_one")
+    own = found["protocol"].isin(PROTOCOLS)
+    named = {
+        "paper": paper_of(key),
+        "name": [cells.name_model(table, cell) for cell in found.to_dict("records")],
+        "run": found["model"],
+        "set": [name_set(cell) for cell in found.to_dict("records")],
+        "score": found["metric"].replace(SCORES),
+    }
+    quoted = [
+        QUOTED.get((key, cell), {}).get(known, "") for cell, known in zip(found["column"], named["set"], strict=True)
+    ]
+    return found.assign(**named, model=found["model"].map(MODELS).where(own).fillna(pd.Series(quoted)))
+
+
+def name_set(cell: dict) -> str:
+    """The set of a cell of Study.published, or what its mean is called."""
+    if cell["is_mean"]:
+        return MEANS.get(cell["row"]) or MEANS.get(cell["column"], "")
+    return SETS.get(cell["dataset"]) or versions.name_set(cell["dataset"])
+
+
+def describe_differences(before: str, after: str, model: str, known: str) -> str:
+    """What is known to differ between two tables that print a score of a model on a set."""
+
+    def is_in(table: str, where: str) -> bool:
+        return where in (table, table.split("-")[0])
+
+    notes = [
+        note
+        for one, other, models, sets, note in NOTES
+        if (is_in(before, one) and is_in(after, other) or is_in(before, other) and is_in(after, one))
+        and models in ("", model)
+        and sets in ("", known)
+    ]
+    return "; ".join(notes)

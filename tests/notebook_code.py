@@ -1,0 +1,36 @@
+"""The code of a notebook, for tests: the functions that its cells define, or all of them run."""
+
+import ast
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+
+from lib.study import paths
+from lib.study.analysis import pages
+
+DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+
+
+def read_code(name: str) -> list[str]:
+    """The code cells of a notebook, in order."""
+    notebook = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def definitions(name: str) -> SimpleNamespace:
+    """What a notebook imports, and the functions and classes that it defines; nothing else of its cells is run."""
+    body = [node for source in read_code(name) for node in ast.parse(source).body if isinstance(node, DEFINITIONS)]
+    found = {"__name__": name}
+    exec(compile(ast.Module(body, type_ignores=[]), f"{name}.ipynb", "exec"), found)
+    return SimpleNamespace(**found)
+
+
+def run(name: str) -> dict:
+    """Run the code cells of a notebook at their defaults, in this process; the names that they leave."""
+    found = {"__name__": name}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "open_page", lambda scale: None)  # which asks Jupyter for the parameters
+        for number, source in enumerate(read_code(name), 1):
+            exec(compile(source, f"{name}.ipynb, code cell {number}", "exec"), found)
+    return found
