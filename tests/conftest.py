@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from lib import artefacts
-from lib.study import params, paths, warm
+from lib.study import papers, params, paths, warm
 
 TINY = """\
 title: smoke (made-up data, for the tests)
@@ -58,7 +58,6 @@ finetuning:
 """
 # What the small copy keeps of each kind.
 KEPT = {
-    "tables": ["lee-4", "gu-1"],
     "corpora": ["wiki-books", "pubmed"],
     "vocabularies": ["wiki-books-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased"],
     "models": ["bert-random", "bert-general"],
@@ -80,8 +79,15 @@ class Study:
                     path.unlink()
         for scale in set(params.keys("scales")) - {"smoke"}:
             self.edit_yaml(f"params/scales/{scale}.yaml", models=[])
-        self.edit_yaml("params/tables/lee-4.yaml", columns={"BERT (Wiki+Books)": {"model": "bert-general"}})
-        self.edit_yaml("params/tables/gu-1.yaml", ours_only=["wiki-books-cased"])
+        keep_tables(folder, {"lee": ["4"], "gu": ["1"]})
+        paper = yaml.safe_load((folder / "params/papers/lee.yaml").read_text())
+        for name, stands_for in paper["names"].items():
+            if stands_for.get("model", "bert-general") not in KEPT["models"]:
+                paper["names"][name] = {"not_run": "left out of this copy"}
+        self.edit_yaml("params/papers/lee.yaml", **paper)
+        paper = yaml.safe_load((folder / "params/papers/gu.yaml").read_text())
+        paper["tables"]["1"]["ours"] = ["wiki-books-cased"]
+        self.edit_yaml("params/papers/gu.yaml", **paper)
         runs = yaml.safe_load((folder / "params/hardware.yaml").read_text())["runs"]
         for run in runs:
             run["days"] = {model: days for model, days in run["days"].items() if model in KEPT["models"]}
@@ -138,6 +144,19 @@ class Study:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new, 1))
+
+
+def keep_tables(folder: Path, kept: dict[str, list[str]]) -> None:
+    """Of a copy of the study these tables of each paper, and of its names those that are printed or that they show."""
+    printed = papers.read_printed(folder / "published")
+    for path in (folder / "params/papers").glob("*.yaml"):
+        paper = yaml.safe_load(path.read_text())
+        paper["tables"] = {number: paper["tables"][number] for number in kept.get(path.stem, [])}
+        known = {name for entry in paper["tables"].values() for name in entry.get("ours", [])}
+        for (key, _), table in printed.items():
+            known |= {*table["row"], *table["column"]} if key == paper["paper"] else set()
+        paper["names"] = {name: stands_for for name, stands_for in paper["names"].items() if name in known}
+        path.write_text(yaml.safe_dump(paper))
 
 
 def jobs_started(output: str) -> list[str]:

@@ -5,11 +5,12 @@ import shutil
 import pytest
 from conftest import each
 
-from lib.benchmarks import datasets, registry
+from lib.benchmarks import datasets
+from lib.benchmarks.registry import DATASETS, lookup
 from lib.corpora import readers
 from lib.errors import StudyError
 from lib.settings import Settings
-from lib.study import open_study, params, paths, results
+from lib.study import open_study, params, parsing, paths, registry, results
 from lib.study.analysis import counts, facts
 from lib.study.analysis.cells import find_run
 
@@ -33,14 +34,14 @@ def test_budget_and_science_are_disjoint():
 def test_a_key_never_holds_what_joins_keys():
     for kind in params.KINDS:
         assert all("--" not in key for key in params.keys(kind))
-    assert all("--" not in key for key in registry.DATASETS)
+    assert all("--" not in key for key in DATASETS)
 
 
 def test_panels_name_what_is_registered():
     for scale in params.keys("scales"):
         for panel in params.load("scales", scale).panels:
             assert set(panel.models) <= {*params.keys("models"), *params.BASELINES}
-            assert set(panel.datasets) <= set(registry.DATASETS) and panel.protocol in params.keys("protocols")
+            assert set(panel.datasets) <= set(DATASETS) and panel.protocol in params.keys("protocols")
 
 
 def test_a_scale_may_change_more_of_one_family():
@@ -68,7 +69,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     printed = {name: set(cells[name]) for name in ("row", "column", "metric")}
     if table.kind == "lengths":
         assert set(table.columns) == printed["column"]
-        assert set(table.rows) == printed["row"] and set(table.rows.values()) <= set(registry.DATASETS)
+        assert set(table.rows) == printed["row"] and set(table.rows.values()) <= set(DATASETS)
         for column in (table.columns | table.other_vocabularies).values():
             params.load("vocabularies", column.vocabulary)
         return
@@ -85,7 +86,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     if table.kind == "counts":
         for row in table.rows.values():
             others = [*row.otherwise.values(), *([row.sum_of] if row.sum_of else [])]
-            assert {row.dataset, *(other.dataset or row.dataset for other in others)} <= set(registry.DATASETS)
+            assert {row.dataset, *(other.dataset or row.dataset for other in others)} <= set(DATASETS)
             assert {row.count, *(other.count or row.count for other in others)} <= set(counts.COUNTS)
             known = {"all", *datasets.SPLITS}
             assert {*table.columns.values(), *row.splits.values(), *(o.split or "all" for o in others)} <= known
@@ -96,9 +97,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     several = (cells.groupby(["row", "column"]).size() > 1).any()
     assert bool(table.shown) == several  # which of a cell's numbers is read first
     for part in (table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()):
-        assert {part.dataset, *(dataset for group in part.mean_of for dataset in group)} - {""} <= set(
-            registry.DATASETS
-        )
+        assert {part.dataset, *(dataset for group in part.mean_of for dataset in group)} - {""} <= set(DATASETS)
         assert part.model in ("", *params.keys("models"), *params.BASELINES)
         assert part.protocol in ("", *params.keys("protocols"))
     for cell in cells.to_dict("records"):
@@ -163,7 +162,7 @@ def test_claims_with_a_test_exist_and_name_columns():
 def check_part(part: params.Part) -> None:
     for run in (run for pair in part.runs for run in pair):
         assert run.model in params.keys("models") and run.protocol in params.keys("protocols")
-    assert set(part.datasets) <= set(registry.DATASETS)
+    assert set(part.datasets) <= set(DATASETS)
     if part.table:
         table = params.load("tables", part.table)
         columns, rows, named = {*table.columns, *table.ours_only}, set(table.rows), {n for p in part.pairs for n in p}
@@ -177,13 +176,13 @@ def test_examples_and_samples_name_what_is_registered():
     shown, samples = facts.attention(), facts.samples()
     assert set(shown.vocabularies.values()) <= set(params.keys("vocabularies"))
     assert {model for pair in shown.models for model in pair} <= set(params.keys("models"))
-    assert {example.dataset for example in shown.examples.values()} <= set(registry.DATASETS)
+    assert {example.dataset for example in shown.examples.values()} <= set(DATASETS)
     for comparison in samples.comparisons:
         assert {comparison.general, comparison.biomedical} <= set(params.keys("models"))
         assert comparison.protocol in params.keys("protocols")
-        assert {registry.lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
+        assert {lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
     for printed in samples.printed:  # no text of a restricted set, although its paper prints some
-        public = {registry.lookup(key).access for key in printed.ours} == {"public"}
+        public = {lookup(key).access for key in printed.ours} == {"public"}
         assert public or printed.withheld
 
 
@@ -247,6 +246,60 @@ def test_a_model_is_like_another_but_for_what_it_says(settings_folder):
     assert half == whole.model_copy(update=own)  # what was released is the other's weights, not these
     rows = {row["setting"]: row["from"] for row in params.explain("models", "half")}
     assert (rows["share"], rows["vocabulary"], rows["released"]) == ("half.yaml", "whole.yaml", "half.yaml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "  LINNAEUS: {",
+            "  LINNEUS: {",
+            r"\d+, names, LINNEUS: unknown printed name 'LINNEUS': did you mean LINNAEUS",
+        ),
+        ("  LINNAEUS: {dataset: linnaeus}\n", "", "tables, 4: nothing says .* unknown name 'LINNAEUS'"),
+        ("LINNAEUS: {dataset: ", "LINNAEUS: {corpus: ", "tables, 4: 'LINNAEUS' says none of model, dataset,"),
+        (
+            "      Average:\n",
+            "      Averag:\n",
+            "tables, 4, names, Averag: unknown printed name 'Averag': did you mean Aver",
+        ),
+        ("[Random initialisation]", "[Random]", "unknown printed name 'Random initialisation'"),
+        ("  MRR: mrr", "  MMR: mrr", "metrics, MMR: unknown printed name 'MMR': did you mean MRR"),
+        ("LINNAEUS: {dataset: ", "LINNAEUS: {datasets: ", "names.LINNAEUS.datasets: Extra inputs"),
+        (
+            "    title: BioBERT on nine",
+            "    kind: score\n    title: x",
+            "unknown kind of table 'score': did you mean scores",
+        ),
+        (
+            "    title: BioBERT on nine",
+            "    table: x\n    title: x",
+            "tables, 4: published/ has no table x of lee-biobert",
+        ),
+    ],
+)
+def test_a_papers_names_are_those_that_it_prints(tmp_path, monkeypatch, old, new, message):
+    text = (paths.PARAMS / "papers/lee.yaml").read_text()
+    assert old in text
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers/lee.yaml").write_text(text.replace(old, new))
+    monkeypatch.setattr(paths, "PARAMS", tmp_path)
+    with pytest.raises(StudyError, match=rf"lee.yaml.*{message}"):
+        registry.load.__wrapped__("tables", "lee-4")
+
+
+def test_an_error_names_the_line_of_a_name(tmp_path):
+    (tmp_path / "x.yaml").write_text("# a comment\na: {b: 1}\nc:\n  d: 2\n  e: {f: 3}\n")
+    assert parsing.show_place(tmp_path / "x.yaml", "c", "e", "f") == "x.yaml, line 5, c, e, f"
+
+
+def test_a_table_has_the_printed_rows_and_columns_in_their_order():
+    table = params.load("tables", "lee-5")
+    assert list(table.rows) == ["GAD", "EU-ADR", "CHEMPROT", "Average"]
+    assert table.rows["EU-ADR"] == params.Run(dataset="euadr") and table.all == params.Run(protocol="lee")
+    assert list(table.not_run) == ["State-of-the-art"] and list(table.metrics) == ["precision", "recall", "F1"]
+    assert params.load("tables", "gu-8").rows["EBM PICO"] == "ebm-pico-scibert"  # a table's own word goes first
+    assert params.load("tables", "gu-3").rows["EBM PICO"].dataset == "ebm-pico-blurb"
 
 
 def test_a_page_shows_each_setting_in_a_row_of_its_own():
@@ -364,7 +417,7 @@ def test_protocols_say_what_the_papers_print(protocol, dataset, setting, value):
 @each("scale", params.keys("scales"))
 @each("protocol", params.keys("protocols"))
 def test_every_protocol_has_settings_for_every_dataset(protocol, scale):
-    for key in registry.DATASETS:
+    for key in DATASETS:
         assert open_study(scale).protocol(protocol, key).candidates()
 
 

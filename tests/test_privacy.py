@@ -25,7 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import TINY, Study, each
+from conftest import TINY, Study, each, keep_tables
 
 from lib import artefacts, places
 from lib.benchmarks import chemprot, datasets, registry
@@ -168,7 +168,8 @@ def edit(path: Path, pattern: bytes, replacement, count: int = 1) -> None:
 
 def make_tables(folder: Path) -> None:
     """Keep of the study's parameters what the run needs, at a scale of real data."""
-    kept = {"tables": (*COUNTED, "gu-8"), "corpora": ("mimic", "pubmed"), "vocabularies": VOCABULARIES}
+    keep_tables(folder, {"gu": ["3", "8"], "lee": ["3"], "naseem": ["6"], "ozyurt": ["1"]})
+    kept = {"corpora": ("mimic", "pubmed"), "vocabularies": VOCABULARIES}
     for kind, keys in kept.items():
         shutil.rmtree(folder / "params" / kind)
         (folder / "params" / kind).mkdir()

@@ -1,10 +1,17 @@
-"""The papers' tables: of each kind of table, what fills its cells."""
+"""The papers' tables: what fills their cells, and what the names stand for that they print."""
 
+import csv
+from collections.abc import Collection, Iterable
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from lib.errors import StudyError, unknown
 from lib.settings import Settings
+from lib.study import paths
+from lib.study.parsing import check_settings, read_yaml, show_place
 
 
 class Table(Settings):
@@ -118,7 +125,7 @@ class CountTable(Table):
     """Sizes of datasets."""
 
     kind: Literal["counts"]
-    columns: dict[str, str]  # the paper's column -> our split
+    columns: dict[str, str] = {"train": "train", "dev": "dev", "test": "test"}  # the paper's column -> our split
     rows: dict[str, CountRow]
 
 
@@ -142,3 +149,128 @@ AnyTable = Annotated[
     ScoreTable | CurveTable | CorpusTable | TermTable | LengthTable | CountTable | TimeTable,
     Field(discriminator="kind"),
 ]
+
+
+class Name(Run):
+    """What a printed row or column stands for; a table takes of it what tables of its kind need."""
+
+    vocabulary: str = ""
+    corpus: str = ""
+    sources: list[str] = []  # those of the corpus that stand for it; empty: all
+    not_run: str = ""  # why nothing stands for it
+
+
+class Paper(Settings):
+    """A file of params/papers/: what the names stand for that a paper prints, each said once, and its tables.
+
+    Which rows and columns a table has follows from published/.
+    """
+
+    paper: str  # its key in published/
+    all: Run = Run()  # of every table of scores that says none of its own
+    metrics: dict[str, str] = {}  # a metric as printed -> our score, where it is not the dataset's main one
+    names: dict[str, Name]
+    tables: dict[str, dict]  # number -> a table without what `names` says; its own `names` stand before those
+
+
+# What a table of each kind needs of a name, and the sides whose names are looked up; the other side it gives itself.
+NEEDED = {
+    "scores": tuple(Run.model_fields),
+    "corpora": ("corpus", "sources"),
+    "counts": ("dataset",),
+    "lengths": ("dataset",),
+    "times": ("model",),
+    "terms": ("vocabulary",),
+    "curves": (),
+}
+SIDES = {"scores": ("row", "column"), "terms": ("column",)}  # of all others the rows
+
+
+@cache
+def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """The rows, columns and metrics of each table in published/, as printed and in order, by paper and number.
+
+    Without pandas, which takes a while to import: every process of the study reads settings.
+    """
+    sides = {
+        "scores.csv": {"row": "row", "column": "column", "metric": "metric"},
+        "vocabulary_terms.csv": {"row": "term", "column": "vocabulary", "metric": "category"},
+    }
+    found: dict = {}
+    for file, columns in sides.items():
+        with (folder / file).open(encoding="utf-8", newline="") as lines:
+            for line in csv.DictReader(lines):
+                table = found.setdefault((line["paper"], line["table"]), {side: {} for side in columns})
+                for side, column in columns.items():
+                    table[side][line[column]] = None  # a dict keeps the order, and each name once
+    return {place: {side: list(names) for side, names in table.items()} for place, table in found.items()}
+
+
+def read_paper(path: Path) -> Paper:
+    """A file of params/papers/; StudyError with the line and the nearest name for one that the paper does not print."""
+    paper = read_yaml(path, Paper)
+    tables = [table for (key, _), table in read_printed(paths.PUBLISHED).items() if key == paper.paper]
+    ours = [name for entry in paper.tables.values() for name in entry.get("ours", [])]
+    printed = {name for table in tables for side in ("row", "column") for name in table[side]}
+    check_printed(path, ("names",), paper.names, {*printed, *ours})
+    check_printed(path, ("metrics",), paper.metrics, {name for table in tables for name in table["metric"]})
+    return paper
+
+
+def check_printed(path: Path, inside: tuple[str, ...], names: Iterable[str], printed: Collection[str]) -> None:
+    """StudyError with line and nearest name for one that is not printed. `inside`: the keys that the names are in."""
+    for name in names:
+        if name not in printed:
+            raise StudyError(f"{show_place(path, *inside, name)}: {unknown('printed name', name, printed)}")
+
+
+def build_table(path: Path, number: str) -> dict:
+    """The settings of one table of a file of params/papers/, as its schema has them: with rows and columns.
+
+    StudyError with the line and the nearest names for a name that is not printed, and for a printed one that nothing
+    stands for.
+    """
+    paper, inside = read_paper(path), ("tables", number)
+    where = show_place(path, *inside)
+    entry = {"kind": "scores", "table": number.replace("-", " ")} | paper.tables[number] | {"paper": paper.paper}
+    kind, own = entry["kind"], check_settings(where, entry.pop("names", {}), dict[str, Name])
+    if kind not in NEEDED:
+        raise StudyError(f"{where}: {unknown('kind of table', str(kind), NEEDED)}")
+    if kind == "curves":  # no value of which is printed
+        return entry
+    printed, names = read_printed(paths.PUBLISHED).get((paper.paper, entry["table"])), paper.names | own
+    if printed is None:
+        raise StudyError(f"{where}: published/ has no table {entry['table']} of {paper.paper}")
+    check_printed(path, (*inside, "names"), own, [*printed["row"], *printed["column"]])
+    for side in ("row", "column"):
+        check_printed(path, (*inside, f"{side}s"), entry.get(f"{side}s", {}), printed[side])
+    given, entry["not_run"] = entry.get("rows", {}), {}
+    for side in SIDES.get(kind, ("row",)):
+        stand_for = {name: look_up(name, names, kind, where) for name in printed[side]}
+        entry["not_run"] |= {name: said for name, said in stand_for.items() if names[name].not_run}
+        entry[f"{side}s"] = {name: said for name, said in stand_for.items() if not names[name].not_run}
+    match kind:
+        case "scores":
+            entry.setdefault("all", paper.all.model_dump(exclude_defaults=True))
+            entry["metrics"] = {name: score for name, score in paper.metrics.items() if name in printed["metric"]}
+            entry["ours_only"] = {name: look_up(name, names, kind, where) for name in entry.pop("ours", [])}
+        case "terms":
+            entry["ours_only"] = entry.pop("ours", [])
+        case "counts":
+            count = {"count": entry.pop("count", "")}
+            entry["rows"] = {
+                name: {"dataset": dataset} | count | given.get(name, {}) for name, dataset in entry["rows"].items()
+            }
+    return entry
+
+
+def look_up(name: str, names: dict[str, Name], kind: str, where: str) -> dict | str:
+    """What a name stands for in a table of a kind, or why nothing does; StudyError where neither is said."""
+    if name not in names:
+        raise StudyError(f"{where}: nothing says what a printed name stands for: {unknown('name', name, names)}")
+    if names[name].not_run:
+        return names[name].not_run
+    said = names[name].model_dump(exclude_defaults=True, include=set(NEEDED[kind]))
+    if not said:
+        raise StudyError(f"{where}: '{name}' says none of {', '.join(NEEDED[kind])}, for a table of {kind}")
+    return said if kind in ("scores", "corpora") else said[NEEDED[kind][0]]

@@ -1,5 +1,6 @@
 """YAML files, parsed, and checked against a schema."""
 
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -19,15 +20,32 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser 
         return super().construct_mapping(node, deep)
 
 
+@cache
+def parse_text(path: Path, changed: int) -> tuple[yaml.Node | None, object]:
+    """A YAML file as nodes, which know their lines, and what it holds. `changed`: when, so that it is parsed again."""
+    loader = Loader(path.read_text(encoding="utf-8"))
+    node = loader.get_single_node()
+    return node, node and loader.construct_document(node)
+
+
 def parse_yaml(path: Path):
-    """What a YAML file holds; StudyError when it is not there or not YAML."""
-    where = show_path(path)
+    """What a YAML file holds, which nobody may change; StudyError when it is not there or not YAML."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader)
+        return parse_text(path, path.stat().st_mtime_ns)[1]
     except FileNotFoundError:
-        raise StudyError(f"{where}: no such file") from None
+        raise StudyError(f"{show_path(path)}: no such file") from None
     except yaml.YAMLError as error:
-        raise StudyError(f"{where}: not valid YAML: {error}") from None
+        raise StudyError(f"{show_path(path)}: not valid YAML: {error}") from None
+
+
+def show_place(path: Path, *keys: str) -> str:
+    """A place in a YAML file as messages name it: the file, the line of the last key, and the keys that lead there."""
+    node, line = parse_text(path, path.stat().st_mtime_ns)[0], 1
+    for key in keys:
+        inside = node.value if isinstance(node, yaml.MappingNode) else []
+        key_node, node = next((pair for pair in inside if pair[0].value == key), (None, None))
+        line = key_node.start_mark.line + 1 if key_node else line
+    return f"{show_path(path)}, line {line}, {', '.join(keys)}"
 
 
 def read_yaml(path: Path, schema):

@@ -1,6 +1,7 @@
-"""The registered keys of every kind of settings: a directory listing is the registry of its kind."""
+"""The registered keys of every kind of settings, and what they stand for."""
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -8,8 +9,8 @@ from lib.corpora.settings import Cleaning, Selection
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import paths
-from lib.study.papers import AnyTable
-from lib.study.parsing import check_settings, parse_yaml
+from lib.study.papers import AnyTable, Paper, build_table
+from lib.study.parsing import check_settings, parse_yaml, read_yaml, show_place
 from lib.study.settings import Corpus, Model, Protocol, Scale, Source, Vocabulary
 
 KINDS = {
@@ -28,35 +29,72 @@ LIKE = ("models", "corpora")  # whose files may say `like`, the key of another: 
 OWN = ("title", "papers", "released", "differs")  # of one alone, whatever is like it
 
 
+@dataclass(frozen=True)
+class Entry:
+    """Where the settings of one key stand: in a file of its own, or inside its kind's."""
+
+    path: Path
+    inside: tuple[str, ...] = ()  # the keys that lead there
+
+    def __str__(self) -> str:
+        return ", ".join((show_path(self.path), *self.inside))
+
+    @property
+    def where(self) -> str:
+        """As errors name it, with its line."""
+        return show_place(self.path, *self.inside) if self.inside else str(self)
+
+    @property
+    def content(self):
+        found = parse_yaml(self.path)
+        for key in self.inside:
+            found = found[key]
+        return found
+
+
+def list_entries(kind: str) -> dict[str, Entry]:
+    """The registered keys of a kind, sorted, with where each stands."""
+    if kind == "tables":  # those of a paper stand in its file, by their number
+        found = {
+            f"{path.stem}-{number}": Entry(path, ("tables", number))
+            for path in (paths.PARAMS / "papers").glob("*.yaml")
+            for number in read_yaml(path, Paper).tables
+        }
+    else:
+        found = {path.stem: Entry(path) for path in (paths.PARAMS / kind).glob("*.yaml")}
+    return dict(sorted(found.items()))
+
+
 def keys(kind: str) -> list[str]:
     """The registered keys of a kind."""
-    return sorted(path.stem for path in (paths.PARAMS / kind).glob("*.yaml"))
+    return list(list_entries(kind))
 
 
-def locate(kind: str, key: str) -> Path:
-    """The file of one key; StudyError with the nearest names when there is none."""
-    if key not in keys(kind):
-        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, keys(kind))
-    return paths.PARAMS / kind / f"{key}.yaml"
+def locate(kind: str, key: str) -> Entry:
+    """Where the settings of one key stand; StudyError with the nearest names when there are none."""
+    entries = list_entries(kind)
+    if key not in entries:
+        raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, entries)
+    return entries[key]
 
 
-def list_layers(kind: str, key: str) -> list[tuple[Path, dict]]:
-    """The files that say the settings of one key, each with what it says, the last word last: two where one is `like`
+def list_layers(kind: str, key: str) -> list[tuple[Entry, dict]]:
+    """What says the settings of one key, the last word last: where it stands, and what it says. Two where one is `like`
     another. StudyError when that one does not exist, or is like a third.
     """
-    path = locate(kind, split_seed(key)[0] if kind == "models" else key)
-    content = parse_yaml(path)
+    entry = locate(kind, split_seed(key)[0] if kind == "models" else key)
+    content = build_table(entry.path, entry.inside[-1]) if kind == "tables" else entry.content
     if kind not in LIKE or not isinstance(content, dict) or "like" not in content:
-        return [(path, content)]
+        return [(entry, content)]
+    named = str(content["like"])
     try:
-        other = locate(kind, str(content["like"]))
+        other = locate(kind, named)
     except StudyError as error:
-        raise StudyError(f"{show_path(path)}: like: {error}") from None
-    before = parse_yaml(other)
-    if not isinstance(before, dict) or "like" in before:
-        raise StudyError(f"{show_path(path)}: like: '{other.stem}' is like another itself; name one that says all")
-    shared = {name: value for name, value in before.items() if name not in OWN}
-    return [(other, shared), (path, {name: value for name, value in content.items() if name != "like"})]
+        raise StudyError(f"{entry.where}: like: {error}") from None
+    if not isinstance(other.content, dict) or "like" in other.content:
+        raise StudyError(f"{entry.where}: like: '{named}' is like another itself; name one that says all")
+    shared = {name: value for name, value in other.content.items() if name not in OWN}
+    return [(other, shared), (entry, {name: value for name, value in content.items() if name != "like"})]
 
 
 @cache
@@ -68,7 +106,7 @@ def load(kind: str, key: str):
     """
     layers = list_layers(kind, key)
     content = layers[0][1] if len(layers) == 1 else layers[0][1] | layers[1][1]
-    settings = check_settings(show_path(layers[-1][0]), content, KINDS[kind])
+    settings = check_settings(layers[-1][0].where, content, KINDS[kind])
     seed = split_seed(key)[1] if kind == "models" else 1
     if seed == 1:
         return settings
@@ -101,9 +139,9 @@ def explain(kind: str, key: str) -> list[dict]:
     What stands inside another setting has a row of its own, named for both.
     """
     settings, layers = load(kind, key), list_layers(kind, key)
-    origin = {name: show_path(path) for path, content in layers for name in content}
+    origin = {name: str(entry) for entry, content in layers for name in content}
     return [
-        {"setting": setting, "value": value, "from": origin.get(name, show_path(layers[-1][0]))}
+        {"setting": setting, "value": value, "from": origin.get(name, str(layers[-1][0]))}
         for name, content in settings.model_dump().items()
         for setting, value in flatten(name, content)
     ]
