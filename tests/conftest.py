@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import pytest
@@ -74,9 +74,7 @@ class Study:
         shutil.copy(paths.ROOT / "Snakefile", folder / "Snakefile")
         (folder / "params/scales/smoke.yaml").write_text(TINY)
         for kind, kept in KEPT.items():
-            for path in (folder / "params" / kind).glob("*.yaml"):
-                if path.stem not in kept:
-                    path.unlink()
+            keep_keys(folder, kind, kept)
         for scale in set(params.keys("scales")) - {"smoke"}:
             self.edit_yaml(f"params/scales/{scale}.yaml", models=[])
         keep_tables(folder, {"lee": ["4"], "gu": ["1"]})
@@ -144,6 +142,16 @@ class Study:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new, 1))
+
+
+def keep_keys(folder: Path, kind: str, kept: Collection[str]) -> None:
+    """Of a copy of the study these keys of a kind, whether they stand in files of their own or in one."""
+    for path in (folder / "params" / kind).glob("*.yaml"):
+        if path.stem not in kept:
+            path.unlink()
+    path = folder / "params" / f"{kind}.yaml"
+    if path.exists():
+        path.write_text(yaml.safe_dump({key: yaml.safe_load(path.read_text())[key] for key in kept}))
 
 
 def keep_tables(folder: Path, kept: dict[str, list[str]]) -> None:

@@ -264,6 +264,7 @@ def test_a_model_is_like_another_but_for_what_it_says(settings_folder):
             "tables, 4, names, Averag: unknown printed name 'Averag': did you mean Aver",
         ),
         ("[Random initialisation]", "[Random]", "unknown printed name 'Random initialisation'"),
+        ("    title: BioBERT on nine", "    not_run: {}\n    title: x", "tables, 4, not_run: follows from names"),
         ("  MRR: mrr", "  MMR: mrr", "metrics, MMR: unknown printed name 'MMR': did you mean MRR"),
         ("LINNAEUS: {dataset: ", "LINNAEUS: {datasets: ", "names.LINNAEUS.datasets: Extra inputs"),
         (
@@ -327,6 +328,22 @@ def test_faults_of_likeness_are_named(settings_folder, text, message):
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("one: {like: to, title: x}\n", r"corpora.yaml, line 2, one: like: unknown corpus 'to': did you mean two"),
+        ("one:\n  title: x\n", "corpora.yaml, line 2, one: papers: Field required"),
+        ("one: none\n", "corpora.yaml: one: Input should be a valid dictionary"),
+        ("two: {title: x}\n", "corpora.yaml: not valid YAML: two twice"),
+    ],
+)
+def test_faults_of_an_entry_name_its_file_line_and_key(tmp_path, monkeypatch, text, message):
+    (tmp_path / "corpora.yaml").write_text(f"# made up\n{text}two: {{title: y}}\n")
+    monkeypatch.setattr(paths, "PARAMS", tmp_path)
+    with pytest.raises(StudyError, match=message):
+        registry.load.__wrapped__("corpora", "one")
+
+
+@pytest.mark.parametrize(
     ("key", "scale", "steps"),
     [("bert-general-pubmed", "paper", [200_000]), ("bert-general-pubmed-steps-10", "paper", [20_000]),
      ("bio-electra-steps-40", "paper", [720_000]),
@@ -357,16 +374,16 @@ def test_the_smaller_of_two_caps_on_training_instances_holds():
             params.Protocol(**larger) if key == "large" else real(kind, key)))  # fmt: skip
         assert params.load_finetuning("large", "ncbi-disease", "tagging", "laptop").train_instances == 2000
     rows = {row["setting"]: row["from"] for row in params.explain_finetuning("lee-300", "gad", "tagging", "laptop")}
-    assert rows["train_instances"] == "params/protocols/lee-300.yaml"
+    assert rows["train_instances"] == "params/protocols.yaml, lee-300"
 
 
 def test_a_number_that_yaml_reads_as_text_is_refused(tmp_path, monkeypatch):
     shutil.copytree(paths.PARAMS, tmp_path / "params")
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
     params.load.cache_clear()
-    file = tmp_path / "params/protocols/lee.yaml"
+    file = tmp_path / "params/protocols.yaml"
     file.write_text(file.read_text().replace("[1.0e-5, 3.0e-5, 5.0e-5]", "[2e-5]"))
-    with pytest.raises(StudyError, match="lee.yaml, squad: learning_rate.0: .*valid number.*'2e-5'"):
+    with pytest.raises(StudyError, match="protocols.yaml, lee, squad: learning_rate.0: .*valid number.*'2e-5'"):
         params.load_finetuning("lee", "squad", "questions", "paper")
     params.load.cache_clear()
 
@@ -440,5 +457,5 @@ def test_start_markers_need_markers(monkeypatch):
 def test_the_page_says_which_file_a_setting_came_from():
     rows = {row["setting"]: row["from"] for row in params.explain_finetuning("gu-io", "gad", "relations", "laptop")}
     assert rows["epochs"] == "params/scales/laptop.yaml"
-    assert rows["dropout"] == "params/protocols/gu.yaml"
-    assert rows["scheme"] == "params/protocols/gu-io.yaml"
+    assert rows["dropout"] == "params/protocols.yaml, gu"
+    assert rows["scheme"] == "params/protocols.yaml, gu-io"

@@ -25,7 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import TINY, Study, each, keep_tables
+from conftest import TINY, Study, each, keep_keys, keep_tables
 
 from lib import artefacts, places
 from lib.benchmarks import chemprot, datasets, registry
@@ -168,13 +168,12 @@ def edit(path: Path, pattern: bytes, replacement, count: int = 1) -> None:
 
 def make_tables(folder: Path) -> None:
     """Keep of the study's parameters what the run needs, at a scale of real data."""
+    shutil.copytree(paths.PARAMS / "papers", folder / "params/papers", dirs_exist_ok=True)
+    for kind in ("corpora", "vocabularies"):
+        shutil.copy(paths.PARAMS / f"{kind}.yaml", folder / "params")
     keep_tables(folder, {"gu": ["3", "8"], "lee": ["3"], "naseem": ["6"], "ozyurt": ["1"]})
-    kept = {"corpora": ("mimic", "pubmed"), "vocabularies": VOCABULARIES}
-    for kind, keys in kept.items():
-        shutil.rmtree(folder / "params" / kind)
-        (folder / "params" / kind).mkdir()
-        for key in keys:
-            shutil.copy(paths.PARAMS / kind / f"{key}.yaml", folder / "params" / kind)
+    keep_keys(folder, "corpora", ("mimic", "pubmed"))
+    keep_keys(folder, "vocabularies", VOCABULARIES)
     scale = TINY.replace("made_up: true", "made_up: false").replace("seeds: [1, 2]", "seeds: [1]")
     scale = re.sub("datasets: .*", f"datasets: [{SET}]", scale).replace("epochs: [6]", "epochs: [1]")
     scale = re.sub("\npanels:\n(?: .*\n)+", "\n", re.sub("\nmodels: .*", "\nmodels: []", scale))

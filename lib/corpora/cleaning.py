@@ -1,4 +1,4 @@
-"""What each paper does to a document before pretraining: named rules, read from params/cleaning/."""
+"""What each paper does to a document before pretraining: named rules, read from params/cleaning.yaml."""
 
 from functools import cache
 

@@ -244,24 +244,28 @@ def build_table(path: Path, number: str) -> dict:
     check_printed(path, (*inside, "names"), own, [*printed["row"], *printed["column"]])
     for side in ("row", "column"):
         check_printed(path, (*inside, f"{side}s"), entry.get(f"{side}s", {}), printed[side])
-    given, entry["not_run"] = entry.get("rows", {}), {}
+    how, filled = entry.pop("rows", {}) if kind == "counts" else {}, {"not_run": {}}
     for side in SIDES.get(kind, ("row",)):
         stand_for = {name: look_up(name, names, kind, where) for name in printed[side]}
-        entry["not_run"] |= {name: said for name, said in stand_for.items() if names[name].not_run}
-        entry[f"{side}s"] = {name: said for name, said in stand_for.items() if not names[name].not_run}
+        filled["not_run"] |= {name: said for name, said in stand_for.items() if names[name].not_run}
+        filled[f"{side}s"] = {name: said for name, said in stand_for.items() if not names[name].not_run}
     match kind:
         case "scores":
             entry.setdefault("all", paper.all.model_dump(exclude_defaults=True))
-            entry["metrics"] = {name: score for name, score in paper.metrics.items() if name in printed["metric"]}
-            entry["ours_only"] = {name: look_up(name, names, kind, where) for name in entry.pop("ours", [])}
+            filled["metrics"] = {name: score for name, score in paper.metrics.items() if name in printed["metric"]}
+            filled["ours_only"] = {name: look_up(name, names, kind, where) for name in entry.pop("ours", [])}
         case "terms":
-            entry["ours_only"] = entry.pop("ours", [])
+            filled["ours_only"] = entry.pop("ours", [])
         case "counts":
-            count = {"count": entry.pop("count", "")}
-            entry["rows"] = {
-                name: {"dataset": dataset} | count | given.get(name, {}) for name, dataset in entry["rows"].items()
+            all_rows = {"count": entry.pop("count")} if "count" in entry else {}
+            filled["rows"] = {
+                name: {"dataset": dataset} | all_rows | how.get(name, {}) for name, dataset in filled["rows"].items()
             }
-    return entry
+    if twice := filled.keys() & entry.keys():
+        raise StudyError(
+            f"{where}, {sorted(twice)[0]}: follows from names, metrics and ours of the paper; leave it out"
+        )
+    return entry | filled
 
 
 def look_up(name: str, names: dict[str, Name], kind: str, where: str) -> dict | str:

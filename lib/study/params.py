@@ -200,7 +200,7 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     """What says how a dataset is fine-tuned on, the last word last: where each comes from, and what it sets."""
     protocol, budget = load("protocols", key), load("scales", scale)
     layers = finetuning_layers(protocol.like, dataset, family, scale)[:-1] if protocol.like else []
-    here = f"params/protocols/{key}.yaml"
+    here = f"params/protocols.yaml, {key}"
     for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
         layers.append((here, settings))
     changes = budget.finetuning.list_changes(family)
@@ -225,7 +225,7 @@ def load_finetuning(key: str, dataset: str, family: str, scale: str) -> Finetuni
         if "epochs" in settings and "steps" not in settings:
             merged.pop("steps", None)
         merged |= settings
-    return check_settings(f"params/protocols/{key}.yaml, {dataset}", merged, FinetuningSettings)
+    return check_settings(f"params/protocols.yaml, {key}, {dataset}", merged, FinetuningSettings)
 
 
 def list_texts(model: str) -> list[str]:

@@ -24,8 +24,9 @@ KINDS = {
     "protocols": Protocol,
     "tables": AnyTable,
 }
+FOLDERS = ("scales", "models")  # kinds of which each key has a file of its own
 SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
-LIKE = ("models", "corpora")  # whose files may say `like`, the key of another: that one's settings stand before theirs
+LIKE = ("models", "corpora")  # which may say `like`, the key of another: that one's settings stand before theirs
 OWN = ("title", "papers", "released", "differs")  # of one alone, whatever is like it
 
 
@@ -60,8 +61,11 @@ def list_entries(kind: str) -> dict[str, Entry]:
             for path in (paths.PARAMS / "papers").glob("*.yaml")
             for number in read_yaml(path, Paper).tables
         }
-    else:
+    elif kind in FOLDERS:
         found = {path.stem: Entry(path) for path in (paths.PARAMS / kind).glob("*.yaml")}
+    else:
+        path = paths.PARAMS / f"{kind}.yaml"
+        found = {key: Entry(path, (key,)) for key in read_yaml(path, dict[str, dict])}
     return dict(sorted(found.items()))
 
 

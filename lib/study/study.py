@@ -206,7 +206,7 @@ class Study:
         from lib.finetuning import tuning
 
         if not self.protocol(protocol, dataset).trials:
-            raise StudyError(f"params/protocols/{protocol}.yaml has no trials: it tries all of its candidates")
+            raise StudyError(f"params/protocols.yaml, {protocol}, has no trials: it tries all of its candidates")
         work, seed = self.finetuning(model, dataset, protocol), self.budget.seeds[0]
         chosen, trials = work.choose(seed)
         record = {
