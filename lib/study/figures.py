@@ -34,7 +34,7 @@ def show_legend(axes) -> None:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**BESIDE)
     else:
-        axes.text(0.5, 0.5, "nothing was run", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center")
 
 
 def effects(frame: pd.DataFrame, label: str) -> Figure:
@@ -46,6 +46,10 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
     if frame.index.unique(0).size > MOST:
         frame = frame.swaplevel()
     steps, places = (list(frame.index.unique(level)) for level in (0, 1))
+    if not steps:
+        figure, axes = new_figure(3, 1.5)
+        show_legend(axes.flat[0])
+        return figure
     figure, axes = new_figure(2 + 2.8 * len(steps), 1.3 + 0.27 * len(places), columns=len(steps))
     color = sns.color_palette("colorblind")[0]
     for axis, step in zip(axes.flat, steps, strict=True):
