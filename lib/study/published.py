@@ -1,0 +1,175 @@
+"""What stands for each printed cell at a scale: the model, datasets and protocol of its runs, or why it has none."""
+
+import numpy as np
+import pandas as pd
+
+from lib.benchmarks import registry
+from lib.errors import StudyError
+from lib.study import open_study, params, paths, results
+
+
+def tabulate(key: str, scale: str) -> pd.DataFrame:
+    """A table of scores or a figure as a frame: see Study.published; StudyError for a table of another kind."""
+    return pd.DataFrame(list_lines(key, scale))
+
+
+def list_lines(key: str, scale: str) -> list[dict]:
+    """The same as records."""
+    table = params.load("tables", key)
+    if table.kind not in ("scores", "curves"):
+        raise StudyError(f"{key} is a table of {table.kind}: no runs stand for its cells")
+    return list_cells(table, scale) if table.kind == "scores" else list_points(table, scale)
+
+
+def list_runs(key: str, scale: str) -> list[params.RunKey]:
+    """Every run that a table or figure needs and that can be made, each once."""
+    ran = [line for line in list_lines(key, scale) if not line["why_not"]]
+    return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in ran))
+
+
+def list_models(key: str, scale: str) -> list[str]:
+    """The models that stand for something in a table or figure, registered ones and baselines."""
+    return list(dict.fromkeys(line["model"] for line in list_lines(key, scale) if line["model"]))
+
+
+def list_cells(table: params.ScoreTable, scale: str) -> list[dict]:
+    """The lines of a table of scores: of the columns that only we have, then of the printed cells."""
+    printed = results.read_published(table.paper, table.table).to_dict("records")
+    metric_of = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
+    added = [
+        {"row": row, "column": column, "metric": metric, "value": np.nan, "std": np.nan}
+        for column in table.ours_only
+        for row, metric in metric_of
+    ]
+    lines = []
+    for cell in [*added, *printed]:
+        left_out = table.not_run.get(cell["column"]) or table.not_run.get(cell["row"], "")
+        asked = find_run(table, cell["row"], cell["column"])
+        lines += assign(cell, asked, table.metrics.get(cell["metric"], ""), scale, left_out)
+    return lines
+
+
+def list_points(figure: params.CurveTable, scale: str) -> list[dict]:
+    """The lines of a figure: its tables' rows that are one dataset, by metric and by column of the figure.
+
+    Of gains there are two lines a point: with `side` empty the score, with `than` the one that it is a gain over.
+    """
+    sizes, lines = read_sizes(figure.sizes), []
+    for name, wanted in figure.of.items():
+        table = params.load("tables", name)
+        cells = results.read_published(table.paper, table.table).to_dict("records")
+        printed = {(cell["row"], cell["column"], cell["metric"]): cell["value"] for cell in cells}
+        rows = {row for row, run in table.rows.items() if run.dataset and row in (figure.rows or table.rows)}
+        places = dict.fromkeys((row, metric) for row, _, metric in printed if row in rows and wanted in ("", metric))
+        for row, metric in places:
+            score = table.metrics.get(metric, "")
+            for column, own in figure.columns.items():
+                asked = {"": find_run(table, row, column, own)}
+                value = printed.get((row, column, metric), np.nan)
+                if figure.than:
+                    asked["than"] = find_run(table, row, figure.than, params.Run(protocol=own.protocol))
+                    value -= printed[row, figure.than, metric]
+                cell = {"row": row, "column": column, "metric": metric, "value": round(value, 2), "std": np.nan}
+                point = [line | {"side": side} for side in asked for line in assign(cell, asked[side], score, scale)]
+                both = {
+                    "why_not": next((line["why_not"] for line in point if line["why_not"]), ""),
+                    "instead": "; ".join(dict.fromkeys(line["instead"] for line in point if line["instead"])),
+                    "x": find_place(figure.axis, point[0], scale),
+                    "published_x": sizes.get(row, np.nan),
+                }
+                lines += [line | both for line in point]
+    return lines
+
+
+def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str = "") -> list[dict]:
+    """A line a dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
+    run = settle(asked, scale)
+    groups = run.mean_of or [[run.dataset]]
+    named = {"row": cell["row"], "column": cell["column"], "metric": cell["metric"], "published": cell["value"],
+             "published_std": cell["std"], "model": run.model, "protocol": run.protocol,
+             "is_mean": sum(map(len, groups)) > 1, "instead": describe_instead(asked, run),
+             "why_not": why_not or find_obstacle(run.model, groups, scale, run.protocol)}  # fmt: skip
+    lines = [{"dataset": dataset, "group": number} for number, group in enumerate(groups) for dataset in group]
+    main = {line["dataset"]: registry.lookup(line["dataset"]).main_score for line in lines if line["dataset"]}
+    return [named | line | {"score": score or main.get(line["dataset"], "")} for line in lines]
+
+
+def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run | None = None) -> params.Run:
+    """What all of a table, a row and a column say together; a column's word stands before a row's, `more` first."""
+    parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
+    said = [part.model_dump(exclude_defaults=True) for part in parts if part]
+    return params.Run(**{name: value for part in said for name, value in part.items()})
+
+
+def name_model(table: params.ScoreTable, cell: dict) -> str:
+    """What a printed cell is named for in a table: its column, or its row where the columns are datasets."""
+    column = (table.columns | table.ours_only).get(cell["column"])
+    return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
+
+
+def settle(run: params.Run, scale: str) -> params.Run:
+    """A run as it is made at a scale: where no panel has it as named, another model or protocol may stand for it."""
+    budget = params.load("scales", scale)
+    named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
+    if {(run.model, dataset, run.protocol) for dataset in named} <= set(budget.panel_runs()):
+        return run
+    instead = budget.instead
+    found = {"model": instead.models.get(run.model), "protocol": instead.protocols.get(run.protocol)}
+    return run.model_copy(update={name: key for name, key in found.items() if key})
+
+
+def describe_instead(asked: params.Run, made: params.Run) -> str:
+    """What a run has in place of what was asked for, or an empty string."""
+    pairs = ((made.model, asked.model), (made.protocol, asked.protocol))
+    return ", ".join(f"{one} in place of {other}" for one, other in pairs if one != other)
+
+
+def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str = "") -> str:
+    """Why runs cannot be made at a scale, or an empty string; what has been run needs its data no more."""
+    named = [dataset for group in groups for dataset in group if dataset]
+    if not model or not named:
+        return "no run is assigned to this cell"
+    if model not in params.BASELINES and params.load("models", model).not_run:
+        return params.load("models", model).not_run
+    why = {dataset: why_not_run(model, dataset, scale, protocol) for dataset in named}
+    missing = [dataset for dataset in named if why[dataset]]
+    if missing:
+        return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
+    return "" if is_planned(model, named, scale, protocol) else f"outside the budget of scale '{scale}'"
+
+
+def why_not_run(model: str, dataset: str, scale: str, protocol: str) -> str:
+    """Why a run cannot be made at a scale, or an empty string; what has been run needs its data no more."""
+    made = paths.find(paths.results(scale, model, dataset, protocol)).exists()
+    return "" if made else open_study(scale).why_not(dataset, protocol)
+
+
+def is_planned(model: str, named: list[str], scale: str, protocol: str) -> bool:
+    """Whether a model's runs on some datasets are within the budget of a scale: it is compared, or panels have them."""
+    budget = params.load("scales", scale)
+    if budget.compared is None or model in budget.compared:
+        return True
+    return {(model, dataset, protocol) for dataset in named} <= set(budget.panel_runs())
+
+
+def find_place(axis: str | None, line: dict, scale: str) -> float:
+    """Where a run stands on a figure's axis; nan without one, and where only the run itself would say it."""
+    match axis:
+        case "steps":
+            return sum(phase.steps for phase in params.load_pretraining(line["model"], scale).phases)
+        case "share of the text":
+            return min(params.load("corpora", key).part for key in params.load("models", line["model"]).corpora)
+        case "training instances":
+            result = results.read(scale, line["model"], line["dataset"], line["protocol"])
+            return result["runs"][0]["instances"]["train"] if result else np.nan
+    return np.nan
+
+
+def read_sizes(key: str) -> dict[str, float]:
+    """The training instances that a table of counts prints, by row; none without a table."""
+    if not key:
+        return {}
+    counts = params.load("tables", key)
+    printed = results.read_published(counts.paper, counts.table)
+    train = printed[printed["column"].map(counts.columns) == "train"]
+    return dict(zip(train["row"], train["value"], strict=True))
