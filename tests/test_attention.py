@@ -9,14 +9,13 @@ from transformers import BertConfig, BertModel
 
 from lib.errors import StudyError
 from lib.study import open_study, params, paths
-from lib.study.analysis import attention, facts, figures, scoreboard
+from lib.study.analysis import attention, facts, figures
 from lib.study.vocabularies import load as load_registered
 from lib.vocabularies.loading import load_wordpiece
 from lib.vocabularies.training import train_wordpiece
 
 TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 WORDS = ["[CLS]", "aspirin", "riskthe", "low", "[SEP]"]
-SHATTERED = params.ShatteredTest(kind="shattered", better="pubmedbert-uncased", than="bert-cased")
 
 
 @pytest.fixture
@@ -106,21 +105,11 @@ def published(real_data, monkeypatch) -> pd.DataFrame:
     load_registered.cache_clear()
 
 
-def test_the_general_vocabulary_shatters_the_printed_words(published, outputs):
+def test_the_general_vocabulary_shatters_the_printed_words(published):
     cut = attention.count_shattered(published).set_index(["example", "vocabulary"])["in pieces"]
     assert cut["gene mention", "bert-cased"] == "e-pit-hel-ial, se-rine, E-S-X"
     assert cut["gene mention", "pubmedbert-uncased"] == "es-x"
     assert cut["AGONIST relation", "bert-cased"] == "ago-nist" and not cut["AGONIST relation", "pubmedbert-uncased"]
-    assert "not been compared" in scoreboard.decide_shattered(SHATTERED, "laptop")["note"]
-    published.to_csv(paths.table("laptop", "gu-figure-3"), index=False)
-    judged = scoreboard.decide_shattered(SHATTERED, "laptop")
-    assert (judged["effect"], judged["n"], judged["verdict"]) == (pytest.approx(300 / 7), 7, "holds")
-    swapped = SHATTERED.model_copy(update={"better": "bert-cased", "than": "pubmedbert-uncased"})
-    assert scoreboard.decide_shattered(swapped, "laptop")["verdict"] == "fails"
-    one_whole = published[published["word"] != "agonist"]
-    one_whole = pd.concat([one_whole, published[published["word"] == "agonist"].assign(pieces="agonist", count=1)])
-    one_whole.to_csv(paths.table("laptop", "gu-figure-3"), index=False)
-    assert scoreboard.decide_shattered(SHATTERED, "laptop")["verdict"] == "fails"
 
 
 def test_the_figure_has_a_panel_for_each_example_and_model(published):

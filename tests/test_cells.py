@@ -1,11 +1,11 @@
-"""Which runs fill which cell, whatever a table's rows and columns are; pairs of them."""
+"""Which runs fill which cell, whatever a table's rows and columns are."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from lib.study import params, results
-from lib.study.analysis import cells, compare, scoreboard
+from lib.study.analysis import cells, compare
 from lib.study.study import Study
 
 
@@ -93,118 +93,6 @@ def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
     assert shown["BioBERT (W + BC/ P: BaseVocab)"] == "bert-general-pubmed"
 
 
-def test_pairs_of_columns_and_of_rows(scores):
-    scores |= {
-        ("pubmedbert", "bc5cdr-chem", "gu"): (81.0, 82.0),
-        ("pubmedbert", "bc5cdr-chem", "gu-bilstm"): (80.0, 80.0),
-        ("medbert-en", "biosses", "wada"): (50.0, 50.0),
-        ("medbert-en-core-only", "biosses", "wada"): (45.0, 46.0),
-    }
-    found = cells.paired_differences("gu-12", "", "Linear layer", "Bi-LSTM", "laptop")
-    assert {place: values for place, values in found.items() if values} == {"BC5-chem": [1.0, 2.0]} and len(found) == 6
-    rows = ("BERT (prop sP + W + BC: AmpVocab)", "BERT (sP: BaseVocab)")
-    found = cells.paired_differences("wada-7", "", *rows, "paper")
-    assert {place: values for place, values in found.items() if values} == {"BIOSSES": [5.0, 4.0]} and len(found) == 10
-    better, than = (params.Run(model="pubmedbert", protocol=key) for key in ("gu", "gu-bilstm"))
-    found = cells.run_differences(better, than, ["bc5cdr-chem", "ddi"], "laptop")
-    assert found == {"bc5cdr-chem": [1.0, 2.0], "ddi": []}
-
-
-def part(**settings):
-    return {"table": "gu-12", "pairs": [["Linear layer", "Bi-LSTM"]]} | settings
-
-
-def decide(*parts, **more):
-    test = params.check_settings("a test", {"kind": "paired", "parts": list(parts)} | more, params.PairedTest)
-    return scoreboard.decide_paired(test, "laptop")
-
-
-def add_scores(scores, *datasets: str) -> None:
-    """Two seeds of which the linear layer is ahead, by 1 and by 2 points."""
-    for dataset in datasets:
-        scores["pubmedbert", dataset, "gu"] = (81.0, 82.0)
-        scores["pubmedbert", dataset, "gu-bilstm"] = (80.0, 80.0)
-
-
-def test_a_claim_of_several_parts(scores):
-    add_scores(scores, "bc5cdr-chem", "jnlpba")
-    as_good = part(relation="as good as", margin=0.5)
-    assert decide(part())["verdict"] == "holds" and decide(part())["effect"] == 1.5
-    assert decide(part(), as_good)["verdict"] == "holds"
-    assert decide(part(pairs=[["Bi-LSTM", "Linear layer"]]), as_good)["verdict"] == "fails"
-    assert decide(part(), part(only=["DDI"]))["verdict"] == "undecided"  # the second has not been run
-    assert decide(part(only=["DDI"])) == {"note": "no pair of runs has been made"}
-    with pytest.raises(params.StudyError, match="a margin goes with"):
-        decide(part(relation="equals"))
-    with pytest.raises(params.StudyError, match="ahead counts the sets of one part"):
-        decide(part(), as_good, ahead=2)
-
-
-def test_one_set_of_several_decides_nothing(scores):
-    add_scores(scores, "bc5cdr-chem")
-    found = decide(part())
-    assert (found["verdict"], found["p"], found["effect"]) == ("undecided", 1.0, 1.5)
-    assert "BC5-chem, 1 of 6 sets" in found["note"]
-    assert decide(part(only=["BC5-chem"]))["verdict"] == "holds"  # the claim speaks of no other
-    add_scores(scores, "jnlpba")
-    assert decide(part())["verdict"] == "holds"
-
-
-def test_a_comparison_waits_for_all_its_pairs(scores):
-    for dataset in ("bc5cdr-chem", "jnlpba"):
-        scores["pubmedbert", dataset, "gu"] = (81.0, 82.0)
-        scores["pubmedbert", dataset, "gu-io"] = (80.0, 80.0)
-    schemes = {"table": "gu-13", "pairs": [["BIO", "IO"], ["BIO", "BIOUL"]]}
-    found = decide(schemes)
-    assert found["verdict"] == "undecided" and "2 of 3 sets, 1 of 2 pairs" in found["note"]
-    assert decide(schemes | {"pairs": [["BIO", "IO"]]})["verdict"] == "holds"
-
-
-def test_a_claim_of_so_many_sets_has_to_be_ahead_on_them(scores):
-    add_scores(scores, "bc5cdr-chem", "jnlpba")
-    assert decide(part(), ahead=2)["verdict"] == "holds"
-    found = decide(part(), ahead=3, untested="the rest")
-    assert found["verdict"] == "undecided" and found["p"] == 1.0
-    assert "ahead on 2 of the 3 sets that it speaks of; not tested: the rest" in found["note"]
-
-
-def test_a_verdict_that_does_not_survive_correction_is_undecided(monkeypatch):
-    judged = {"effect": 1.0, "ci_low": 0.1, "ci_high": 2.0, "n": 3, "verdict": "holds", "note": "three sets"}
-    ps = [0.04]
-    decide = dict.fromkeys(scoreboard.DECIDE, lambda *_: judged | {"p": ps[0]})
-    monkeypatch.setattr(scoreboard, "DECIDE", decide)
-    claims = scoreboard.judge("laptop").dropna(subset="p")
-    assert (claims["verdict"] == "undecided").all() and claims["note"].str.startswith("not after correction").all()
-    ps[0] = 0.0001
-    claims = scoreboard.judge("laptop").dropna(subset="p")
-    assert len(claims) > 20 and set(claims["verdict"]) == {"holds", "points that way"}
-
-
-def test_a_claim_about_recipes_that_were_pretrained_once_at_most_points(monkeypatch):
-    """Of the same weights fine-tuned in two ways it may hold; which claims are of that kind their runs tell."""
-    tests = params.claim_tests()
-    said = {claim: scoreboard.limit_verdict(test, "holds") for claim, test in tests.items()}
-    assert said["gu-scratch-beats-continual"] == said["lee-steps"] == said["naseem-ner-gain"] == "points that way"
-    assert said["gu-linear-head"] == said["gu-blurb-arithmetic"] == said["naseem-size"] == "holds"
-    assert scoreboard.limit_verdict(tests["wada-small-only-worst"], "fails") == "points the other way"
-    assert scoreboard.limit_verdict(tests["gu-half-compute"], "undecided") == "undecided"
-    for claim, test in tests.items():
-        if test.kind == "paired":
-            pairs = [pair for part in test.parts for pair in part.runs]
-            one = {pair[0].model == pair[1].model for pair in pairs}
-            assert one in ({test.same_weights}, set()), claim
-    monkeypatch.setattr(scoreboard, "PRETRAININGS", scoreboard.FEWEST_PRETRAININGS)
-    assert scoreboard.limit_verdict(tests["lee-steps"], "holds") == "holds"
-
-
-def test_the_verdicts_of_a_scoreboard_are_counted_in_words():
-    claims = pd.DataFrame({"verdict": ["holds", "points that way", "points that way", "n/a"]})
-    assert scoreboard.describe(claims) == (
-        "Of 4 claims in five papers: 1 hold, 0 fail, 2 point that way, 0 point the other way, 0 undecided, "
-        "1 not measured here (n/a)."
-    )
-
-
 def test_every_table_of_scores_is_read_without_a_run(monkeypatch):
     monkeypatch.setattr(results, "read", lambda *_: None)
     for key in params.keys("tables"):
@@ -215,19 +103,6 @@ def test_every_table_of_scores_is_read_without_a_run(monkeypatch):
             assert not compare.spread(built, table.shown).empty
             assert "No cell of this table was run" in cells.describe(built, table.shown, "laptop")
             assert cells.count_reasons(built)["cells"].sum() == built["published"].notna().sum()
-
-
-def test_a_comparison_says_what_its_runs_have_in_place_of_what_it_asks_for(scores):
-    """At laptop one paper's protocol stands for those of three."""
-    tests = params.claim_tests()
-    (part_of_naseem,) = tests["naseem-beats-albert"].parts
-    assert cells.list_substitutions(part_of_naseem, "laptop") == ["gu in place of naseem"]
-    assert cells.list_substitutions(tests["gu-tagging-scheme"].parts[0], "laptop") == []
-    for dataset in ("bc5cdr-chem", "ncbi-disease"):
-        scores["bioalbert-base1", dataset, "gu"] = (65.0, 66.0)
-        scores["albert-base", dataset, "gu"] = (56.0, 57.0)
-    note = scoreboard.decide_paired(tests["naseem-beats-albert"], "laptop")["note"]
-    assert "2 of 12 sets, gu in place of naseem;" in note
 
 
 def test_substitutions_are_read_from_the_notes_of_a_table():

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.study import params, paths, results
-from lib.study.analysis import cells, compare, scoreboard
+from lib.study import paths, results
+from lib.study.analysis import cells, compare
 
 
 @pytest.mark.parametrize(
@@ -153,23 +153,6 @@ def test_sentences_come_from_the_numbers(laptop_results):
     assert "BioBERT (+PubMed) against BERT (Wiki+Books): +5.00 points on average, ahead on 1 of 1" in text
     table["ours"] = np.nan
     assert "No cell of this table was run" in cells.describe(table, "F1", "laptop")
-
-
-def test_the_scoreboard_judges_what_has_a_test_and_says_why_not(laptop_results, monkeypatch):
-    for key in ("gu-1", "gu-8"):
-        line = {name: [] for name in results.COLUMNS}
-        compare.write_table(paths.table("laptop", key), line)
-    monkeypatch.setattr(scoreboard.pieces, "whole_words", lambda *_: [1] * 60 + [0] * 30 + [-1] * 10)
-    claims = scoreboard.judge("laptop").set_index("claim")
-    assert len(claims) == len(results.read_claims())
-    assert claims.loc["lee-beats-bert-ner", "verdict"] == "undecided"  # one of the nine sets that it speaks of
-    assert claims.loc["lee-beats-bert-ner", "effect"] == 5.0
-    assert claims.loc["gu-vocab-whole", "note"] == "no cell of gu-1 can be tried"
-    whole = claims.loc["wada-amplified-terms"]
-    assert (whole["effect"], whole["n"], whole["verdict"]) == (50.0, 100, "holds")
-    assert 30 < whole["ci_low"] < 45 < 55 < whole["ci_high"] < 70
-    others = claims.drop(index=list(params.claim_tests()))
-    assert (others["verdict"] == "n/a").all() and (others["note"] != "").all()
 
 
 def test_damaged_results_are_named(laptop_results):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lib.study import params, results, stages
-from lib.study.analysis import cells, compare, curves, figures, scoreboard
+from lib.study.analysis import cells, compare, curves, figures
 
 FIGURES = [key for key in params.keys("tables") if params.load("tables", key).kind == "curves"]
 MODEL = "bert-general-pubmed"
@@ -118,44 +118,6 @@ def test_a_figure_needs_its_runs_and_no_more():
         MODEL, f"{MODEL}-text-10", "bert-general-half"}  # fmt: skip
     assert {job.keys["corpus"] for job in jobs.values() if job.stage.name == "corpus"} == {
         "pubmed", "pubmed-10", "wiki-books"}  # fmt: skip
-
-
-def decide(claim: str, scale: str = "laptop") -> dict:
-    return scoreboard.decide_trend(params.claim_tests()[claim], scale)
-
-
-def test_a_claim_of_a_rise(scores):
-    assert decide("lee-corpus-size") == {"note": "lee-figure-2: no curve of 3 points or more has been run"}
-    for i, key in enumerate(("-text-1", "-text-10")):
-        scores[f"{MODEL}{key}", "ncbi-disease", "lee"] = (60.0 + 2 * i, 60.2 + 2 * i, 100)
-    assert "verdict" not in decide("lee-corpus-size")  # two points make no trend
-    scores[MODEL, "ncbi-disease", "lee"] = (64.0, 64.2, 100)
-    found = decide("lee-corpus-size")
-    assert (found["effect"], found["verdict"], found["n"]) == (pytest.approx(2.0), "holds", 6)
-    assert "ten times more share of the text; NCBI disease, 3 points; not tested: that it levels off" in found["note"]
-    scores[MODEL, "ncbi-disease", "lee"] = (40.0, 40.2, 100)
-    assert decide("lee-corpus-size")["verdict"] == "fails"
-
-
-def test_a_claim_of_a_fall_needs_both_its_parts(scores):
-    sizes = {"bc5cdr-chem": 4000, "linnaeus": 12_000, "bc4chemd": 30_000, "ncbi-disease": 1000, "bc2gm": 2000}
-    for dataset, size in sizes.items():
-        scores["bert-general", dataset, "lee"] = (60.0, 60.0, size)
-        gain = 10 - 2 * np.log10(size)
-        scores["biobert-pubmed-pmc", dataset, "lee"] = (60 + gain, 60 + gain, size)
-    found = decide("lee-small-sets-gain")
-    assert (
-        found["effect"] == pytest.approx(2.0) and found["verdict"] == "undecided"
-    )  # one set has not been made smaller
-    assert "one-set: no curve" in found["note"] and "ten times fewer training instances" in found["note"]
-    for protocol, size in (("lee-100", 100), ("lee-300", 300)):
-        scores["bert-general", "ncbi-disease", protocol] = (50.0, 50.0, size)
-        scores["biobert-pubmed-pmc", "ncbi-disease", protocol] = (50.0 + 8, 50.0 + 8, size)
-    assert decide("lee-small-sets-gain")["verdict"] == "holds"
-    scores["bert-general", "ncbi-disease", "lee-100"] = (60.0, 60.0, 100)  # no gain where there is least
-    scores["bert-general", "ncbi-disease", "lee-300"] = (60.0, 60.0, 300)
-    found = decide("lee-small-sets-gain")
-    assert found["verdict"] == "fails" and found["effect"] < 0
 
 
 def test_what_the_printed_cells_say_of_the_gains():

@@ -126,52 +126,6 @@ def check_curves(table: params.CurveTable) -> None:
         assert params.load("tables", table.sizes).kind == "counts"
 
 
-def test_claims_with_a_test_exist_and_name_columns():
-    claims = set(results.read_claims()["claim"])
-    for claim, test in params.claim_tests().items():
-        assert claim in claims
-        if test.kind in ("whole", "shattered"):
-            assert {test.better, test.than} <= set(params.keys("vocabularies"))
-        if test.kind == "shattered":
-            assert {test.better, test.than} == set(facts.attention().vocabularies.values())
-        if test.kind == "times":
-            assert {*test.better, test.than} <= set(params.keys("models"))
-        if test.kind == "sizes":
-            assert set(test.printed) <= set(params.keys("models"))
-        if test.kind == "paired":
-            for part in test.parts:
-                check_part(part)
-        if test.kind == "audited":
-            assert test.paper in results.PAPERS
-        for part in test.parts if test.kind == "trend" else []:
-            table = params.load("tables", part.table)
-            assert table.kind == "curves" and table.axis
-            assert set(part.only) <= set(table.columns if table.along == "rows" else table.rows)
-            assert table.along == "columns" or len(part.only) == 1  # whose points are one cloud
-        if test.kind in ("whole", "shares", "sizes", "paired", "trend", "audited", "shattered", "times"):
-            continue
-        table = params.load("tables", test.table)
-        if test.kind == "definitions":
-            assert test.column in table.columns and test.over in table.not_run
-            assert test.model in params.keys("models") and test.protocol in params.keys("protocols")
-        elif test.kind != "cells":
-            columns = set(table.columns | getattr(table, "ours_only", {}))
-            assert {test.better, test.than} <= columns
-
-
-def check_part(part: params.Part) -> None:
-    for run in (run for pair in part.runs for run in pair):
-        assert run.model in params.keys("models") and run.protocol in params.keys("protocols")
-    assert set(part.datasets) <= set(DATASETS)
-    if part.table:
-        table = params.load("tables", part.table)
-        columns, rows, named = {*table.columns, *table.ours_only}, set(table.rows), {n for p in part.pairs for n in p}
-        assert named <= columns or named <= rows
-        assert set(part.only) <= (rows if named <= columns else columns)
-        assert part.metric in ("", *results.read_published(table.paper, table.table)["metric"])
-        assert part.metric or not table.shown  # else a cell's numbers would count more than once
-
-
 def test_examples_and_samples_name_what_is_registered():
     shown, samples = facts.attention(), facts.samples()
     assert set(shown.vocabularies.values()) <= set(params.keys("vocabularies"))

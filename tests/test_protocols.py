@@ -1,12 +1,12 @@
-"""One model under two protocols, ours and as printed; the page's sentences and figure; the claim that it decides."""
+"""One model under two protocols, ours and as printed; the page's sentences and figure."""
 
 import pandas as pd
 import pytest
 
 from lib.errors import StudyError
-from lib.study import params, paths, results, stages
-from lib.study.analysis import compare, definitions, facts, figures, protocols, scoreboard, versions
-from lib.study.analysis.definitions import ENTITIES, WORDS, WORDS_AND_O
+from lib.study import params, results, stages
+from lib.study.analysis import definitions, facts, figures, protocols, versions
+from lib.study.analysis.definitions import ENTITIES, WORDS
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop"])
@@ -173,68 +173,6 @@ def test_a_study_without_any_data_still_has_the_printed_scores(monkeypatch, tmp_
     assert table[table["n"] > 0]["kind"].unique().tolist() == ["printed"]
     assert (table.loc[table["n"] == 0, "note"] != "").all()
     assert "n/a" in protocols.describe(table, "gpu")
-
-
-# The claim
-
-CLAIM = "naseem-ner-gain"
-
-
-@pytest.fixture
-def scored(tmp_path, monkeypatch):
-    """Write a table of scored tags at a scale: (model, protocol, dataset) -> seeds by entity, by word, with O."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
-
-    def write(scale: str, runs: dict[tuple[str, str, str], tuple[list, list, list]]) -> dict:
-        lines = []
-        for (model, protocol, dataset), (entities, *others) in runs.items():
-            for name, values in zip((WORDS, WORDS_AND_O), others, strict=True):
-                pair = (dict(enumerate(side)) for side in (entities, values))
-                line = {"kind": "metric", "model": model, "protocol": protocol, "dataset": dataset}
-                lines.append(line | {"first": ENTITIES, "second": name} | definitions.subtract(*pair))
-        compare.write_table(paths.table(scale, "protocols"), pd.DataFrame(lines, columns=protocols.COLUMNS))
-        return scoreboard.decide_definitions(params.claim_tests()[CLAIM], scale)
-
-    return write
-
-
-def test_small_models_leave_the_claim_open_and_say_how_far_definitions_are_apart(scored):
-    judged = scored("laptop", {
-        ("bert-random", "lee", "ncbi-disease"): ([20.0, 22.0], [30.0, 30.0], [90.0, 90.0]),
-        ("bert-random", "lee", "bc2gm"): ([20.0, 22.0], [30.0, 30.0], [90.0, 90.0]),
-        ("bert-general", "lee", "ncbi-disease"): ([60.0, 62.0], [64.0, 64.0], [96.0, 96.0]),
-        ("bert-general", "lee", "bc2gm"): ([50.0, 52.0], [54.0, 54.0], [92.0, 92.0]),
-        ("bert-general", "gu", "jnlpba"): ([70.0, 72.0], [74.0, 74.0], [82.0, 82.0]),
-    })  # fmt: skip
-    assert judged["verdict"] == "undecided" and "p" not in judged
-    assert judged["effect"] == pytest.approx((35 + 41) / 2) and judged["n"] == 4
-    assert judged["ci_low"] < judged["effect"] < judged["ci_high"]
-    assert judged["note"].startswith("bert-general under lee on ncbi-disease, bc2gm: 56.00 by entity, by word +3.00")
-    judged = scored("laptop", {
-        ("bert-general", "lee", "ncbi-disease"): ([60.0], [64.0], [96.0]),
-        ("bert-general", "lee", "bc2gm"): ([60.0], [64.0], [96.0]),
-        ("bioalbert-base1", "gu", "s800"): ([50.0], [60.0], [97.0]),
-    })  # fmt: skip
-    assert judged["note"].startswith("bioalbert-base1 under gu on s800: 50.00 by entity") and judged["effect"] == 47
-
-
-@pytest.mark.parametrize(
-    ("entities", "verdict"),
-    [([95.8, 96.0], "holds"), ([95.1, 95.5], "holds"), ([94.8, 95.0], "undecided"), ([88.0, 89.0], "fails")],
-)
-def test_models_of_the_papers_size_are_held_against_print(scored, entities, verdict):
-    """Base1 is printed with 95.89 on NCBI-disease, 6.18 above the state of the art."""
-    runs = {("bioalbert-base1", "naseem", "ncbi-disease"): (entities, [90.0, 90.0], [98.0, 98.0])}
-    judged = scored("paper", runs)
-    assert judged["verdict"] == verdict and judged["effect"] == pytest.approx(sum(entities) / 2 - 95.89)
-    assert "points, printed +6.18" in judged["note"]
-
-
-def test_without_predictions_the_claim_is_not_measured(scored):
-    assert scored("laptop", {}) == {"note": "no predictions of its named entities have been scored"}
-    assert scoreboard.decide_definitions(params.claim_tests()[CLAIM], "gpu") == {
-        "note": "no predictions of its named entities have been scored"
-    }
 
 
 # Faults in the file

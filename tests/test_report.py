@@ -5,8 +5,8 @@ import fcntl
 import pandas as pd
 
 from lib import artefacts
-from lib.study import paths, report
-from lib.study.analysis import compare, scoreboard
+from lib.study import claims, paths, report
+from lib.study.analysis import compare
 
 
 def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):
@@ -31,15 +31,6 @@ def test_what_was_found_says_effect_interval_and_note():
         "- BioBERT, *holds*: A beats B. Effect 1.7 (95% 0.9 to 2.25), n = 12: one pretraining of each model.",
         "- BioBERT, *does not hold*: sums are right. Effect 90, n = 10: % that follow.",
     ]
-
-
-def test_what_holds_does_so_as_far_as_it_was_tested():
-    assert scoreboard.describe_verdict({"claim": "lee-steps", "verdict": "holds"}) == "holds as far as tested"
-    assert scoreboard.describe_verdict({"claim": "lee-steps", "verdict": "fails"}) == "does not hold"
-    assert scoreboard.describe_verdict({"claim": "gu-half-compute", "verdict": "holds"}) == "holds"
-    points = {"claim": "lee-steps", "verdict": "points that way"}
-    assert scoreboard.describe_verdict(points) == "points that way as far as tested"
-    assert scoreboard.describe_verdict(points | {"verdict": "points the other way"}) == "points the other way"
 
 
 def test_what_a_scale_gives_its_models_is_said():
@@ -70,10 +61,10 @@ def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypat
     line = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
             "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
     compare.write_table(paths.table("two-hours", "panels"), [line])
-    claims = pd.DataFrame([{"claim": "a", "paper": "lee-biobert", "verdict": "n/a", "n": 0}])
-    (said,) = report.describe_findings("two-hours", claims)
+    judged = pd.DataFrame([{"claim": "a", "paper": "lee-biobert", "verdict": "n/a", "n": 0}])
+    (said,) = report.describe_findings("two-hours", judged)
     assert "NCBI-disease, F1" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said
-    assert report.describe_findings("laptop", claims)[0] == scoreboard.describe(claims)
+    assert report.describe_findings("laptop", judged)[0] == claims.describe(judged)
 
 
 def test_papers_have_a_section_once_something_of_theirs_is_made(tmp_path, monkeypatch):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
-from lib.study import params, paths
-from lib.study.analysis import compare, figures, hardware, scoreboard, timing
+from lib.study import params
+from lib.study.analysis import figures, hardware, timing
 from lib.study.corpora import Corpus
 
 BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
@@ -112,41 +112,3 @@ def test_steps_and_passes_are_timed_on_as_many_pieces():
     times, facts = timing.time_passes(pair, "smoke", "smoke", 1, 16, 2), timing.describe_passes(pair, "smoke", 1, 16)
     assert set(facts["pieces"]) == {16} and len(times) == 4
     assert len(figures.draw_times(times, "seconds").axes[0].patches) == 2
-
-
-@pytest.mark.parametrize(
-    ("ratios", "ratio", "margin", "verdict"),
-    [
-        ([1.1, 1.2, 1.3] * 4, 1.0, 0.0, "holds"),
-        ([0.8, 0.9, 0.7] * 4, 1.0, 0.0, "fails"),
-        ([0.8, 1.2] * 6, 1.0, 0.0, "undecided"),
-        ([7.9, 8.1, 8.5] * 4, 8.0, 1.6, "holds"),
-        ([4.0, 4.5, 5.0] * 4, 8.0, 1.6, "fails"),
-        ([12.0, 12.5, 13.0] * 4, 8.0, 1.6, "fails"),
-        ([6.0, 8.0] * 6, 8.0, 1.6, "undecided"),
-    ],
-)
-def test_claims_of_speed(tmp_path, monkeypatch, ratios, ratio, margin, verdict):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
-    test = params.TimesTest(kind="times", table="step-times", better=["a"], than="b", ratio=ratio, margin=margin)
-    assert "not been timed" in scoreboard.decide_times(test, "laptop")["note"]
-    (tmp_path / "tables").mkdir()
-    rows = [{"model": model, "repetition": i, "seconds": seconds, "device": "a machine"}
-            for i, value in enumerate(ratios) for model, seconds in (("a", 1.0), ("b", value))]  # fmt: skip
-    pd.DataFrame(rows).to_csv(tmp_path / "tables/step-times.csv", index=False)
-    judged = scoreboard.decide_times(test, "laptop")
-    assert judged["verdict"] == verdict and judged["n"] == len(ratios) and "a machine" in judged["note"]
-    assert judged["effect"] == pytest.approx(np.median(ratios))
-    assert min(ratios) <= judged["ci_low"] <= judged["effect"] <= judged["ci_high"] <= max(ratios)
-
-
-def test_a_claim_of_speed_speaks_of_every_model_it_names(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
-    seconds = {"a": 1.0, "large": 3.0, "b": 2.0}
-    rows = [{"model": model, "repetition": i, "seconds": value, "device": "a machine"}
-            for i in range(5) for model, value in seconds.items()]  # fmt: skip
-    compare.write_table(paths.table("laptop", "step-times"), rows)
-    test = params.TimesTest(kind="times", table="step-times", better=["a", "large"], than="b")
-    judged = scoreboard.decide_times(test, "laptop")
-    assert judged["verdict"] == "fails" and judged["effect"] == pytest.approx(2 / 3)
-    assert "a 2.00, large 0.67" in judged["note"]

@@ -1,15 +1,8 @@
-"""Settings in force: how a model is pretrained, how a dataset is fine-tuned on; the tests of claims."""
-
-from functools import cache
-from typing import Annotated, Literal
-
-from pydantic import Field, model_validator
+"""Settings in force: how a model is pretrained, how a dataset is fine-tuned on."""
 
 from lib.errors import StudyError, unknown
 from lib.finetuning.settings import FinetuningSettings
 from lib.pretraining.settings import Pretraining
-from lib.settings import Settings
-from lib.study import paths
 from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
     Count,
     CountRow,
@@ -19,7 +12,7 @@ from lib.study.papers import (  # noqa: F401 - callers take schemas and keys fro
     Run,
     ScoreTable,
 )
-from lib.study.parsing import check_settings, read_yaml
+from lib.study.parsing import check_settings
 from lib.study.registry import KINDS, explain, is_model, keys, load, name_model, split_seed  # noqa: F401
 from lib.study.settings import (  # noqa: F401
     BASELINES,
@@ -36,164 +29,6 @@ from lib.study.settings import (  # noqa: F401
     Vocabulary,
 )
 from lib.training.settings import Optimization, Phase
-
-Two = Field(min_length=2, max_length=2)
-
-
-class Part(Settings):
-    """One comparison: columns or rows of a table of scores in pairs, or runs in pairs on some datasets."""
-
-    table: str = ""
-    pairs: list[
-        Annotated[list[str], Two]
-    ] = []  # the better, and what it is better than; all pairs together are one comparison
-    metric: str = ""  # as printed; empty: every one of the table
-    only: list[str] = []  # the rows, or columns, over which the pairs are compared; empty: all
-    runs: list[Annotated[list[Run], Two]] = []  # in place of a table and its pairs, on
-    datasets: list[str] = []
-    relation: Literal["beats", "as good as", "equals"] = "beats"
-    margin: float = Field(default=0, ge=0)  # points, of "as good as" and "equals"
-
-    @model_validator(mode="after")
-    def check(self):
-        if bool(self.table) != bool(self.pairs) or bool(self.runs) != bool(self.datasets) or self.table and self.runs:
-            raise ValueError("give a table and its pairs, or runs and their datasets")
-        if (self.relation == "beats") != (self.margin == 0):
-            raise ValueError("a margin goes with 'as good as' and 'equals'")
-        return self
-
-
-class PairedTest(Settings):
-    """Paired comparisons, over datasets and seeds: the claim holds when each part does."""
-
-    kind: Literal["paired"]
-    parts: list[Part] = Field(min_length=1)
-    ahead: int = Field(default=0, ge=0)  # the sets of its one part on which the better has to be ahead; 0: their mean
-    same_weights: bool = False  # both sides fine-tune one pretrained model; else the claim is about recipes
-    untested: str = ""  # what else the claim says
-
-    @model_validator(mode="after")
-    def check(self):
-        if self.ahead and len(self.parts) > 1:
-            raise ValueError("ahead counts the sets of one part")
-        return self
-
-
-class Trend(Settings):
-    """The curves of one figure that has an axis."""
-
-    table: str
-    only: list[str] = []  # the curves that count; empty: all
-
-
-class TrendTest(Settings):
-    """Whether curves rise along the logarithm of their axis: the claim holds when each part does."""
-
-    kind: Literal["trend"]
-    parts: list[Trend] = Field(min_length=1)
-    falls: bool = False  # the claim is that they fall
-    untested: str = ""  # what else the claim says
-
-
-class CellsTest(Settings):
-    """Whether every printed cell of a table of terms comes out."""
-
-    kind: Literal["cells"]
-    table: str
-
-
-class ShorterTest(Settings):
-    """Whether inputs are shorter with the vocabulary of one column than with that of another, on every row."""
-
-    kind: Literal["shorter"]
-    table: str
-    better: str
-    than: str
-
-
-class WholeTest(Settings):
-    """Whether one vocabulary keeps more words of MeSH terms whole than another of the same size."""
-
-    kind: Literal["whole"]
-    better: str
-    than: str
-
-
-class SharesTest(Settings):
-    """Whether simultaneous pretraining shows more core text and more pairs of documents than split files do."""
-
-    kind: Literal["shares"]
-
-
-class SizesTest(Settings):
-    """Whether models built as described have as many parameters as printed."""
-
-    kind: Literal["sizes"]
-    printed: dict[str, int]  # model -> millions
-
-
-class ShatteredTest(Settings):
-    """Whether one vocabulary cuts fewer of the printed words of attention's examples than another, in each example."""
-
-    kind: Literal["shattered"]
-    better: str
-    than: str
-
-
-class TimesTest(Settings):
-    """How many times as fast one model is as another, by repetitions that were timed in pairs: at least, or about."""
-
-    kind: Literal["times"]
-    table: str  # of repetitions
-    better: list[str] = Field(min_length=1)  # models, each of which is faster
-    than: str
-    ratio: float = Field(default=1.0, gt=0)  # what has to be exceeded; with a margin, met
-    margin: float = Field(default=0.0, ge=0)
-
-
-# What a line of the audit follows from: precision and recall; the numbers averaged; two numbers; the cells that a text
-# speaks of; the same thing in another table of the paper, or in another paper.
-LineKind = Literal["F1", "average", "difference", "text", "two tables", "two papers"]
-
-
-class AuditedTest(Settings):
-    """Whether every printed number of these kinds follows from printed cells, rounding allowed."""
-
-    kind: Literal["audited"]
-    paper: str
-    lines: list[LineKind]
-
-
-class DefinitionsTest(Settings):
-    """Whether entity F1 is as high as printed, and what counting words in place of entities adds."""
-
-    kind: Literal["definitions"]
-    table: str  # whose rows are sets
-    column: str  # the model as printed
-    over: str  # the column that it is said to gain on
-    model: str  # ours
-    protocol: str
-    margin: float = Field(gt=0)  # points
-
-
-ClaimTest = Annotated[
-    PairedTest
-    | TrendTest
-    | CellsTest
-    | ShorterTest
-    | WholeTest
-    | SharesTest
-    | SizesTest
-    | AuditedTest
-    | ShatteredTest
-    | TimesTest
-    | DefinitionsTest,
-    Field(discriminator="kind"),
-]
-
-
-class Claims(Settings):
-    tests: dict[str, ClaimTest]
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
@@ -282,12 +117,6 @@ def give_steps(phase: PhaseBudget, tokens: float) -> Phase:
     """A phase with the steps that its share of a budget of pieces is worth, at least one."""
     steps = round(tokens * phase.share) // (phase.batch_size * phase.length)
     return Phase(**phase.model_dump(exclude={"share"}), steps=max(1, steps))
-
-
-@cache
-def claim_tests() -> dict[str, ClaimTest]:
-    """The tests of the claims that can be decided so far, by claim."""
-    return read_yaml(paths.PARAMS / "claims.yaml", Claims).tests
 
 
 PARAMETER_TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}

@@ -13,8 +13,8 @@ import pandas as pd
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
-from lib.study import params, paths, record, results
-from lib.study.analysis import compare, lessons, panels, scoreboard
+from lib.study import claims, effects, params, paths, record, results
+from lib.study.analysis import compare, lessons, panels
 
 CHAPTERS = {  # by the first digit of a notebook's number
     "0": "Start, and what was found",
@@ -196,7 +196,7 @@ def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def make_index(scale: str, pages: dict[Path, str]) -> str:
     """The front page (MyST Markdown), under 300 words: the claims as a picture and counted, and where the rest is."""
-    budget, claims = params.load("scales", scale), scoreboard.read(scale)
+    budget, judged = params.load("scales", scale), claims.read(scale)
     lines = [f"# Five biomedical language models, reproduced: {scale}", "", *describe_budget(scale), ""]
     if budget.made_up:
         lines += [":::{warning}\nThe data are **made up** by the study itself. No number here is a finding.\n:::", ""]
@@ -206,8 +206,8 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
         lines += [f"- [{path.stem}]({page_name(path, state)}.ipynb): {state}" for path, state in failed.items()] + [""]
     if find_forest(scale):
         lines += [f"![{FOREST_SAID}](_static/{record.CLAIMS}.svg)", ""]
-    if claims["n"].any():
-        lines += [to_html(tally_claims(claims)), ""]
+    if judged["n"].any():
+        lines += [to_html(tally_claims(judged)), ""]
     links = [
         link_page("01_scoreboard", pages, "Every claim") + ": its test, effect, interval and what is not tested",
         f"[Every table and figure]({PAPERS}.md) with what it comes to, by paper",
@@ -225,12 +225,12 @@ def make_index(scale: str, pages: dict[Path, str]) -> str:
 
 def make_papers(scale: str, pages: dict[Path, str]) -> str:
     """The page of what was found by paper: claims that were measured, and tables with how far each is covered."""
-    claims, verdicts = scoreboard.read(scale), compare.count_verdicts(scale)
-    lines = ["# What was found, by paper", "", *describe_scale(scale), "", *describe_findings(scale, claims), ""]
-    if claims["n"].any() or verdicts["printed"].any():  # else nothing of the papers has been made at this scale
-        lines += ["## Claims and cells", "", to_html(tally_papers(claims, verdicts)), ""]
+    judged, verdicts = claims.read(scale), compare.count_verdicts(scale)
+    lines = ["# What was found, by paper", "", *describe_scale(scale), "", *describe_findings(scale, judged), ""]
+    if judged["n"].any() or verdicts["printed"].any():  # else nothing of the papers has been made at this scale
+        lines += ["## Claims and cells", "", to_html(tally_papers(judged, verdicts)), ""]
         for paper, name in results.PAPERS.items():
-            lines += [f"## {name}", "", *describe_paper(paper, claims, verdicts, pages)]
+            lines += [f"## {name}", "", *describe_paper(paper, judged, verdicts, pages)]
     return "\n".join(lines)
 
 
@@ -268,34 +268,34 @@ def describe_scale(scale: str) -> list[str]:
     return lines
 
 
-def describe_findings(scale: str, claims: pd.DataFrame) -> list[str]:
+def describe_findings(scale: str, judged: pd.DataFrame) -> list[str]:
     """Scores against the scale's bar; the scoreboard in a sentence, then the claims of each paper that hold, fail or
     point one way, with effects (Markdown). A scale with a bar that measures no claim has no scoreboard."""
     found = results.find_table(paths.table(scale, "panels"))
     lines = [] if found is None else panels.describe_bar(found, scale)
-    if lines and not claims["n"].any():
+    if lines and not judged["n"].any():
         return lines
-    lines += [scoreboard.describe(claims), ""]
+    lines += [claims.describe(judged), ""]
     for paper, name in results.PAPERS.items():
-        for verdict in (*scoreboard.POINTS, *scoreboard.POINTS.values()):
-            found = claims[(claims["paper"] == paper) & (claims["verdict"] == verdict)]
+        for verdict in (*effects.POINTS, *effects.POINTS.values()):
+            found = judged[(judged["paper"] == paper) & (judged["verdict"] == verdict)]
             for claim in found.to_dict("records"):
-                said = f"{name}, *{scoreboard.describe_verdict(claim)}*: {claim['statement']}"
-                lines.append(f"- {said}. {scoreboard.describe_effect(claim)}")
+                said = f"{name}, *{claims.describe_verdict(claim)}*: {claim['statement']}"
+                lines.append(f"- {said}. {claims.describe_effect(claim)}")
     return lines
 
 
-def tally_claims(claims: pd.DataFrame) -> pd.DataFrame:
+def tally_claims(judged: pd.DataFrame) -> pd.DataFrame:
     """The claims of each paper by verdict, then of all."""
     lines = []
     for paper, name in [*results.PAPERS.items(), (None, "all")]:
-        judged = claims.loc[claims["paper"].eq(paper) | (paper is None), "verdict"].tolist()
-        counts = {verdict: judged.count(verdict) for verdict in scoreboard.VERDICTS}
-        lines.append({"paper": name, "claims": len(judged)} | counts)
+        verdicts = judged.loc[judged["paper"].eq(paper) | (paper is None), "verdict"].tolist()
+        counts = {verdict: verdicts.count(verdict) for verdict in claims.VERDICTS}
+        lines.append({"paper": name, "claims": len(verdicts)} | counts)
     return pd.DataFrame(lines)
 
 
-def tally_papers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+def tally_papers(judged: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """A line a paper: its claims by verdict, its printed cells, and how many of them have ours beside them."""
     lines = []
     for paper, name in results.PAPERS.items():
@@ -304,12 +304,12 @@ def tally_papers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
             {"paper": name, "printed cells": tables["printed"].sum(), "ours beside": tables["ours beside"].sum()}
             | {name: compare.describe_agreement(counts) for name, counts in compare.split_verdicts(tables).items()}
         )
-    return tally_claims(claims)[: len(lines)].merge(pd.DataFrame(lines), on="paper", validate="one_to_one")
+    return tally_claims(judged)[: len(lines)].merge(pd.DataFrame(lines), on="paper", validate="one_to_one")
 
 
-def describe_paper(paper: str, claims: pd.DataFrame, verdicts: pd.DataFrame, pages: dict[Path, str]) -> list[str]:
+def describe_paper(paper: str, judged: pd.DataFrame, verdicts: pd.DataFrame, pages: dict[Path, str]) -> list[str]:
     """A paper's part of the front page: its claims that were measured, and its tables with how far each is covered."""
-    own = claims[claims["paper"] == paper]
+    own = judged[judged["paper"] == paper]
     measured = own[own["n"] > 0]
     tests = link_page("01_scoreboard", pages, "All, with their tests and notes")
     lines = [f"{len(measured)} of {len(own)} claims are measured. {tests}"]
@@ -389,5 +389,5 @@ def summarise(scale: str) -> list[str]:
     lines = [" ".join(describe_budget(scale)), ""]
     if params.load("scales", scale).bar:
         return lines + panels.describe_bar(results.find_table(paths.table(scale, "panels")), scale)
-    counts = tally_claims(scoreboard.read(scale)).rename(columns=scoreboard.VERDICTS)
+    counts = tally_claims(claims.read(scale)).rename(columns=claims.VERDICTS)
     return [*lines, counts.to_markdown(index=False, disable_numparse=True)]

@@ -11,7 +11,7 @@ from lib import provenance
 from lib.benchmarks import baselines, datasets, registry
 from lib.corpora import rows
 from lib.errors import StudyError, unknown
-from lib.study import corpora, documents, open_study, params, paths, vocabularies
+from lib.study import claims, corpora, documents, open_study, params, paths, vocabularies
 from lib.study.analysis import attention, cells, curves, facts, panels, protocols, samples, texts
 from lib.vocabularies import training
 
@@ -30,6 +30,7 @@ FINETUNING = {  # family -> the notebook that fine-tunes
 }
 BASELINE = "15_japanese_baselines"
 MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.study.documents"}  # what does a job of no notebook
+BESIDE = {"step-times": "naseem-8", "parameters": "pretraining-checks"}  # a table -> the one of the job that writes it
 WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 
@@ -205,12 +206,12 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 
 
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
-    """Every table, what else claims are judged by, and the vocabularies that a claim compares."""
-    named = ("simultaneous", "checks", "audit", "attention", "inference", "protocols")
-    others = [STAGES[name].path() for name in named]
-    compared = [key for t in params.claim_tests().values() if t.kind == "whole" for key in (t.better, t.than)]
-    tables = [STAGES["table"].path(table=t) for t in params.keys("tables")]
-    return tables + finetuned(cells.list_free_runs(scale), scale) + others + vocabulary_output(compared, scale)
+    """Every published table, and what else claims are judged by: tables, runs, vocabularies."""
+    tests = [claim.test for claim in claims.CLAIMS if claim.test]
+    named = (BESIDE.get(table, table) for test in tests for table in test.tables)
+    tables = [f"tables/{table}.csv" for table in dict.fromkeys([*params.keys("tables"), *named])]
+    compared = vocabulary_output([key for test in tests for key in test.vocabularies], scale)
+    return tables + finetuned(claims.list_runs(open_study(scale)), scale) + compared
 
 
 def cost_settings(scale: str, keys: dict) -> list:
@@ -495,7 +496,7 @@ STAGES = {
             lambda k: "01_scoreboard",
             "tables/claims.csv",
             scoreboard_inputs,
-            lambda s, k: [{c: t.model_dump() for c, t in params.claim_tests().items()}, published()],
+            lambda s, k: [claims.VERSION, published()],
         ),
     ]
 }

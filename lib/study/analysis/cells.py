@@ -227,63 +227,6 @@ def list_parts(key: str) -> list[params.Run]:
     return [table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()]
 
 
-def paired_differences(key: str, metric: str, better: str, than: str, scale: str) -> dict[str, list[float]]:
-    """One column minus another by row, or one row minus another by column: a list over the seeds that both have.
-
-    `metric`: as printed, or empty for every one of the table. Means over several sets are left out: their sets are
-    there one by one. The list of a place where one has not been run is empty.
-    """
-    table = params.load("tables", key)
-    cells = [cell for cell in list_cells(key, scale) if metric in ("", cell.metric)]
-    cells = [cell for cell in cells if cell.model and len(cell.datasets) == 1 and cell.datasets[0]]
-    across = "row" if {better, than} <= set(table.columns | table.ours_only) else "column"
-    along = {"row": "column", "column": "row"}[across]
-    by_place = {(getattr(cell, along), getattr(cell, across), cell.metric): cell for cell in cells}
-    found = {}
-    for (name, place, printed), cell in by_place.items():
-        other = by_place.get((than, place, printed)) if name == better else None
-        if other:
-            found[place] = subtract(cell, other, table.metrics.get(printed, ""), scale) or found.get(place, [])
-    return found
-
-
-def run_differences(better: params.Run, than: params.Run, on: list[str], scale: str) -> dict[str, list[float]]:
-    """One kind of run minus another by dataset: a list over the seeds that both have, of the dataset's main score."""
-    pairs = {dataset: [make_free_cell(run, dataset, scale) for run in (better, than)] for dataset in on}
-    return {dataset: subtract(*pair, "", scale) for dataset, pair in pairs.items()}
-
-
-def make_free_cell(run: params.Run, dataset: str, scale: str) -> Cell:
-    """A run on a dataset that no table prints."""
-    asked = run.model_copy(update={"dataset": dataset})
-    run = settle(asked, scale)
-    why_not, instead = find_obstacle(run.model, [[dataset]], scale, run.protocol), describe_instead(asked, run)
-    return Cell("", "", "", np.nan, np.nan, run.model, [[dataset]], run.protocol, "", why_not, instead)
-
-
-def list_substitutions(part: params.Part, scale: str) -> list[str]:
-    """What the runs of a comparison have in place of what it asks for, each once."""
-    if part.table:
-        named = {name for pair in part.pairs for name in pair}
-        found = [cell for cell in list_cells(part.table, scale) if named & {cell.row, cell.column}]
-    else:
-        found = [make_free_cell(run, dataset, scale) for pair in part.runs for run in pair for dataset in part.datasets]
-    return list(dict.fromkeys(cell.instead for cell in found if cell.runs and cell.instead))
-
-
-def list_free_runs(scale: str) -> list[params.RunKey]:
-    """Every run that claims need and no table names."""
-    parts = [part for test in params.claim_tests().values() if test.kind == "paired" for part in test.parts]
-    free = [
-        make_free_cell(run, dataset, scale)
-        for part in parts
-        for pair in part.runs
-        for run in pair
-        for dataset in part.datasets
-    ]
-    return list(dict.fromkeys(run for cell in free for run in cell.runs))
-
-
 def subtract(better: Cell, than: Cell, score: str, scale: str) -> list[float]:
     """The differences of two cells over the seeds that both have; none where one has not been run."""
     both = [read_scores(cell, score, scale) for cell in (better, than)]

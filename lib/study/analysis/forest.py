@@ -2,7 +2,6 @@
 
 import re
 import textwrap
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lib.benchmarks import registry
-from lib.study import params, results
-from lib.study.analysis import cells, compare, curves, figures, scoreboard
+from lib.study import claims, params, results
+from lib.study.analysis import cells, figures
+from lib.study.effects import Test, Trend
 
 FROM_0_TO_1 = "ranking-mrr"  # the one metric whose scores are no points
 COLORS = {  # blue for, orange against: told apart without red and green, and dark enough for words
@@ -26,112 +26,33 @@ EVERY, HERE = PAPER | {"marker": "o", "markersize": 6.5}, PAPER | {"marker": "D"
 OURS = {"marker": "o", "markersize": 5.5, "linewidth": 1.6}
 
 
-def paper_effects(scale: str) -> pd.DataFrame:
-    """The effects of the papers' printed cells, by the differences that ours are of: columns claim, paper_effect over
-    all sets of a claim, and paper_effect_here over those that have runs at a scale; empty where no such cells are
-    printed. Of several parts that of the one that decides ours; of the first while nothing has been run."""
-    lines = []
-    for claim in results.read_claims().to_dict("records"):
-        test = params.claim_tests().get(claim["claim"])
-        if isinstance(test, params.TrendTest):
-            found = [compare_slopes(part, test.falls, scale) for part in test.parts]
-        elif isinstance(test, params.PairedTest):
-            found = [compare_pairs(part, claim["paper"], scale) for part in test.parts]
-        else:
-            continue
-        decided = scoreboard.DECIDE[test.kind](test, scale).get("effect", np.nan) if len(found) > 1 else np.nan
-        _, *effects = next((one for one in found if np.isclose(one[0], decided)), found[0])
-        lines.append((claim["claim"], *effects))
-    return pd.DataFrame(lines, columns=["claim", "paper_effect", "paper_effect_here"]).round(2)
-
-
-def compare_pairs(part: params.Part, paper: str, scale: str) -> tuple[float, float, float]:
-    """The mean difference of a part: ours, as printed, and as printed of the pairs and places that ours are of."""
-    every, elsewhere, own = scoreboard.pair_differences(part, scale), read_printed(paper), {}
-    if part.table:
-        table = params.load("tables", part.table)
-        printed = compare.of_metric(results.read_published(table.paper, table.table), part.metric)
-        for row, column, value in zip(printed["row"], printed["column"], printed["value"], strict=True):
-            own |= {(row, column): value, (column, row): value}
-
-    def read(side: str | params.Run, place: str) -> float:
-        if not part.table:
-            run = side.model_copy(update={"dataset": place})
-        elif (side, place) in own:
-            return own[side, place]
-        else:  # a column of ours alone, such as one that the paper prints in another table
-            run = cells.find_run(table, *((side, place) if side in table.rows else (place, side)))
-        return elsewhere.get((run.model, run.dataset, run.protocol, registry.lookup(run.dataset).main_score), np.nan)
-
-    gaps = {}
-    for number, place in every:
-        better, than = (part.pairs or part.runs)[number]
-        gaps[number, place] = read(better, place) - read(than, place)
-    ran = [key for key, values in every.items() if values]
-    ours = float(np.mean([np.mean(every[key]) for key in ran])) if ran else np.nan
-    return ours, pd.Series(gaps).mean(), pd.Series([gaps[key] for key in ran], dtype=float).mean()
-
-
-@cache
-def read_printed(paper: str) -> dict[tuple[str, str, str, str], float]:
-    """What a paper's tables print of a run: by model, dataset, protocol and score; the first table says it."""
-    found = {}
-    for table in (params.load("tables", key) for key in params.keys("tables")):
-        if table.kind == "scores" and table.paper == paper:
-            for cell in results.read_published(paper, table.table).to_dict("records"):
-                run = cells.find_run(table, cell["row"], cell["column"])
-                if run.model and run.dataset:
-                    score = table.metrics.get(cell["metric"]) or registry.lookup(run.dataset).main_score
-                    found.setdefault((run.model, run.dataset, run.protocol, score), cell["value"])
-    return found
-
-
-def compare_slopes(part: params.Trend, falls: bool, scale: str) -> tuple[float, float, float]:
-    """The mean slope of a figure's curves, turned where the claim is that they fall: else as in `compare_pairs`."""
-    lines = curves.build(part.table, scale).dropna(subset=["published_x", "published"])
-    name = "row" if params.load("tables", part.table).along == "columns" else "column"
-    lines = lines[lines[name].isin(part.only or lines[name])]
-    ours = [curve for key, curve in curves.read_curves(part.table, scale).items() if key in (part.only or [key])]
-    every, here = (
-        [curves.list_places(curve, "published_x", "published") for _, curve in points.groupby(name)]
-        for points in (lines, lines[lines["ours"].notna()])
-    )
-
-    def slope(found: list[compare.Curve]) -> float:
-        slopes = [compare.find_slope(curve) for curve in found if len({x for x, _ in curve}) >= scoreboard.FEWEST]
-        return float(np.mean(slopes)) * (-1 if falls else 1) if slopes else np.nan
-
-    return slope(ours), slope(every), slope(here)
-
-
-def in_points(claims: pd.DataFrame) -> pd.Series:
+def in_points(judged: pd.DataFrame) -> pd.Series:
     """Which claims are measured in points of a score between two models, or along an axis: not in %, pieces or times,
     not by scoring one model in two ways, and not where a set is scored from 0 to 1."""
 
-    def is_one(test: params.ClaimTest | None) -> bool:
-        if not isinstance(test, params.PairedTest | params.TrendTest):
+    def is_one(test: Test | None) -> bool:
+        if test is None or not test.parts:
             return False
-        named = [dataset for part in test.parts for dataset in getattr(part, "datasets", [])]
-        for key in (part.table for part in test.parts if part.table):
+        named = [dataset for part in test.parts for dataset in getattr(part, "datasets", ())]
+        for key in test.tables:
             scores = getattr(params.load("tables", key), "of", [key])  # of a figure: the tables whose runs it shows
             named += [run.dataset for one in scores for run in cells.list_parts(one) if run.dataset]
         return all(registry.lookup(dataset).metric != FROM_0_TO_1 for dataset in named)
 
-    return claims["claim"].map(lambda claim: is_one(params.claim_tests().get(claim))).astype(bool)
+    return judged["claim"].map(lambda key: is_one(claims.find(key).test)).astype(bool)
 
 
-def draw(claims: pd.DataFrame, effects: pd.DataFrame, scale: str) -> Figure:
+def draw(judged: pd.DataFrame, scale: str) -> Figure:
     """The forest: a row a claim that was measured in points, by paper; below it the other measured claims as text.
 
-    `claims`: as of scoreboard.read; `effects`: of paper_effects.
+    `judged`: as of claims.read.
     """
-    measured = claims[claims["n"] > 0].reindex(columns=scoreboard.COLUMNS)  # of which there are fewer before a run
-    measured = measured.drop(columns=effects.columns[1:], errors="ignore").merge(effects, how="left", on="claim")
+    measured = judged[judged["n"] > 0].reindex(columns=claims.COLUMNS)  # of which there are fewer before a run
     measured = measured.sort_values("paper", key=lambda column: column.map(list(results.PAPERS).index), kind="stable")
     rows, others = (measured[chosen] for chosen in (in_points(measured), ~in_points(measured)))
     # The axis holds every interval of ours; what the papers print beyond it is an arrow and a number.
     reach = 1.05 * np.nanmax([5, *rows[["effect", "ci_low", "ci_high"]].abs().max()])
-    lowest = np.nanmin([-1, *rows[["effect", "ci_low", *effects.columns[1:]]].min()])
+    lowest = np.nanmin([-1, *rows[["effect", "ci_low", "paper_effect", "paper_effect_here"]].min()])
     figure, ((axes,),) = figures.new_figure(WIDTH, 1)  # as high as its lines, which are counted as they are written
     figure.set_layout_engine("none")
     axes.set(yticks=[], xlim=(max(1.15 * lowest, -reach), reach))
@@ -153,7 +74,7 @@ def draw(claims: pd.DataFrame, effects: pd.DataFrame, scale: str) -> Figure:
         y += write(axes, 0, y, [said], weight="bold") + 0.4
     for claim in others.to_dict("records"):
         y += write_claim(axes, y, claim, f"{results.PAPERS[claim['paper']]}: ", 116) + 0.1
-    notes = [line for note in list_notes(claims, scale) for line in textwrap.wrap(note, 145)]
+    notes = [line for note in list_notes(judged, scale) for line in textwrap.wrap(note, 145)]
     height = y + 0.6 + write(axes, 0, y + 0.6, notes, color="#444444") + 2  # and two of the legend
     figure.set_size_inches(WIDTH, LINE * height)
     axes.set_ylim(bottom, 0)
@@ -176,14 +97,14 @@ def write(axes, inches: float, y: float, lines: list[str], **style) -> int:
 def write_claim(axes, y: float, claim: dict, before: str, width: int) -> int:
     """What a paper claims, without keys of the study and with a star where ours has another set, model or protocol;
     the verdict at the right. As many lines as of `write`."""
-    test, said = params.claim_tests()[claim["claim"]], claim["statement"]
+    test, said = claims.find(claim["claim"]).test, claim["statement"]
     for paper, name in results.PAPERS.items():
         said = said.replace(paper, name)
-    if isinstance(test, params.TrendTest):
-        axis = params.load("tables", test.parts[0].table).axis
-        said += f" (points for ten times {'fewer' if test.falls else 'more'} {axis})"
+    if test.parts and isinstance(test.parts[0], Trend):
+        axis = params.load("tables", test.parts[0].figure).axis
+        said += f" (points for ten times {'fewer' if test.parts[0].falls else 'more'} {axis})"
     said = before + said[:1].upper() + said[1:] + " *" * bool(re.search(r"in (its )?place( of|:)", claim["note"]))
-    verdict = textwrap.wrap(scoreboard.describe_verdict(claim), 20)
+    verdict = textwrap.wrap(claims.describe_verdict(claim), 20)
     write(axes, LEFT + AXIS, y, verdict, color=COLORS[claim["verdict"]], weight="bold")
     return write(axes, 0, y, textwrap.wrap(said, width, break_on_hyphens=False))
 
@@ -191,7 +112,7 @@ def write_claim(axes, y: float, claim: dict, before: str, width: int) -> int:
 def draw_row(axes, claim: dict, y: float, height: float) -> None:
     """A claim on the axis: where it puts the difference, the paper's effects, and below them ours with its interval."""
     number = re.match(r"points, of part (\d+)", claim["note"])  # that which decides
-    part = params.claim_tests()[claim["claim"]].parts[int(number[1]) - 1 if number else 0]
+    part = claims.find(claim["claim"]).test.parts[int(number[1]) - 1 if number else 0]
     margin, (low, high) = getattr(part, "margin", 0), axes.get_xlim()
     most = margin if getattr(part, "relation", "") == "equals" else high
     axes.barh(y, most + margin, height, left=-margin, color=CLAIMED, linewidth=0, zorder=0)
@@ -207,14 +128,14 @@ def draw_row(axes, claim: dict, y: float, height: float) -> None:
     axes.errorbar(claim["effect"], y + 0.45, xerr=interval, color=COLORS[claim["verdict"]], **OURS)
 
 
-def list_notes(claims: pd.DataFrame, scale: str) -> list[str]:
+def list_notes(judged: pd.DataFrame, scale: str) -> list[str]:
     """What is said below the forest: of the scale, of what is not drawn or not decided, and of stars."""
-    budget, missing = params.load("scales", scale), (claims["n"] == 0).sum()
+    budget, missing = params.load("scales", scale), (judged["n"] == 0).sum()
     return [
         f"Scale {budget.title}." + " The data are made up: no number is a finding." * budget.made_up
-        + f" There is {scoreboard.ONE_MODEL}, whose chance no interval holds: a claim about how to pretrain at most "
+        + f" There is {claims.ONE_MODEL}, whose chance no interval holds: a claim about how to pretrain at most "
         "points one way.",
-        f"{missing} of {len(claims)} claims are not measured here. Undecided is also what was run on too few of the "
+        f"{missing} of {len(judged)} claims are not measured here. Undecided is also what was run on too few of the "
         "sets or models that a claim speaks of, or is lost to correction for the number of claims. Without a hollow "
         "marker the paper prints no such scores. Of a claim of several parts the one that decides is drawn.",
         "* Ours has another set, model or fine-tuning protocol in place of the paper's; the scoreboard says which.",

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from lib.study import params, paths, results
-from lib.study.analysis import cells, compare, scoreboard
+from lib.study import claims, params, paths, results
+from lib.study.analysis import cells, compare
 
 UNSTATED = "Not stated"  # begins what a model's source says of settings that its paper does not have
 SAME = "Nothing else."  # what a protocol says that differs from the one it is like in its settings alone
@@ -96,7 +96,7 @@ def describe_devices(scale: str) -> list[str]:
 
 def describe(scale: str) -> str:
     """What came out and what did not, in sentences made from the tables (Markdown)."""
-    verdicts, reasons, claims = compare.count_verdicts(scale), count_reasons(scale), scoreboard.read(scale)
+    verdicts, reasons, judged = compare.count_verdicts(scale), count_reasons(scale), claims.read(scale)
     said = [f"Of {verdicts['printed'].sum()} printed cells {verdicts['ours beside'].sum()} have a number of ours."]
     for name, counts in compare.split_verdicts(verdicts).items():
         said.append(f"{name.capitalize()}: {compare.describe_agreement(counts)}.")
@@ -109,8 +109,8 @@ def describe(scale: str) -> str:
         "their loss did not fall."
     )
     said += describe_trivial(scale) + describe_devices(scale)
-    open_ones = claims[claims["verdict"] == "n/a"]
-    said.append(f"{len(open_ones)} of {len(claims)} claims could not be measured.")
+    open_ones = judged[judged["verdict"] == "n/a"]
+    said.append(f"{len(open_ones)} of {len(judged)} claims could not be measured.")
     if params.load("scales", scale).made_up:
         said.append("The data are made up: none of this is a finding.")
     return "\n".join(f"- {line}" for line in said)
