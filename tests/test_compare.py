@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from filled import fill
 
 from lib.study import paths, results
-from lib.study.analysis import cells, compare
+from lib.study.analysis import compare
 
 
 @pytest.mark.parametrize(
@@ -125,16 +126,17 @@ def laptop_results(tmp_path, monkeypatch):
         (folder / f"{split}.tsv").write_text("a\tO\n")
     for model, f1 in (("bert-random", 60.0), ("bert-general", 70.0), ("bert-general-pubmed", 75.0)):
         scores = [{"precision": f1, "recall": f1, "f1": f1 + s} for s in (1, 2, 3)]
-        runs = [{"seed": s, "scores": found, "instances": {"train": 2000}} for s, found in enumerate(scores, 1)]
+        runs = [
+            {"seed": s, "fold": 1, "scores": found, "instances": {"train": 2000}} for s, found in enumerate(scores, 1)
+        ]
         path = paths.results("laptop", model, "ncbi-disease", "lee")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"runs": runs}))
+        path.write_text(json.dumps({"model": model, "dataset": "ncbi-disease", "setting": "lee", "runs": runs}))
     return tmp_path
 
 
 def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
-    table = cells.build("lee-4", "laptop")
-    assert list(table.columns) == results.COLUMNS
+    table = fill("lee-4")
     printed = results.read_published("lee-biobert", "4")
     assert table["published"].notna().sum() == len(printed) == 150
     assert (table["ours"].notna() | (table["note"] != "")).all()
@@ -146,16 +148,7 @@ def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
     assert other["note"].str.startswith("BC2GM: no ").all()
 
 
-def test_sentences_come_from_the_numbers(laptop_results):
-    table = cells.build("lee-4", "laptop")
-    text = cells.describe(table, "F1", "laptop")
-    assert "2 of 50 printed cells of F1" in text
-    assert "BioBERT (+PubMed) against BERT (Wiki+Books): +5.00 points on average, ahead on 1 of 1" in text
-    table["ours"] = np.nan
-    assert "No cell of this table was run" in cells.describe(table, "F1", "laptop")
-
-
 def test_damaged_results_are_named(laptop_results):
     paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
     with pytest.raises(compare.results.StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
-        cells.build("lee-4", "laptop")
+        fill("lee-4")

@@ -25,11 +25,3 @@ def test_slopes_are_for_ten_times_as_much_and_need_two_places():
     slope = definitions("42_gain_by_training_size").slope
     assert slope(points["x"], points["ours"]) == pytest.approx(2)
     assert np.isnan(slope(points["x"], np.nan * points["ours"]))
-
-
-def test_a_model_stands_at_the_share_of_its_text_and_at_its_steps():
-    cells = definitions("41_more_text_longer_training")
-    assert cells.share_of_text("bert-general-pubmed-text-3") == 0.03
-    assert cells.share_of_text("bert-general-pubmed") == 1
-    tenth, whole = (cells.steps_of(f"bert-general-pubmed{name}", "laptop") for name in ("-steps-10", ""))
-    assert tenth > 0 and whole == pytest.approx(10 * tenth, rel=0.01)

@@ -13,8 +13,7 @@ from lib.benchmarks import chemprot, datasets, metrics, registry
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.study import downloads, open_study, params, paths, results, stages
-from lib.study.analysis import cells
+from lib.study import downloads, open_study, params, paths, published, results, stages
 
 KEYS = list(registry.DATASETS)
 CLASSES = {
@@ -246,7 +245,7 @@ def test_a_set_to_be_trained_on_first_is_missed_too(folder):
     assert open_study("laptop").why_missing("bioasq-7b-factoid", "lee-no-squad") == ""
     reason = open_study("laptop").why_not("bioasq-7b-factoid", "lee")
     assert reason.startswith("lee fine-tunes on squad first: SQuAD v1.1: no $STUDY_DATA/")
-    assert cells.find_obstacle("bert-general", [["bioasq-7b-factoid"]], "laptop", "lee") == reason
+    assert published.find_obstacle("bert-general", [["bioasq-7b-factoid"]], "laptop", "lee") == reason
 
 
 def test_a_split_that_is_missing_is_named(folder):

@@ -21,7 +21,7 @@ from lib import artefacts, provenance
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.study import downloads, open_study, params, paths, record, report, stages, warm
+from lib.study import downloads, open_study, params, parsing, paths, record, report, stages, warm
 from lib.study.analysis import panels, texts
 
 USAGE = """\
@@ -171,7 +171,7 @@ def choose_place(options: argparse.Namespace) -> list[str]:
     file = paths.ROOT / options.profile / "config.yaml"
     if not file.exists():
         raise StudyError(f"--profile {options.profile}: no config.yaml in it; the study's own is profiles/slurm")
-    executor = params.read_yaml(file, dict).get("executor", "local")
+    executor = parsing.read_yaml(file, dict).get("executor", "local")
     plugin = f"snakemake-executor-plugin-{executor}"
     if executor != "local" and not importlib.util.find_spec(plugin.replace("-", "_")):
         raise StudyError(

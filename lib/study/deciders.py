@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lib.study import params, paths, results
-from lib.study.analysis import attention, cells, compare, definitions, pieces
+from lib.study import params, paths, published, results
+from lib.study.analysis import attention, compare, definitions, pieces
 from lib.study.effects import Judgement, Test, decide_all
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
         return Judgement(note=NOT_SCORED)
     runs = dict(list(lines.groupby(["model", "protocol"], sort=False)))
     ranks = {name: (part["dataset"].nunique(), part["first_value"].mean()) for name, part in runs.items()}
-    run = cells.settle(OURS, study.scale)
+    run = published.settle(OURS, study.scale)
     asked = (run.model, run.protocol)
     chosen = asked if asked in runs else max(ranks, key=ranks.get)
     found = dict(list(runs[chosen].groupby("second")))

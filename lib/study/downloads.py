@@ -20,7 +20,7 @@ from lib import artefacts
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.settings import Settings
-from lib.study import params, paths
+from lib.study import parsing, paths
 
 ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
 PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
@@ -113,7 +113,7 @@ class Manifest(Settings):
 def load() -> dict[str, Group]:
     """The groups of the manifest; StudyError when two entries claim one path."""
     file = paths.PARAMS / "downloads.yaml"
-    groups = params.read_yaml(file, Manifest).groups
+    groups = parsing.read_yaml(file, Manifest).groups
     entries = Counter(entry.path for group in groups.values() for entry in group.entries())
     twice = [path for path, n in entries.items() if n > 1]
     if twice:

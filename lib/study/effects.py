@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from lib.benchmarks import registry
-from lib.study import params, results, tables
-from lib.study.analysis import cells, compare, curves
+from lib.study import params, published, results, tables
+from lib.study.analysis import compare
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -186,12 +186,12 @@ def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
             asked = params.Run(model=model, dataset=dataset, protocol=protocol)
-            made, score = cells.settle(asked, study.scale), registry.lookup(dataset).main_score
+            made, score = published.settle(asked, study.scale), registry.lookup(dataset).main_score
             line = {"row": dataset, "column": column, "metric": score, "published": find_printed(asked, score)}
             line |= made.model_dump(include={"model", "dataset", "protocol"}) | {"score": score}
-            why_not = cells.find_obstacle(made.model, [[dataset]], study.scale, made.protocol)
+            why_not = published.find_obstacle(made.model, [[dataset]], study.scale, made.protocol)
             line |= {"group": 0, "is_mean": False, "why_not": why_not}
-            lines.append(line | {"instead": cells.describe_instead(asked, made)})
+            lines.append(line | {"instead": published.describe_instead(asked, made)})
     return pd.DataFrame(lines)
 
 
@@ -204,7 +204,7 @@ def subtract_pairs(part: Pairs, shown: pd.DataFrame, study: "Study") -> pd.DataF
     kept = (kept[kept["metric"] == part.metric] if part.metric else kept).copy()
     # A column of ours alone may be one that the paper prints in another table.
     for line in kept[kept["published"].isna()].itertuples() if part.table else ():
-        asked = cells.find_run(params.load("tables", part.table), line.row, line.column)
+        asked = published.find_run(params.load("tables", part.table), line.row, line.column)
         kept.loc[line.Index, "published"] = find_printed(asked, line.score)
     seeds = tables.by_seed(kept, study.results())
     found = []
@@ -235,7 +235,7 @@ def read_printed(paper: str) -> dict[tuple[str, str, str, str], float]:
     for table in (params.load("tables", key) for key in params.keys("tables")):
         if table.kind == "scores" and table.paper == paper:
             for cell in results.read_published(paper, table.table).to_dict("records"):
-                run = cells.find_run(table, cell["row"], cell["column"])
+                run = published.find_run(table, cell["row"], cell["column"])
                 if run.model and run.dataset:
                     score = table.metrics.get(cell["metric"]) or registry.lookup(run.dataset).main_score
                     found.setdefault((run.model, run.dataset, run.protocol, score), cell["value"])
@@ -259,15 +259,15 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
     Where the axis is along rows each point is a dataset, and points are what is resampled.
     """
     table, sign = params.load("tables", part.figure), -1 if part.falls else 1
-    found = {
-        name: [(x, [sign * value for value in values]) for x, values in points]
-        for name, points in curves.read_curves(part.figure, study.scale).items()
-        if name in (part.only or (name,)) and is_long(points)
-    }
-    printed, here = (sign * slope for slope in find_printed_slopes(part, study))
+    seeds = list_seeds(part, study)
+    ran = seeds.dropna(subset="ours")
+    found = {name: list_points(points, sign) for name, points in ran.groupby(name_curves(table), sort=False)}
+    found = {name: curve for name, curve in found.items() if is_long(curve)}
+    here = seeds[seeds.set_index(tables.PLACE).index.isin(ran.set_index(tables.PLACE).index)]
+    printed, of_ours = (sign * find_printed_slope(points, name_curves(table)) for points in (seeds, here))
     if not found:
         note = f"{part.figure}: no curve of {FEWEST} points or more has been run"
-        return Judgement(note=note, paper_effect=printed, paper_effect_here=here)
+        return Judgement(note=note, paper_effect=printed, paper_effect_here=of_ours)
     if table.along == "rows":
         (points,) = found.values()
         judged = compare.judge_cloud(points)
@@ -275,7 +275,28 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
         judged = compare.judge_trend(list(found.values()))
     way, count = "fewer" if part.falls else "more", sum(map(len, found.values()))
     note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points"
-    return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=here)
+    return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=of_ours)
+
+
+def name_curves(table: params.CurveTable) -> str:
+    """What the curves of a figure are named for: its rows, or its columns where the axis is along rows."""
+    return "row" if table.along == "columns" else "column"
+
+
+def list_seeds(part: Trend, study: "Study") -> pd.DataFrame:
+    """The points of the curves that count, a line a seed as of tables.by_seed; of gains, the gains."""
+    shown, runs = study.published(part.figure), study.results()
+    seeds = tables.by_seed(shown[shown["side"] == ""], runs)
+    if (shown["side"] == "than").any():
+        seeds = tables.subtract(seeds, tables.by_seed(shown[shown["side"] == "than"], runs))
+    name = name_curves(params.load("tables", part.figure))
+    return seeds[seeds[name].isin(part.only or seeds[name])]
+
+
+def list_points(seeds: pd.DataFrame, sign: int) -> compare.Curve:
+    """A curve: each of its places on the axis, with the values of its seeds, turned where it is said to fall."""
+    each = seeds.groupby(tables.PLACE, sort=False)
+    return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in each]
 
 
 def is_long(curve: compare.Curve) -> bool:
@@ -283,14 +304,10 @@ def is_long(curve: compare.Curve) -> bool:
     return len({x for x, _ in curve}) >= FEWEST
 
 
-def find_printed_slopes(part: Trend, study: "Study") -> tuple[float, float]:
-    """The mean slope of a figure's curves as printed: of all their points, and of those that ran."""
-    lines = curves.build(part.figure, study.scale).dropna(subset=["published_x", "published"])
-    name = "row" if params.load("tables", part.figure).along == "columns" else "column"
-    lines = lines[lines[name].isin(part.only or lines[name])]
-    means = []
-    for points in (lines, lines[lines["ours"].notna()]):
-        each = [curves.list_places(curve, "published_x", "published") for _, curve in points.groupby(name)]
-        slopes = [compare.find_slope(curve) for curve in each if is_long(curve)]
-        means.append(float(np.mean(slopes)) if slopes else np.nan)
-    return means[0], means[1]
+def find_printed_slope(points: pd.DataFrame, name: str) -> float:
+    """The mean slope of some curves as printed, of three points or more; nan where none is."""
+    printed = points.drop_duplicates(tables.PLACE).dropna(subset=["published_x", "published"])
+    lines = printed.groupby(name)
+    curves = [[(x, [y]) for x, y in line[["published_x", "published"]].itertuples(index=False)] for _, line in lines]
+    slopes = [compare.find_slope(curve) for curve in curves if is_long(curve)]
+    return float(np.mean(slopes)) if slopes else np.nan

@@ -44,6 +44,11 @@ class ScoreTable(Table):
     metrics: dict[str, str] = {}  # the paper's metric -> our score, where it is not the dataset's main one
     shown: str = ""  # the metric that is drawn and read first; none where each row has its own
 
+    @property
+    def parts(self) -> list[Run]:
+        """What all of it, each row and each column say of runs."""
+        return [self.all, *self.rows.values(), *self.columns.values(), *self.ours_only.values()]
+
 
 class CurveTable(Table):
     """A figure whose values are not printed: scores of runs that are those of other tables, but for the columns."""

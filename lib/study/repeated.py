@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from lib.study import open_study, params, results
-from lib.study.analysis import cells, versions
+from lib.study import open_study, params, published, results
+from lib.study.analysis import versions
 from lib.study.printed import paper_of, read_scores
 
 GIORGI = "the system of Giorgi and Bader"
@@ -88,7 +88,7 @@ def name_scores(key: str) -> pd.DataFrame:
     own = found["protocol"].isin(PROTOCOLS)
     named = {
         "paper": paper_of(key),
-        "name": [cells.name_model(table, cell) for cell in found.to_dict("records")],
+        "name": [published.name_model(table, cell) for cell in found.to_dict("records")],
         "run": found["model"],
         "set": [name_set(cell) for cell in found.to_dict("records")],
         "score": found["metric"].replace(SCORES),

@@ -11,8 +11,8 @@ from lib import provenance
 from lib.benchmarks import baselines, datasets, registry
 from lib.corpora import rows
 from lib.errors import StudyError, unknown
-from lib.study import claims, corpora, documents, open_study, params, paths, vocabularies
-from lib.study.analysis import attention, cells, curves, facts, panels, protocols, samples, texts
+from lib.study import claims, corpora, documents, open_study, params, paths, published, vocabularies
+from lib.study.analysis import attention, facts, panels, protocols, samples, texts
 from lib.vocabularies import training
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
@@ -164,9 +164,7 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
             return made_up(scale)
         case "times":
             return []
-        case "curves":
-            return finetuned(curves.list_runs(keys["table"], scale), scale)
-    return [*finetuned(cells.list_runs(keys["table"], scale), scale), STAGES["floors"].path()]
+    return [*finetuned(published.list_runs(keys["table"], scale), scale), STAGES["floors"].path()]
 
 
 def finetuned(runs: list[params.RunKey], scale: str) -> list[str]:
@@ -217,7 +215,7 @@ def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
 def cost_settings(scale: str, keys: dict) -> list:
     found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
     found += [facts.hardware(), params.load("scales", "paper")]
-    return [[settings.model_dump() for settings in found], published()]
+    return [[settings.model_dump() for settings in found], published_state()]
 
 
 def attention_inputs(scale: str, keys: dict) -> list[str]:
@@ -246,13 +244,13 @@ def sample_settings(scale: str, keys: dict) -> list:
     return [facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)]
 
 
-def published() -> list[str]:
+def published_state() -> list[str]:
     """Fingerprints of the papers' numbers: what shows them is done again when one is corrected."""
     return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
 
 
 def start_settings(scale: str, keys: dict) -> list:
-    return [params.load("scales", scale).model_dump(), list_targets(scale), published()]
+    return [params.load("scales", scale).model_dump(), list_targets(scale), published_state()]
 
 
 def dataset_settings(scale: str, keys: dict) -> list:
@@ -281,10 +279,9 @@ def document_outputs(scale: str) -> list[str]:
 def table_settings(scale: str, keys: dict) -> list:
     table = params.load("tables", keys["table"])
     named, others = [], []
-    if table.kind == "scores":
-        named = cells.list_models(keys["table"])
+    if table.kind in ("scores", "curves"):
+        named = published.list_models(keys["table"], scale)
     if table.kind == "curves":
-        named = curves.list_models(keys["table"], scale)
         others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
     if table.kind == "times":
         named, others = list(table.rows.values()), [timed_settings(scale)]
@@ -297,7 +294,7 @@ def table_settings(scale: str, keys: dict) -> list:
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
     if table.kind in ("counts", "lengths") and not made_up(scale):
         files += registry.files(paths.data(scale))
-    return [table.model_dump(), models, raw_state(scale, files), params.load("scales", scale).title, published()]
+    return [table.model_dump(), models, raw_state(scale, files), params.load("scales", scale).title, published_state()]
 
 
 STAGES = {
@@ -418,14 +415,14 @@ STAGES = {
             lambda k: "02_evaluate",
             "evaluations/{model}--{setting}.csv",
             evaluation_inputs,
-            lambda s, k: [panels.read_request(s, **k), published()],
+            lambda s, k: [panels.read_request(s, **k), published_state()],
         ),
         Stage(
             "audit",
             lambda k: "90_audit",
             "tables/audit.csv",
             lambda s, k: [],
-            lambda s, k: [score_tables(), published()],
+            lambda s, k: [score_tables(), published_state()],
         ),
         Stage(
             "protocols",
@@ -436,7 +433,7 @@ STAGES = {
                 facts.comparisons().model_dump(),
                 score_tables(),
                 dataset_files(s),
-                published(),
+                published_state(),
             ],
         ),
         Stage(
@@ -444,7 +441,7 @@ STAGES = {
             lambda k: "33_all_benchmarks",
             "tables/panels.csv",
             panel_inputs,
-            lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published()],
+            lambda s, k: [[panel.model_dump() for panel in params.load("scales", s).panels], published_state()],
         ),
         Stage(
             "plan",
@@ -496,7 +493,7 @@ STAGES = {
             lambda k: "01_scoreboard",
             "tables/claims.csv",
             scoreboard_inputs,
-            lambda s, k: [claims.VERSION, published()],
+            lambda s, k: [claims.VERSION, published_state()],
         ),
     ]
 }

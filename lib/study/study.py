@@ -104,12 +104,13 @@ class Study:
 
         Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of the datasets
         that a mean is of), is_mean; why_not (it has no run here), instead (what its run has in place of what the paper
-        names). Columns that only we have are there without a printed number. A figure has `side` too: `than` for lines
-        whose score is subtracted. StudyError with the nearest names.
+        names). Columns that only we have are there without a printed number. A figure also has `side` (`than` for lines
+        whose score is subtracted) and `x` and `published_x`, where our run and the paper's stand on its axis.
+        StudyError with the nearest names.
         """
-        from lib.study.analysis import cells
+        from lib.study import published
 
-        return cells.tabulate(table, self.scale)
+        return published.tabulate(table, self.scale)
 
     def results(self) -> "pd.DataFrame":
         """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.

@@ -1,6 +1,5 @@
 """Ours beside the papers': the rules for a verdict, tables as people read them, sizes of corpora."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -272,13 +271,6 @@ def describe_agreement(counts: pd.Series) -> str:
     explained = f", {counts['explained']} more explained" if counts["explained"] else ""
     below = f", {counts['below']} below" if counts["below"] else ""
     return f"{counts['agrees']} of {judged} agree{explained}{below}"
-
-
-def read_substitutions(lines: pd.DataFrame) -> list[str]:
-    """What the numbers of ours in a table have in place of what the paper has, such as another paper's protocol."""
-    notes = lines.loc[lines["ours"].notna(), "note"].fillna("").astype(str)
-    parts = (part for note in notes for part in re.split("; |, ", note))
-    return list(dict.fromkeys(part for part in parts if " in place of " in part))
 
 
 def write_table(path: Path, rows) -> None:

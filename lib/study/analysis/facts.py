@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from lib.settings import Settings
 from lib.study import paths
-from lib.study.params import read_yaml
+from lib.study.parsing import read_yaml
 
 Precision = Literal["float32", "float16", "bfloat16"]
 

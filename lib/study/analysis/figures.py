@@ -5,8 +5,6 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from lib.progress import draw_log
-from lib.study import params
-from lib.study.analysis import compare
 from lib.study.figures import MARKERS, new_figure, save, show_legend  # noqa: F401  (pages save through this module)
 
 
@@ -43,73 +41,6 @@ def draw_search(trials: list[dict], shares: dict[str, float], main: str) -> Figu
     axes[0, 1].barh([name.replace("_", " ") for name in shares], list(shares.values()))
     axes[0, 1].set(xlabel="share of the scores' variance", xlim=(0, 1))
     axes[0, 1].set_visible(bool(shares))
-    return figure
-
-
-def draw_table(table: pd.DataFrame, metric: str) -> Figure:
-    """A line of markers a row: the paper's columns hollow, ours filled with a bar of one standard deviation.
-
-    Of the cells that have a number of ours; of the paper's where none has.
-    """
-    rows = compare.of_metric(table, metric)
-    rows = rows[rows["ours"].notna()] if rows["ours"].notna().any() else rows
-    figure, axes = new_figure(6.5, 1.2 + 0.55 * max(1, rows["row"].nunique()))
-    names = list(dict.fromkeys(rows["row"]))
-    colors = sns.color_palette("colorblind")
-    columns = rows["column"].nunique()
-    for i, column in enumerate(dict.fromkeys(rows["column"])):
-        cells = rows[rows["column"] == column]
-        y = [names.index(row) + 0.15 * (i - (columns - 1) / 2) for row in cells["row"]]
-        style = {
-            "color": colors[i % len(colors)],
-            "marker": MARKERS[i % len(MARKERS)],
-            "linestyle": "none",
-            "markersize": 5,
-        }
-        if cells["ours"].notna().any():
-            spread = cells["ours_std"].fillna(0)
-            axes[0, 0].errorbar(cells["ours"], y, xerr=spread, label=f"{column}, ours", **style)
-        if cells["published"].notna().any():
-            axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
-    instead = describe_substitutions(rows)
-    axes[0, 0].set(xlabel=(metric or "score") + instead, yticks=range(len(names)), yticklabels=names)
-    axes[0, 0].invert_yaxis()
-    show_legend(axes[0, 0])
-    return figure
-
-
-def describe_substitutions(lines: pd.DataFrame) -> str:
-    """A line below an axis: what our numbers have in place of what the paper has; empty where they have all of it."""
-    said = compare.read_substitutions(lines)
-    return f"\nours: {', '.join(said)}" if said else ""
-
-
-def draw_curves(lines: pd.DataFrame, table: params.CurveTable) -> Figure:
-    """Scores, or gains, along an axis, ours filled with a bar of one standard deviation, the paper's hollow.
-
-    `lines`: from curves.build. A joined curve a row, or loose points for each column; without an axis, markers for each
-    row as in `draw_table`.
-    """
-    if table.axis is None:
-        return draw_table(lines, "")
-    figure, axes = new_figure(6, 3.5)
-    joined = table.along == "columns"
-    value = "gain" if table.than else "score"
-    for i, (name, found) in enumerate(lines.groupby("row" if joined else "column", sort=False)):
-        style = {"color": sns.color_palette("colorblind")[i], "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
-        ours, printed = found.dropna(subset=["x", "ours"]).sort_values("x"), found.dropna(subset=["published"])
-        if len(ours):
-            axes[0, 0].errorbar(ours["x"], ours["ours"], yerr=ours["ours_std"].fillna(0), label=f"{name}, ours",
-                                linestyle="-" if joined else "none", **style)  # fmt: skip
-        if len(printed):
-            axes[0, 0].plot(printed["published_x"], printed["published"], linestyle="none", markerfacecolor="none",
-                            label=f"{name}, paper", **style)  # fmt: skip
-    metric = ", ".join(dict.fromkeys(lines["metric"]))
-    instead = describe_substitutions(lines)
-    axes[0, 0].set(xlabel=table.axis + instead, ylabel=f"{value}, {metric}", xscale="log")
-    if table.than:
-        axes[0, 0].axhline(0, color="grey", linewidth=1)
-    show_legend(axes[0, 0])
     return figure
 
 

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from lib.benchmarks import registry
 from lib.study import claims, params, results
-from lib.study.analysis import cells, figures
+from lib.study.analysis import figures
 from lib.study.effects import Test, Trend
 
 FROM_0_TO_1 = "ranking-mrr"  # the one metric whose scores are no points
@@ -36,7 +36,7 @@ def in_points(judged: pd.DataFrame) -> pd.Series:
         named = [dataset for part in test.parts for dataset in getattr(part, "datasets", ())]
         for key in test.tables:
             scores = getattr(params.load("tables", key), "of", [key])  # of a figure: the tables whose runs it shows
-            named += [run.dataset for one in scores for run in cells.list_parts(one) if run.dataset]
+            named += [run.dataset for one in scores for run in params.load("tables", one).parts if run.dataset]
         return all(registry.lookup(dataset).metric != FROM_0_TO_1 for dataset in named)
 
     return judged["claim"].map(lambda key: is_one(claims.find(key).test)).astype(bool)

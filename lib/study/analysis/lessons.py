@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from lib.study import claims, params, paths, results
-from lib.study.analysis import cells, compare
+from lib.study import claims, params, paths, results, tables
+from lib.study.analysis import compare
 
 UNSTATED = "Not stated"  # begins what a model's source says of settings that its paper does not have
 SAME = "Nothing else."  # what a protocol says that differs from the one it is like in its settings alone
@@ -34,7 +34,7 @@ def list_unstated_finetuning() -> pd.DataFrame:
 
 def count_reasons(scale: str) -> pd.DataFrame:
     """Why printed cells have no number of ours: how many cells, in which tables, the commonest reason first."""
-    parts = [cells.count_reasons(table).assign(table=key) for key, table in compare.read_tables(scale).items()]
+    parts = [tables.missing(table).assign(table=key) for key, table in compare.read_tables(scale).items()]
     if not parts:
         return pd.DataFrame(columns=["reason", "cells", "tables"])
     together = pd.concat(parts).groupby("reason").agg(cells=("cells", "sum"), tables=("table", ", ".join))

@@ -1,7 +1,6 @@
 """What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
 
 import ast
-import html
 import inspect
 import itertools
 import sys
@@ -17,8 +16,6 @@ from lib.benchmarks.instances import Instance, Sentence
 from lib.made_up import smoke_language
 from lib.places import show_path
 from lib.study import open_study, params, paths
-from lib.study.analysis import compare
-from lib.study.show import link_runs
 from lib.study.show import table as show
 
 
@@ -54,19 +51,6 @@ def name_device() -> str:
     if torch is None:
         return ""
     return f" · {torch.cuda.get_device_name() if torch.cuda.is_available() else 'CPU'}"
-
-
-def show_beside(lines: pd.DataFrame, metric: str, runs: dict[params.Place, list[params.RunKey]], scale: str) -> HTML:
-    """A published table with our numbers beside the paper's, each of ours leading to the pages of its runs.
-
-    `runs`: what fills each cell. A number of several runs unfolds into their links.
-    """
-    wide = compare.spread(lines, metric).map(html.escape)
-    for line in compare.of_metric(lines[lines["ours"].notna()], metric).to_dict("records"):
-        place, made = (line["row"], (line["column"], "ours")), runs[line["row"], line["column"], line["metric"]]
-        wide.loc[place] = link_runs(wide.loc[place], made, scale)
-    wide.index = wide.index.map(html.escape)
-    return show(wide.reset_index(names=""), escape=None)
 
 
 def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:

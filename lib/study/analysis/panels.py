@@ -9,8 +9,7 @@ from lib import artefacts
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.baselines import CHANCE, NO_PRETRAINING
 from lib.errors import StudyError
-from lib.study import open_study, params, paths, results
-from lib.study.analysis import cells
+from lib.study import open_study, params, paths, published, results
 from lib.study.analysis.compare import show_ours, show_value
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
@@ -99,9 +98,9 @@ def read_published(dataset: str, protocol: str) -> dict[str, float]:
         if table is None or table.paper != params.load("protocols", protocol).paper:
             continue
         for cell in results.read_published(table.paper, table.table).dropna(subset="value").to_dict("records"):
-            run, main = cells.find_run(table, cell["row"], cell["column"]), registry.lookup(dataset).main_score
+            run, main = published.find_run(table, cell["row"], cell["column"]), registry.lookup(dataset).main_score
             if run.dataset == dataset and table.metrics.get(cell["metric"], main) == main:
-                found[f"{cells.name_model(table, cell)} ({key})"] = cell["value"]
+                found[f"{published.name_model(table, cell)} ({key})"] = cell["value"]
     return found
 
 

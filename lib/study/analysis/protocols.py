@@ -14,8 +14,8 @@ from statistics import median
 import pandas as pd
 
 from lib.benchmarks import registry
-from lib.study import open_study, params, repeated, results
-from lib.study.analysis import cells, definitions, facts, versions
+from lib.study import open_study, params, published, repeated, results
+from lib.study.analysis import definitions, facts, versions
 from lib.study.analysis.definitions import subtract
 
 COLUMNS = ["set", "kind", "what", "dataset", "protocol", "model", "first", "second", "unit", "first_value", "first_std",
@@ -26,7 +26,7 @@ COLUMNS = ["set", "kind", "what", "dataset", "protocol", "model", "first", "seco
 def list_runs(scale: str) -> list[params.RunKey]:
     """The runs of tables and panels that enter a comparison: all are under a paper's own protocol."""
     tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
-    planned = [run for key in tables for run in cells.list_runs(key, scale)]
+    planned = [run for key in tables for run in published.list_runs(key, scale)]
     planned += [run for run in params.load("scales", scale).panel_runs() if not open_study(scale).why_not(run[1])]
     own = list(dict.fromkeys(run for run in planned if run[2] in facts.comparisons().protocols))
     pairs = {run for pair in pair_runs(own) for run in pair}

@@ -11,8 +11,8 @@ from lib.corpora import leakage
 from lib.errors import StudyError
 from lib.finetuning.runs import read_predictions
 from lib.places import show_path
-from lib.study import open_study, params, paths, results
-from lib.study.analysis import cells, compare, facts
+from lib.study import open_study, params, paths, published, results
+from lib.study.analysis import compare, facts
 
 COUNTS = ["both", "only general", "only biomedical", "neither"]
 KINDS = [(True, True), (True, False), (False, True), (False, False)]  # what COUNTS count: general, biomedical
@@ -24,7 +24,7 @@ def why_not(model: str, dataset: str, protocol: str, scale: str) -> str:
     """Why a run is made neither for tables nor for panels of a scale, or an empty string."""
     if (model, dataset, protocol) in params.load("scales", scale).panel_runs():
         return open_study(scale).why_not(dataset, protocol)
-    return cells.find_obstacle(model, [[dataset]], scale, protocol)
+    return published.find_obstacle(model, [[dataset]], scale, protocol)
 
 
 def choose(scale: str) -> facts.Comparison | None:

@@ -1,0 +1,184 @@
+"""Which runs stand for which printed cell or point of a figure, whatever its rows and columns are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from filled import fill
+
+from lib.study import open_study, params, published, results, stages, tables
+from lib.study.study import Study
+
+ASSIGNED = [key for key in params.keys("tables") if params.load("tables", key).kind in ("scores", "curves")]
+NAMES = ("f1", "mrr", "pearson", "accuracy", "precision", "recall", "exact match")
+MODEL = "bert-general-pubmed"
+
+
+@pytest.fixture
+def scores(monkeypatch):
+    """The runs that exist: (model, dataset, protocol) -> the score of seeds 1 and 2, and training instances."""
+    known = {}
+
+    def read(scale, *run):
+        return {"runs": [{"instances": {"train": known[run][2]}}]} if run in known else None
+
+    def list_scores(scale):
+        same = {"pretraining": 1, "fold": 1}
+        lines = [
+            dict(zip(tables.RUN, (*run, name), strict=True)) | same | {"seed": seed, "value": value, "train": size}
+            for run, (*values, size) in known.items()
+            for seed, value in enumerate(values, 1)
+            for name in NAMES
+        ]
+        return pd.DataFrame(lines, columns=[*tables.RUN, "pretraining", "fold", "seed", "value", "train"])
+
+    monkeypatch.setattr(results, "read", read)
+    monkeypatch.setattr(results, "list_scores", list_scores)
+    monkeypatch.setattr(published, "find_obstacle", lambda *_: "")
+    return known
+
+
+def one(table, row, column):
+    (line,) = table[(table["row"] == row) & (table["column"] == column)].to_dict("records")
+    return line
+
+
+def test_rows_and_columns_may_be_models_datasets_or_protocols(scores):
+    scores["pubmedbert", "bc5cdr-chem", "gu-bilstm"] = (80.0, 82.0, 9)
+    scores["pubmedbert", "ddi", "gu-markers"] = (60.0, 62.0, 9)
+    scores["bluebert-pubmed", "biosses", "wada"] = (70.0, 74.0, 9)
+    line = one(fill("gu-12"), "BC5-chem", "Bi-LSTM")
+    assert (line["ours"], line["ours_std"], line["n_seeds"]) == (81.0, 1.41, 2)
+    assert one(fill("gu-14"), "entity markers / [CLS]", "DDI")["ours"] == 61.0
+    assert one(fill("wada-7", "paper"), "BlueBERT (W + BC/ P: BaseVocab)", "BIOSSES")["ours"] == 72.0
+    assert one(fill("gu-12"), "BC5-chem", "Linear layer")["note"] == results.NOT_MADE
+
+
+def test_what_cannot_be_run_says_why(monkeypatch):
+    monkeypatch.setattr(Study, "why_not", lambda _, key, protocol: "not at hand" if key == "mednli" else "")
+    why = published.find_obstacle
+    assert why("pubmedbert", [["mednli"]], "paper") == "not at hand"
+    assert why("pubmedbert", [["mednli", "biosses"]], "paper") == "a mean of 2 sets; missing: mednli"
+    assert "Semantic Scholar" in why("scibert-cased", [["biosses"]], "paper")
+    assert why("roberta", [["biosses"]], "smoke") == "outside the budget of scale 'smoke'"
+    assert why("", [["biosses"]], "paper") == "no run is assigned to this cell"
+    assert why("tfidf-svm", [["jmed-crade"]], "smoke") == ""
+
+
+def change_scale(monkeypatch, **changes):
+    """Let the scale laptop have other settings."""
+    load, changed = params.load, params.load("scales", "laptop").model_copy(update=changes)
+    monkeypatch.setattr(params, "load", lambda *named: changed if named == ("scales", "laptop") else load(*named))
+
+
+def test_panels_fill_cells_of_models_that_are_not_compared(monkeypatch):
+    monkeypatch.setattr(Study, "why_not", lambda *_: "")
+    panel = params.Panel(protocol="gu", models=["pubmedbert-half"], datasets=["gad", "ddi"])
+    change_scale(monkeypatch, compared=["bert-general"], panels=[panel])
+    outside = "outside the budget of scale 'laptop'"
+    why = published.find_obstacle
+    assert why("bert-general", [["hoc"]], "laptop", "lee") == ""
+    assert why("pubmedbert-half", [["gad"], ["ddi"]], "laptop", "gu") == ""
+    assert why("pubmedbert-half", [["gad", "hoc"]], "laptop", "gu") == outside
+    assert why("pubmedbert-half", [["gad"]], "laptop", "gu-bilstm") == outside
+
+
+def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
+    instead = params.Instead(models={"biobert-1m": MODEL}, protocols={"wada": "gu"})
+    change_scale(monkeypatch, compared=None, instead=instead)
+    scores[MODEL, "biosses", "gu"] = (70.0, 74.0, 9)
+    line = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
+    assert line["ours"] == 72.0 and line["note"] == f"{MODEL} in place of biobert-1m, gu in place of wada"
+    assert (MODEL, "biosses", "gu") in published.list_runs("wada-7", "laptop")
+    planned = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
+    change_scale(monkeypatch, compared=None, instead=instead, panels=[planned])
+    assert ("medbert-en", "biosses", "wada") in published.list_runs("wada-7", "laptop")  # as the panel has it
+
+
+def test_every_table_and_figure_is_made_without_a_run_and_says_why(monkeypatch):
+    monkeypatch.setattr(results, "read", lambda *_: None)
+    monkeypatch.setattr(results, "list_scores", lambda scale: RUNS.iloc[:0])
+    for key in ASSIGNED:
+        table = fill(key)
+        assert table["ours"].isna().all() and (table["note"] != "").all(), key
+        printed = table["published"].notna()
+        assert tables.missing(table)["cells"].sum() == (printed.sum() or len(table)), key
+
+
+RUNS = pd.DataFrame(columns=[*tables.RUN, "pretraining", "fold", "seed", "value", "train"])
+
+
+def test_scores_along_the_share_of_the_text(scores):
+    for key, score in (("-text-10", 61.0), ("-text-30", 62.0), ("", 64.0)):
+        scores[f"{MODEL}{key}", "ncbi-disease", "lee"] = (score, score + 1, 100)
+    lines = fill("lee-figure-2")
+    assert len(lines) == 10 and lines["published"].isna().all()
+    ran = lines[lines["ours"].notna()]
+    assert ran["row"].unique() == ["NCBI disease"] and (ran["metric"] == "F1").all()
+    assert ran[["column", "x", "ours", "ours_std", "n_seeds"]].values.tolist() == [
+        ["10%", 0.1, 61.5, 0.71, 2], ["30%", 0.3, 62.5, 0.71, 2], ["100%", 1.0, 64.5, 0.71, 2],
+    ]  # fmt: skip
+    assert (ran["verdict"] == "n/a").all() and (ran["note"] == "the paper prints no value").all()
+    assert (lines.loc[lines["ours"].isna(), "note"] == results.NOT_MADE).all()
+
+
+def test_scores_along_steps_are_those_of_the_scale(scores):
+    for percent, score in ((10, 20.0), (60, 30.0)):
+        scores[f"bio-electra-steps-{percent}", "bioasq-8b-factoid", "ozyurt"] = (score, score, 100)
+    lines = fill("ozyurt-figure-1", "paper")
+    assert lines["x"].tolist() == [180_000, 360_000, 720_000, 1_080_000, 1_800_000]
+    assert (lines["metric"] == "exact match").all()
+    assert lines["ours"].fillna(-1).tolist() == [20.0, -1, -1, 30.0, -1]
+
+
+def test_gains_are_paired_by_seed_and_stand_at_the_instances_trained_on(scores):
+    scores["bert-general", "gad-biobert", "lee"] = (70.0, 74.0, 4000)
+    scores["biobert-pubmed-pmc", "gad-biobert", "lee"] = (73.0, 75.0, 4000)
+    lines = fill("lee-figure-4").set_index(["row", "column"])
+    assert len(lines) == 45 and lines.index.get_level_values("row").nunique() == 15
+    gain = lines.loc[("GAD", "BioBERT (+PubMed+PMC)")]
+    assert (gain["ours"], gain["ours_std"], gain["n_seeds"], gain["x"]) == (2.0, 1.41, 2, 4000)
+    # lee-5: 81.57 - 79.33; lee-3: 5,339 instances
+    assert (gain["published"], gain["published_x"], gain["verdict"]) == (2.24, 5339, "agrees")
+    assert np.isnan(lines.loc[("GAD", "BioBERT (+PubMed)"), "ours"])
+    assert lines.loc[("BioASQ 4b", "BioBERT (+PubMed)"), "metric"] == "MRR"
+    assert lines["published"].notna().all() and lines["published_x"].notna().all()
+
+
+def test_one_set_made_smaller_is_compared_under_the_same_protocol(scores):
+    for protocol, size, gain in (("lee-100", 100, 8.0), ("lee-300", 300, 6.0), ("lee-1000", 1000, 4.0)):
+        scores["bert-general", "ncbi-disease", protocol] = (50.0, 52.0, size)
+        scores["biobert-pubmed-pmc", "ncbi-disease", protocol] = (50.0 + gain, 52.0 + gain, size)
+    lines = fill("lee-figure-4-one-set", "paper")
+    assert lines["ours"].fillna(0).tolist() == [8.0, 6.0, 4.0, 0] and lines["x"].tolist()[:3] == [100, 300, 1000]
+    runs = published.list_runs("lee-figure-4-one-set", "paper")
+    assert {(model, protocol) for model, _, protocol in runs} == {
+        (model, protocol)
+        for model in ("bert-general", "biobert-pubmed-pmc")
+        for protocol in ("lee-100", "lee-300", "lee-1000", "lee")
+    }
+
+
+def test_a_figure_without_an_axis_holds_every_set_of_its_table(scores):
+    scores["albert-base", "ddi", "gu"] = (60.0, 62.0, 100)  # which stands for naseem at this scale
+    scores["bioalbert-base1", "ddi", "gu"] = (64.0, 66.0, 100)
+    lines = fill("naseem-figure-2")
+    assert lines["row"].nunique() == 20 and not lines["row"].str.startswith("BLURB").any()
+    assert lines.loc[lines["row"] == "DDI", "ours"].tolist() == [61.0, 65.0]
+
+
+def test_a_figure_needs_its_runs_and_no_more():
+    jobs = stages.plan("smoke", stages.targets("smoke", ["lee-figure-2"]))
+    runs = {output for output in jobs if output.startswith("results/")}
+    assert runs == {f"results/{model}--ncbi-disease--lee.json" for model in (MODEL, f"{MODEL}-text-10")}
+    assert {job.keys["model"] for job in jobs.values() if job.stage.name == "pretrain"} == {
+        MODEL, f"{MODEL}-text-10", "bert-general-half"}  # fmt: skip
+    assert {job.keys["corpus"] for job in jobs.values() if job.stage.name == "corpus"} >= {"pubmed", "pubmed-10"}
+
+
+def test_printed_means_are_recomputed_where_all_their_sets_are_printed():
+    found = tables.recompute_means(open_study("laptop").published("gu-6"))
+    assert len(found) == 9 and (found["published"] - found["recomputed"]).abs().max() < 0.01
+    found = tables.recompute_means(open_study("laptop").published("wada-7")).set_index("row")
+    assert found.loc["BERT (sP: BaseVocab)", "recomputed"] == pytest.approx(
+        found.loc["BERT (sP: BaseVocab)", "published"], abs=0.06
+    )
