@@ -258,22 +258,14 @@ def scored(write):
 
 def test_small_models_leave_the_gain_in_entities_open_and_say_how_far_definitions_are_apart(scored):
     judged = scored("laptop", {
-        ("bert-random", "lee", "ncbi-disease"): ([20.0, 22.0], [30.0, 30.0], [90.0, 90.0]),
-        ("bert-random", "lee", "bc2gm"): ([20.0, 22.0], [30.0, 30.0], [90.0, 90.0]),
-        ("bert-general", "lee", "ncbi-disease"): ([60.0, 62.0], [64.0, 64.0], [96.0, 96.0]),
-        ("bert-general", "lee", "bc2gm"): ([50.0, 52.0], [54.0, 54.0], [92.0, 92.0]),
-        ("bert-general", "gu", "jnlpba"): ([70.0, 72.0], [74.0, 74.0], [82.0, 82.0]),
+        ("bioalbert-base1", "gu", "ncbi-disease"): ([60.0, 62.0], [64.0, 64.0], [96.0, 96.0]),
+        ("bioalbert-base1", "gu", "bc2gm"): ([50.0, 52.0], [54.0, 54.0], [92.0, 92.0]),
+        ("bert-general", "lee", "jnlpba"): ([70.0, 72.0], [74.0, 74.0], [82.0, 82.0]),
     })  # fmt: skip
     assert judged.verdict == "undecided" and np.isnan(judged.p)
     assert judged.effect == pytest.approx((35 + 41) / 2) and judged.n == 4
     assert judged.ci_low < judged.effect < judged.ci_high
-    assert judged.note.startswith("bert-general under lee on ncbi-disease, bc2gm: 56.00 by entity, by word +3.00")
-    judged = scored("laptop", {
-        ("bert-general", "lee", "ncbi-disease"): ([60.0], [64.0], [96.0]),
-        ("bert-general", "lee", "bc2gm"): ([60.0], [64.0], [96.0]),
-        ("bioalbert-base1", "gu", "s800"): ([50.0], [60.0], [97.0]),
-    })  # fmt: skip
-    assert judged.note.startswith("bioalbert-base1 under gu on s800: 50.00 by entity") and judged.effect == 47
+    assert judged.note.startswith("bioalbert-base1 under gu on ncbi-disease, bc2gm: 56.00 by entity, by word +3.00")
 
 
 @each(
@@ -287,8 +279,11 @@ def test_models_of_the_papers_size_are_held_against_print(scored, entities, verd
     assert "points, printed +6.18" in judged.note
 
 
-def test_without_predictions_the_gain_in_entities_is_not_measured(scored):
-    assert scored("laptop", {}) == decide("naseem-ner-gain", "gpu") == Judgement(note=deciders.NOT_SCORED)
+@each("model", ["pubmedbert", "bert-random"])
+def test_predictions_of_another_model_do_not_measure_the_gain_in_entities(scored, model):
+    nothing = Judgement(note="no named entities of bioalbert-base1 under naseem have been scored")
+    assert decide("naseem-ner-gain", "gpu") == nothing
+    assert scored("paper", {(model, "naseem", "ncbi-disease"): ([60.0], [64.0], [96.0])}) == nothing
 
 
 # All claims

@@ -15,7 +15,7 @@ from lib.study.effects import Judgement, Test, all_of, limit_verdict, paired, pa
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERSION = 1  # raised by hand when a test changes, or what it finds
+VERSION = 2  # raised by hand when a test changes, or what it finds
 COLUMNS = ["claim", "paper", "statement", "test", "paper_effect", "paper_effect_here", "effect", "ci_low", "ci_high",
            "n", "p", "verdict", "note", "not_tested"]  # fmt: skip
 DIGITS = dict.fromkeys(["paper_effect", "paper_effect_here", "effect", "ci_low", "ci_high"], 2) | {"p": 4}

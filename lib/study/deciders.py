@@ -173,7 +173,6 @@ def decide_shattered(study: "Study") -> Judgement:
 TABLE, COLUMN, OVER = "naseem-7", "Base1", "SOTA"
 OURS = params.Run(model="bioalbert-base1", protocol="naseem")
 MARGIN = 1.0  # points
-NOT_SCORED = "no predictions of its named entities have been scored"
 
 
 def decide_entity_gain(study: "Study") -> Judgement:
@@ -183,31 +182,27 @@ def decide_entity_gain(study: "Study") -> Judgement:
     model, by set and seed, both as entity F1. The claim `holds` when it is as good as printed, the whole interval above
     minus the margin, and `fails` when it lies below; `undecided` otherwise. At other scales models are too small to be
     held against a printed score, and the claim is `undecided`; the effect is then what another definition gives to the
-    same predictions: F1 of words with O as a class minus F1 of entities, in points, resampled over sets and seeds. Of
-    the predictions of the model under the protocol; where there are none, of the model and protocol with the most sets,
-    and of several the one with the highest entity F1.
+    same predictions: F1 of words with O as a class minus F1 of entities, in points, resampled over sets and seeds.
+    Predictions of another model say nothing of it.
     """
-    compared = find_table(study, "protocols")
+    run, compared = published.settle(OURS, study.scale), find_table(study, "protocols")
+    not_scored = Judgement(note=f"no named entities of {run.model} under {run.protocol} have been scored")
     if compared is None:
-        return Judgement(note=NOT_SCORED)
+        return not_scored
     lines = definitions.choose_entities(compared)
-    lines = lines[lines["dataset"].isin(run.dataset for run in params.load("tables", TABLE).rows.values())]
+    sets = lines["dataset"].isin(row.dataset for row in params.load("tables", TABLE).rows.values())
+    lines = lines[sets & (lines["model"] == run.model) & (lines["protocol"] == run.protocol)]
     if lines.empty:
-        return Judgement(note=NOT_SCORED)
-    runs = dict(list(lines.groupby(["model", "protocol"], sort=False)))
-    ranks = {name: (part["dataset"].nunique(), part["first_value"].mean()) for name, part in runs.items()}
-    run = published.settle(OURS, study.scale)
-    asked = (run.model, run.protocol)
-    chosen = asked if asked in runs else max(ranks, key=ranks.get)
-    found = dict(list(runs[chosen].groupby("second")))
+        return not_scored
+    found = dict(list(lines.groupby("second")))
     gaps = {name: compare.judge_difference(definitions.list_differences(part)) for name, part in found.items()}
     without, counted, entities = gaps[definitions.WORDS], gaps[definitions.WORDS_AND_O], found[definitions.WORDS_AND_O]
     note = (
-        f"{' under '.join(chosen)} on {', '.join(entities['dataset'])}: "
+        f"{run.model} under {run.protocol} on {', '.join(entities['dataset'])}: "
         f"{entities['first_value'].mean():.2f} by entity, by word {without['effect']:+.2f} without O "
         f"({without['ci_low']:+.2f} to {without['ci_high']:+.2f}), {counted['effect']:+.2f} with O"
     )
-    if study.budget.pretraining.recipe is None and chosen == asked:
+    if study.budget.pretraining.recipe is None:
         return hold_against_print(entities, note)
     counted |= {"verdict": "undecided", "p": np.nan}  # which is of another verdict
     return Judgement(**counted, note=f"{note}, which is the effect; not the paper's size of model")
