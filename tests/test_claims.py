@@ -9,8 +9,8 @@ import pytest
 from conftest import each
 
 from lib.errors import StudyError
-from lib.study import claims, deciders, effects, open_study, params, paths, results, stages
-from lib.study.analysis import cells, compare, definitions, protocols
+from lib.study import claims, deciders, effects, open_study, params, paths, published, results, stages
+from lib.study.analysis import compare, definitions, protocols
 from lib.study.claims import Claim
 from lib.study.deciders import exact, faster, follows
 from lib.study.effects import Judgement, Pairs, Trend, all_of, paired, paired_runs, trend
@@ -87,7 +87,7 @@ def test_parts_are_said_and_one_decides():
 
 def test_runs_that_no_table_prints(monkeypatch):
     """At laptop one protocol stands for those of three papers, which the note says; each is printed in some table."""
-    monkeypatch.setattr(cells, "find_obstacle", lambda *_: "")
+    monkeypatch.setattr(published, "find_obstacle", lambda *_: "")
     sets = ["bc5cdr-chem", "ncbi-disease"]
     sides = {"bioalbert-base1": (65, 66), "albert-base": (56, 57)}
     found = make_runs({(model, name, "gu"): values for model, values in sides.items() for name in sets})

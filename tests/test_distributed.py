@@ -19,7 +19,7 @@ from lib.modeling import models
 from lib.modeling.settings import Body
 from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
-from lib.study import cli, params, paths, stages
+from lib.study import cli, parsing, paths, stages
 from lib.training import training
 from lib.training.settings import Optimization
 
@@ -187,7 +187,7 @@ def test_a_profile_that_cannot_be_used_is_a_message(tmp_path, content, message):
 
 
 def test_the_study_s_own_profile_speaks_of_its_stages():
-    profile = params.read_yaml(paths.ROOT / "profiles" / "slurm" / "config.yaml", dict)
+    profile = parsing.read_yaml(paths.ROOT / "profiles" / "slurm" / "config.yaml", dict)
     assert profile["set-resources"].keys() <= stages.STAGES.keys()
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from lib.errors import StudyError
-from lib.study import params, paths, results
+from lib.study import params, parsing, paths, results
 from lib.study.analysis import compare, facts, figures, hardware
 
 
@@ -177,4 +177,4 @@ def test_faults_in_the_file_are_named(tmp_path, run, message):
     path = tmp_path / "hardware.yaml"
     path.write_text(HEAD + "runs: [{paper: p, where: w, " + run + "}]")
     with pytest.raises(StudyError, match=message):
-        params.read_yaml(path, facts.Hardware)
+        parsing.read_yaml(path, facts.Hardware)

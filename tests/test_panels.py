@@ -43,7 +43,7 @@ def test_what_needs_no_encoder_stands_beside_models_the_best_of_each_kind(output
     write_result("ddi", [60.0])
     rows = [("ddi", "chance", 10.75), ("ddi", "without pretraining", 57.0), ("ddi", "without pretraining", 57.68),
             ("gad", "chance", 68.96), ("squad", None, None)]  # fmt: skip
-    table = pd.DataFrame(rows, columns=["dataset", "kind", "score"])
+    table = pd.DataFrame(rows, columns=["dataset", "kind", "score"]).assign(metric="f1")
     for scale in ("smoke", "laptop"):
         compare.write_table(paths.table(scale, "floors"), table)
     wide = panels.spread(panels.build("smoke", [("m", key, "gu") for key in ("ddi", "gad", "hoc")]), "smoke")

@@ -12,7 +12,7 @@ from lib.errors import StudyError
 from lib.settings import Settings
 from lib.study import open_study, params, parsing, paths, registry, results
 from lib.study.analysis import counts, facts
-from lib.study.analysis.cells import find_run
+from lib.study.published import find_run
 
 
 def test_every_file_loads():
@@ -174,7 +174,7 @@ def test_faults_in_a_file_are_named(tmp_path, text, message):
     path = tmp_path / "v.yaml"
     path.write_text(text)
     with pytest.raises(StudyError, match=f"v.yaml: .*{message}"):
-        params.read_yaml(path, params.Vocabulary)
+        parsing.read_yaml(path, params.Vocabulary)
 
 
 @pytest.fixture

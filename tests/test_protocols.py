@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from lib.errors import StudyError
-from lib.study import params, results, stages
+from lib.study import params, parsing, results, stages
 from lib.study.analysis import definitions, facts, figures, protocols, versions
 from lib.study.analysis.definitions import ENTITIES, WORDS
 
@@ -192,4 +192,4 @@ def test_faults_in_the_file_are_named(tmp_path, text, message):
     path = tmp_path / "comparisons.yaml"
     path.write_text("{" + f"{text}, {REST}" + "}")
     with pytest.raises(StudyError, match=f"comparisons.yaml: .*{message}"):
-        params.read_yaml(path, facts.Comparisons)
+        parsing.read_yaml(path, facts.Comparisons)

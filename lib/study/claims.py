@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from IPython.display import HTML
 
 from lib.errors import unknown
-from lib.study import deciders, effects, params, paths, results
+from lib.study import deciders, effects, params, paths, results, show
 from lib.study.analysis import compare
 from lib.study.deciders import exact, faster, follows
 from lib.study.effects import Judgement, Test, all_of, limit_verdict, paired, paired_runs, trend
@@ -191,6 +192,19 @@ def judge(study: "Study") -> pd.DataFrame:
 def judge_one(study: "Study", key: str) -> pd.Series:
     """The line of one claim as of `judge`, before p is corrected for the number of claims; StudyError for none such."""
     return tabulate([judge_alone(find(key), study)]).iloc[0]
+
+
+def show_of(study: "Study", table: str) -> HTML:
+    """The claims that are tested by a published table or figure: a line each, with the paper's effect beside ours."""
+    rows = []
+    for claim in (one for one in CLAIMS if one.test and one.test.parts and table in one.test.tables):
+        line = judge_one(study, claim.key)
+        interval = "" if np.isnan(line["ci_low"]) else f"{line['ci_low']:+.2f} to {line['ci_high']:+.2f}"
+        rows.append({"claim": line["statement"], "paper, all its sets": line["paper_effect"],
+                     "paper, our sets": line["paper_effect_here"], "ours": line["effect"], "95% interval": interval,
+                     "comparisons": line["n"], "verdict before correction": line["verdict"],
+                     "not tested": claim.not_tested})  # fmt: skip
+    return show.table(rows)
 
 
 def judge_alone(claim: Claim, study: "Study") -> dict:

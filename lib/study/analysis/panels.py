@@ -105,17 +105,11 @@ def read_published(dataset: str, protocol: str) -> dict[str, float]:
 
 
 def read_floors(scale: str) -> dict[str, dict[str, float]]:
-    """What a dataset scores without an encoder, the best of each kind: dataset -> kind -> score.
-
-    Of real data these do not depend on a scale: where one has none of its own, those of `laptop`.
-    """
-    table = results.find_table(paths.table(scale, "floors"))
-    if table is None and not params.load("scales", scale).made_up:
-        table = results.find_table(paths.table("laptop", "floors"))
-    if table is None:
-        return {}
-    best = table.dropna(subset="score").groupby(["dataset", "kind"], sort=False)["score"].max()
-    return {dataset: found.droplevel("dataset").to_dict() for dataset, found in best.groupby("dataset", sort=False)}
+    """What a dataset scores without an encoder, the best of each kind: dataset -> kind -> score."""
+    found = results.list_floors(scale).set_index("dataset")
+    kinds = {column: kind for kind, column in results.FLOORS.items()}
+    best = found[list(kinds)].rename(columns=kinds)
+    return {dataset: row.dropna().to_dict() for dataset, row in best.iterrows()}
 
 
 def spread(lines: pd.DataFrame, scale: str) -> pd.DataFrame:
