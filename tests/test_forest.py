@@ -43,7 +43,7 @@ def test_the_forest_says_each_measured_claim_and_its_verdict(judged):
     missing = judged[judged["n"] == 0]
     assert f"{len(missing)} of {len(judged)} claims are not measured here" in said
     assert not any(statement in said for statement in missing["statement"])
-    assert not any(paper in said for paper in results.PAPERS) and "BERT-mini" in said
+    assert not any(paper in said for paper in results.list_papers()) and "BERT-mini" in said
     for verdict in map(claims.describe_verdict, judged[judged["n"] > 0].to_dict("records")):
         assert verdict in said
     low, high = figure.axes[0].get_xlim()

@@ -163,7 +163,7 @@ def test_a_row_names_what_there_is(key):
 def printed_tables() -> set[str]:
     """The tables of published/scores.csv as `gu-6`: the first word of the paper's key, and the table's number."""
     found = set()
-    for paper, number in product(results.PAPERS, map(str, range(1, 15))):
+    for paper, number in product(results.list_papers(), map(str, range(1, 15))):
         with suppress(StudyError):
             results.read_published(paper, number)
             found.add(f"{paper.split('-')[0]}-{number}")

@@ -172,6 +172,8 @@ class Paper(Settings):
     """
 
     paper: str  # its key in published/
+    title: str  # what pages call it: by its model
+    position: int  # among the papers, on pages
     all: Run = Run()  # of every table of scores that says none of its own
     metrics: dict[str, str] = {}  # a metric as printed -> our score, where it is not the dataset's main one
     names: dict[str, Name]
@@ -209,6 +211,13 @@ def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, list[str]]]:
                 for side, column in columns.items():
                     table[side][line[column]] = None  # a dict keeps the order, and each name once
     return {place: {side: list(names) for side, names in table.items()} for place, table in found.items()}
+
+
+@cache
+def list_papers(folder: Path) -> dict[str, str]:
+    """The papers of params/papers/ in the order of pages: key in published/ -> title."""
+    found = sorted((read_yaml(path, Paper) for path in folder.glob("*.yaml")), key=lambda paper: paper.position)
+    return {paper.paper: paper.title for paper in found}
 
 
 def read_paper(path: Path) -> Paper:

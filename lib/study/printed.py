@@ -9,11 +9,9 @@ from statistics import fmean, harmonic_mean
 import pandas as pd
 
 from lib.errors import StudyError, unknown
-from lib.study import paths, results
+from lib.study import params, paths, results
 
 EPSILON = 1e-9  # what floats lose
-COUNTED = ("gu-3", "lee-3", "naseem-6", "ozyurt-1")  # tables of counts, which are exact
-PAPERS = {paper.split("-")[0]: paper for paper in results.PAPERS}  # as tables name them -> key
 
 
 @dataclass(frozen=True)
@@ -120,18 +118,20 @@ def read_scores() -> pd.DataFrame:
     """Every cell of published/scores.csv: its table (lee-4), row, column and metric, and its `number`.
 
     A cell is uncertain by half a unit of its last place. The file does not keep zeros at the end (86.10), so the places
-    are the most that the metric has in the table.
+    are the most that the metric has in the table. Counts are exact.
     """
     scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype=str, keep_default_na=False)
     scores["table"] = scores["paper"].str.split("-").str[0] + "-" + scores["table"]
     places = scores["value"].str.partition(".")[2].str.rstrip("0").str.len()
     scores["places"] = places.groupby([scores["table"], scores["metric"]]).transform("max")
+    known = {key for key in params.keys("tables") if params.load("tables", key).kind == "counts"}
+    scores["exact"] = scores["table"].isin(known)
     scores["number"] = [read_cell(cell) for cell in scores.to_dict("records")]
     return scores[["table", "row", "column", "metric", "number"]]
 
 
 def read_cell(cell: dict) -> Number:
-    value, half = float(cell["value"]), 0.0 if cell["table"] in COUNTED else 0.5 * 10 ** -cell["places"]
+    value, half = float(cell["value"]), 0.0 if cell["exact"] else 0.5 * 10 ** -cell["places"]
     return Number(value, value - half, value + half, cell["places"], float(cell["std"]) if cell["std"] else None)
 
 
@@ -171,8 +171,9 @@ def read_one(table: str, row: str, column: str, metric: str = "") -> Number:
 
 def paper_of(table: str) -> str:
     """The paper of a table; StudyError with the nearest names for none."""
-    require("paper in the name of a table", [table.split("-")[0]], PAPERS)
-    return PAPERS[table.split("-")[0]]
+    papers = {paper.split("-")[0]: paper for paper in results.list_papers()}  # as tables name them -> key
+    require("paper in the name of a table", [table.split("-")[0]], papers)
+    return papers[table.split("-")[0]]
 
 
 def judge(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:
@@ -208,7 +209,7 @@ def check(
     kind: str = "text", exact: bool = False, averaging: float = 0.0, note: str = "",
 ) -> dict:  # fmt: skip
     """A line of the audit: what a paper states, and what it comes to; StudyError for a paper that is not known."""
-    require("paper", [paper], results.PAPERS)
+    require("paper", [paper], results.list_papers())
     stated = stated if isinstance(stated, Number) else Number.read(stated)
     judged = judge(stated, found, exact, averaging)
     return {"paper": paper, "where": where, "kind": kind, "what": what} | judged | {"note": note}

@@ -72,7 +72,7 @@ def list_scores() -> pd.DataFrame:
     other table prints or that is an ablation's, and for a mean that is in one table only.
     """
     keys = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
-    papers = list(results.PAPERS)
+    papers = list(results.list_papers())
     keys.sort(key=lambda key: (papers.index(paper_of(key)), int(key.split("-")[1])))
     scores = pd.concat([name_scores(key) for key in keys], ignore_index=True)
     order = {model: place for place, model in enumerate([*MODELS.values(), GIORGI])}

@@ -229,7 +229,7 @@ def make_papers(scale: str, pages: dict[Path, str]) -> str:
     lines = ["# What was found, by paper", "", *describe_scale(scale), "", *describe_findings(scale, judged), ""]
     if judged["n"].any() or verdicts["printed"].any():  # else nothing of the papers has been made at this scale
         lines += ["## Claims and cells", "", to_html(tally_papers(judged, verdicts)), ""]
-        for paper, name in results.PAPERS.items():
+        for paper, name in results.list_papers().items():
             lines += [f"## {name}", "", *describe_paper(paper, judged, verdicts, pages)]
     return "\n".join(lines)
 
@@ -276,7 +276,7 @@ def describe_findings(scale: str, judged: pd.DataFrame) -> list[str]:
     if lines and not judged["n"].any():
         return lines
     lines += [claims.describe(judged), ""]
-    for paper, name in results.PAPERS.items():
+    for paper, name in results.list_papers().items():
         for verdict in (*effects.POINTS, *effects.POINTS.values()):
             found = judged[(judged["paper"] == paper) & (judged["verdict"] == verdict)]
             for claim in found.to_dict("records"):
@@ -288,7 +288,7 @@ def describe_findings(scale: str, judged: pd.DataFrame) -> list[str]:
 def tally_claims(judged: pd.DataFrame) -> pd.DataFrame:
     """The claims of each paper by verdict, then of all."""
     lines = []
-    for paper, name in [*results.PAPERS.items(), (None, "all")]:
+    for paper, name in [*results.list_papers().items(), (None, "all")]:
         verdicts = judged.loc[judged["paper"].eq(paper) | (paper is None), "verdict"].tolist()
         counts = {verdict: verdicts.count(verdict) for verdict in claims.VERDICTS}
         lines.append({"paper": name, "claims": len(verdicts)} | counts)
@@ -298,7 +298,7 @@ def tally_claims(judged: pd.DataFrame) -> pd.DataFrame:
 def tally_papers(judged: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """A line a paper: its claims by verdict, its printed cells, and how many of them have ours beside them."""
     lines = []
-    for paper, name in results.PAPERS.items():
+    for paper, name in results.list_papers().items():
         tables = verdicts[[params.load("tables", key).paper == paper for key in verdicts["table"]]]
         lines.append(
             {"paper": name, "printed cells": tables["printed"].sum(), "ours beside": tables["ours beside"].sum()}

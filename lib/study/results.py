@@ -8,15 +8,8 @@ import pandas as pd
 from lib import artefacts
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import params, paths
+from lib.study import papers, params, paths
 
-PAPERS = {
-    "lee-biobert": "BioBERT",
-    "gu-pubmedbert": "PubMedBERT / BLURB",
-    "wada-oubiobert": "ouBioBERT",
-    "naseem-bioalbert": "BioALBERT",
-    "ozyurt-bioelectra": "Bio-ELECTRA",
-}
 COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_std", "ours", "ours_std", "n_seeds",
            "verdict", "note"]  # fmt: skip
 MADE_UP = "made-up data: not a finding"
@@ -31,6 +24,11 @@ def read_published(paper: str, table: str) -> pd.DataFrame:
     if cells.empty:
         raise StudyError(f"published/scores.csv has no table {table} of {paper}")
     return cells.reset_index(drop=True)
+
+
+def list_papers() -> dict[str, str]:
+    """The papers in the order of pages: key in published/ -> what pages call it."""
+    return papers.list_papers(paths.PARAMS / "papers")
 
 
 def read_claims() -> pd.DataFrame:

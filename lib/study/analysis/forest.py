@@ -48,7 +48,8 @@ def draw(judged: pd.DataFrame, scale: str) -> Figure:
     `judged`: as of claims.read.
     """
     measured = judged[judged["n"] > 0].reindex(columns=claims.COLUMNS)  # of which there are fewer before a run
-    measured = measured.sort_values("paper", key=lambda column: column.map(list(results.PAPERS).index), kind="stable")
+    papers = list(results.list_papers())
+    measured = measured.sort_values("paper", key=lambda column: column.map(papers.index), kind="stable")
     rows, others = (measured[chosen] for chosen in (in_points(measured), ~in_points(measured)))
     # The axis holds every interval of ours; what the papers print beyond it is an arrow and a number.
     reach = 1.05 * np.nanmax([5, *rows[["effect", "ci_low", "ci_high"]].abs().max()])
@@ -62,7 +63,7 @@ def draw(judged: pd.DataFrame, scale: str) -> Figure:
     axes.axvline(0, color="black", linewidth=0.8)
     y = 0.3
     for paper, found in rows.groupby("paper", sort=False):
-        y += write(axes, 0, y, [results.PAPERS[paper]], weight="bold") + 0.4
+        y += write(axes, 0, y, [results.list_papers()[paper]], weight="bold") + 0.4
         for claim in found.to_dict("records"):
             lines = max(2, write_claim(axes, y, claim, "", 57))
             draw_row(axes, claim, y + lines / 2, lines + 0.4)
@@ -73,7 +74,7 @@ def draw(judged: pd.DataFrame, scale: str) -> Figure:
         said = "Measured otherwise: counted, timed, recomputed, or one model scored in two ways"
         y += write(axes, 0, y, [said], weight="bold") + 0.4
     for claim in others.to_dict("records"):
-        y += write_claim(axes, y, claim, f"{results.PAPERS[claim['paper']]}: ", 116) + 0.1
+        y += write_claim(axes, y, claim, f"{results.list_papers()[claim['paper']]}: ", 116) + 0.1
     notes = [line for note in list_notes(judged, scale) for line in textwrap.wrap(note, 145)]
     height = y + 0.6 + write(axes, 0, y + 0.6, notes, color="#444444") + 2  # and two of the legend
     figure.set_size_inches(WIDTH, LINE * height)
@@ -98,7 +99,7 @@ def write_claim(axes, y: float, claim: dict, before: str, width: int) -> int:
     """What a paper claims, without keys of the study and with a star where ours has another set, model or protocol;
     the verdict at the right. As many lines as of `write`."""
     test, said = claims.find(claim["claim"]).test, claim["statement"]
-    for paper, name in results.PAPERS.items():
+    for paper, name in results.list_papers().items():
         said = said.replace(paper, name)
     if test.parts and isinstance(test.parts[0], Trend):
         axis = params.load("tables", test.parts[0].figure).axis

@@ -306,7 +306,7 @@ def describe_ratios(ratios: pd.DataFrame) -> list[str]:
 def describe_today(table: pd.DataFrame) -> list[str]:
     """What the same costs on one GPU of today, and how ours compare."""
     main = table[(table["whose"] == "paper") & (table["reading"] == "")]
-    own = main[main["paper"].isin(results.PAPERS) & main["hours_today"].notna()]
+    own = main[main["paper"].isin(results.list_papers()) & main["hours_today"].notna()]
     lines = []
     if len(own):
         hours, kwh, (_, name) = own["hours_today"], own["kwh_today"], rate_today()

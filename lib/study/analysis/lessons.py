@@ -27,8 +27,8 @@ def list_unstated_finetuning() -> pd.DataFrame:
     for key in params.keys("protocols"):
         protocol = params.load("protocols", key)
         if protocol.differs != SAME:
-            rows.append({"paper": results.PAPERS[protocol.paper], "protocol": key, "left open, or different here":
-                         protocol.differs})  # fmt: skip
+            paper = results.list_papers()[protocol.paper]
+            rows.append({"paper": paper, "protocol": key, "left open, or different here": protocol.differs})
     return pd.DataFrame(rows).sort_values(["paper", "protocol"], ignore_index=True)
 
 

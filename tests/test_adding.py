@@ -1,0 +1,67 @@
+"""docs/adding.md: what it adds by its diffs is part of the study."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from lib.study import paths
+
+CHECK = """
+import json
+from lib.study import open_study, published, results, stages
+study = open_study("paper")
+made = ["models/pubmedbert-many-masks/record.json", "tables/lee-appendix-1.csv", "tables/masks-2.csv"]
+jobs = stages.plan("smoke", made)
+print(json.dumps({
+    "jobs": sorted(jobs),
+    "notebooks": sorted({job.name for job in jobs.values() if job.stage.name == "table"}),
+    "runs": published.list_runs("masks-2", "paper"),
+    "masked": study.model("pubmedbert-many-masks").settings.masked_share,
+    "words": [sentence.words for sentence in study.dataset("plant-names").load("train")],
+    "why not": open_study("laptop").why_missing("bc2gm"),
+    "epochs": study.protocol("masks", "plant-names").epochs,
+    "papers": list(results.list_papers())[-1],
+    "printed": study.published("lee-appendix-1")[["published", "model", "protocol"]].values.tolist(),
+}))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for name in ("lib", "notebooks", "params", "published"):
+        shutil.copytree(paths.ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def run(folder, *words: str, **environment: str) -> str:
+    done = subprocess.run(words, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_diff_applies_and_what_it_adds_is_planned(copy):
+    page = (paths.ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    diffs = re.findall(r"^```diff\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(diffs) == 4
+    for number, diff in enumerate(diffs):
+        (copy / f"{number}.diff").write_text(diff, encoding="utf-8")
+        run(copy, "git", "apply", f"{number}.diff", GIT_CEILING_DIRECTORIES=str(copy.parent))
+    ((source, target),) = re.findall(r"cp (notebooks/\S+) (notebooks/[^\s`]+)", page)
+    shutil.copy(copy / source, copy / target)
+    for split in ("train", "dev", "test"):
+        for name in ("bc2gm", "plant-names"):
+            (copy / "data/ner" / name).mkdir(parents=True, exist_ok=True)
+            (copy / f"data/ner/{name}/{split}.tsv").write_text("Garlic\tB\nhelps\tO\n")
+    environment = {"PYTHONPATH": str(copy), "STUDY_DATA": str(copy / "data")}
+    found = json.loads(run(copy, sys.executable, "-c", CHECK, **environment))
+    assert "vocabularies/pubmed-uncased/record.json" in found["jobs"]  # which the model reads
+    assert found["notebooks"] == ["43_many_masks--lee-appendix-1", "43_many_masks--masks-2"]
+    assert found["runs"] == [[model, "bc2gm", "masks"] for model in ("pubmedbert", "pubmedbert-many-masks")]
+    assert (found["masked"], found["words"], found["why not"]) == (0.4, [["Garlic", "helps"]], "")
+    assert found["epochs"] and found["papers"] == "masks-maskbert"
+    assert found["printed"] == [[88.72, "bert-general-pubmed", "lee"], [88.1, "pubmedbert-many-masks", "lee"]]
