@@ -47,6 +47,15 @@ def test_prose_and_short_cells(path):
         assert not re.search(r"sys\.path|^[!%]|[\"']/\w", source, re.M)
 
 
+def test_no_two_notebooks_share_a_cell_of_more_than_six_lines():
+    found = {}
+    for path in NOTEBOOKS:
+        for source in code(nbformat.read(path, as_version=4)):
+            if len([line for line in source.splitlines() if line.strip()]) > 6:
+                found.setdefault(source, set()).add(path.stem)
+    assert found and not [names for names in found.values() if len(names) > 1]
+
+
 def test_every_notebook_is_a_stage_of_the_study():
     jobs = stages.plan("smoke", stages.whole_study("smoke"))
     on_request = {"02_evaluate"}  # somebody's own encoder
