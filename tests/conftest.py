@@ -73,7 +73,7 @@ class Study:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        for name in ("lib", "notebooks", "params", "published"):
+        for name in ("lib", "made-up", "notebooks", "params", "published"):
             shutil.copytree(paths.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(paths.ROOT / "Snakefile", folder / "Snakefile")
         (folder / "params/scales/smoke.yaml").write_text(TINY)

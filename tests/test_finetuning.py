@@ -22,8 +22,7 @@ from lib.finetuning import finetuning, predictions, runs
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import loading, models
 from lib.modeling.settings import Body
-from lib.study import open_study, params, paths, results
-from lib.study.analysis import finetuned
+from lib.study import open_study, params, paths, results, show
 from lib.study.study import Study
 from lib.vocabularies.training import train_wordpiece
 
@@ -99,6 +98,8 @@ def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
     (run,) = result["runs"]
     assert run["scores"][result["main score"]] == pytest.approx(FAMILIES[key], abs=0.5), run["scores"]
     assert run["collapsed"] == "" and run["instances"] == {"train": 10, "test": 10}
+    work = open_study("smoke").finetuning(encoder.source, key, "gu")
+    assert work.dataset.score(*work.read_predictions(run)) == run["scores"]
 
 
 @pytest.mark.parametrize(
@@ -324,9 +325,10 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
         "runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",
         "model title": "m", "dataset": "d", "scale": "laptop", "chosen on dev": {"epochs": 1}, "candidates": [],
     }  # fmt: skip
-    means = {row["seed"]: row["f1"] for row in finetuned.tabulate(result)}
-    assert means["mean"] == 60 and means["mean of runs that did not collapse"] == 85
-    assert "- 1 of 3 runs collapsed." in finetuned.describe(result)
+    found = results.over_seeds(results.list_runs(result))["f1"]
+    assert found["mean"] == 60 and found["mean of runs that did not collapse"] == 85
+    said = show.say_runs(open_study("laptop"), result)
+    assert "1 of 3 runs learnt nothing." in said and "The splits were read in this order: train, test." in said
 
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,

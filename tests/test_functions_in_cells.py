@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from notebook_code import definitions
 
+from lib.benchmarks.instances import Answer, Labelled, Pair, Question, Sentence
+
 
 def test_ranks_are_over_the_rows_that_every_encoder_has():
     wide = pd.DataFrame({"a": [80.0, 70.0, 99.0], "b": [81.0, 60.0, np.nan], "c": [10.0, 10.0, 10.0]})
@@ -25,3 +27,27 @@ def test_slopes_are_for_ten_times_as_much_and_need_two_places():
     slope = definitions("42_gain_by_training_size").slope
     assert slope(points["x"], points["ours"]) == pytest.approx(2)
     assert np.isnan(slope(points["x"], np.nan * points["ours"]))
+
+
+def test_words_of_entities_are_known_from_training_or_new():
+    trained = [Sentence(["High", "fever", "today"], ["B-D", "I-D", "O"])]
+    tested = [Sentence(["fever", "or", "gout", "today"], ["B-D", "O", "B-D", "O"])]
+    found = definitions("30_finetune_words").count_found(trained, tested, [["B-D", "O", "O", "B-D"]])
+    assert found.T.to_dict() == {"in training": {"words": 1, "found": 100}, "new": {"words": 1, "found": 0}}
+
+
+def test_labels_are_counted_one_by_one_and_answers_compared_as_sets():
+    cells = definitions("31_finetune_texts")
+    counts = cells.count_labels([("b", "a"), ()], [("a", "b"), ("a",)])
+    assert counts.T.to_dict("list") == {"a": [1, 2, 1], "b": [1, 1, 1]}
+    assert cells.count_labels(["yes", "no"], ["yes", "yes"]).loc["yes"].tolist() == [1, 2, 1]
+    assert [cells.in_words(one) for one in (("b", "a"), (), 2.0, "yes")] == ["a, b", "none", "2.00", "yes"]
+    assert cells.distance(Labelled("", ("x",), ("b", "a")), ("a", "b")) == 0
+    assert cells.distance(Pair("", "x", "y", "yes"), "no") == 1 and cells.distance(Pair("", "x", "y", 4.0), 2.5) == 1.5
+
+
+def test_the_rank_of_the_first_right_answer():
+    question = Question("1", "Which?", ("iron or zinc",), ("Zinc",), ())
+    rank = definitions("32_finetune_answers").rank_right
+    iron, zinc = Answer(0, 0, 4, 0.6), Answer(0, 8, 12, 0.4)
+    assert (rank(question, [iron, zinc]), rank(question, [zinc]), rank(question, [iron])) == ("2", "1", "none")

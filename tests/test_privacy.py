@@ -37,7 +37,7 @@ from lib.made_up import smoke_texts as made_texts
 from lib.made_up.smoke_files import write_gzip, write_lines, write_zip
 from lib.made_up.smoke_language import Lexicon
 from lib.modeling.settings import Body
-from lib.study import open_study, params, paths
+from lib.study import open_study, params, paths, show
 from lib.study.analysis import pages
 
 REPOSITORY = Path(__file__).parent.parent
@@ -67,7 +67,7 @@ WORKING = ("documents/mimic", "corpora/mimic")
 COUNTED = ("gu-3", "lee-3", "naseem-6", "ozyurt-1")
 VOCABULARIES = ("bert-cased", "bert-uncased", "pubmedbert-uncased", "pubmedbert-28895-uncased")
 MODEL, SET = "bert-random", "share-clef-2013"  # the one restricted set with the three splits that fine-tuning needs
-TAGGING = f"30_finetune_tagging--{MODEL}--{SET}--lee"
+TAGGING = f"30_finetune_words--{MODEL}--{SET}--lee"
 
 
 class Run(NamedTuple):
@@ -235,7 +235,7 @@ def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, as the graph's runner does it."""
     given = json.dumps({"scale": "laptop", "model": MODEL, "dataset": SET, "setting": "lee", "show_text": True})
     expected = f"outputs/laptop/results/{MODEL}--{SET}--lee.json"
-    words = ["lib.study.runner", "laptop", "30_finetune_tagging", TAGGING, given, expected]
+    words = ["lib.study.runner", "laptop", "30_finetune_words", TAGGING, given, expected]
     environment = os.environ | {"PYTHONPATH": str(study.folder), "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
     return subprocess.Popen(
         [sys.executable, "-SP", "lib/study/submit.py", *words], cwd=study.folder, env=environment, text=True,
@@ -387,18 +387,21 @@ def test_what_is_made_of_credentialed_text_is_not_committed():
 
 @pytest.mark.parametrize("show_text", [True, False])
 def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
-    tagged = [key for key in RESTRICTED if registry.lookup(key).family == "tagging"]
-    shown = [pages.look_at_instances(key, "laptop", show_text) for key in tagged]
-    shown += [pages.look_at_datasets("laptop", show_text), pages.look_at_corpus("mimic", "laptop", show_text)]
-    assert len(shown) == 4
-    assert not any(CANARY.search(table.data.encode()) for table in shown)
+    found = [open_study("laptop").dataset(key) for key in RESTRICTED]
+    shown = [repr(show.readable(dataset, show_text).load("train")) for dataset in found]
+    shown += [show.quote([{"text": "qzcanary"}], dataset, show_text).data for dataset in found]
+    shown += [pages.look_at_datasets("laptop", show_text).data, pages.look_at_corpus("mimic", "laptop", show_text).data]
+    assert len(shown) > 20
+    assert not any(CANARY.search(text.encode()) for text in shown)
 
 
 def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
     public = {key: dataclasses.replace(dataset, access="public") for key, dataset in registry.DATASETS.items()}
     monkeypatch.setattr(registry, "DATASETS", public)
     monkeypatch.setattr("lib.study.corpora.Corpus.access", "public")
-    shown = pages.look_at_instances(SET, "laptop", True), pages.look_at_datasets("laptop", True)
+    dataset = open_study("laptop").dataset(SET)
+    assert CANARY.search(repr(show.readable(dataset, True).load("train")).encode())
+    shown = show.quote([{"text": "qzcanary"}], dataset, True), pages.look_at_datasets("laptop", True)
     assert all(CANARY.search(t.data.encode()) for t in (*shown, pages.look_at_corpus("mimic", "laptop", True)))
 
 

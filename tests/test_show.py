@@ -38,13 +38,18 @@ def test_where_columns_are_datasets_what_needs_no_encoder_is_a_row():
     assert found[-2:] == [["chance", "", "20.00", ""], ["best without an encoder", "", "84.50", ""]]
 
 
+def test_entities_stand_in_brackets_as_conlleval_finds_them():
+    words, tags = list("abcdef"), ["I-X", "I-X", "B-X", "I-Y", "O", "I-X|I-Y"]
+    assert show.bracket(words, tags) == "[a b] [c] [d] e [f]"
+    assert show.bracket(words, tags, kinds=True) == "[a b]X [c]X [d]Y e [f]X+Y"
+
+
 def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     steps = {"step": ["a over b", "a over b", "c over a"], "place": ["x", "y", "x"]}
     effect = pd.DataFrame(steps | {"paper": [1.0, 3.0, np.nan], "ours": [-2.0, np.nan, np.nan]})
     effect = effect.set_index(["step", "place"])
     assert show.say_effects(effect) == [
-        "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, "
-        "+2.00 on all of its 2.",
+        "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, +2.00 on all of its 2.",
         "c over a: not run at this scale; the paper prints none.",
     ]
     assert show.say_floors(fill(CELLS)) == "1 of 2 cells of ours are no better than the best without an encoder."

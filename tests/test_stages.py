@@ -13,7 +13,7 @@ from lib.study import open_study, params, stages
 def test_a_table_needs_its_runs_and_no_more():
     jobs = stages.plan("smoke", stages.targets("smoke", ["lee-4"]))
     names = {job.name for job in jobs.values()}
-    assert "30_finetune_tagging--bert-general--ncbi-disease--lee" in names
+    assert "30_finetune_words--bert-general--ncbi-disease--lee" in names
     assert "23_pretrain--bert-random" in names
     assert not any(name.startswith(("01_", "00_", "12_")) for name in names)
     order = list(jobs)

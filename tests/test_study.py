@@ -69,7 +69,7 @@ def test_a_second_run_finds_nothing_to_do(study):
 def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_study, tmp_path_factory, monkeypatch):
     study = Study(tmp_path_factory.mktemp("killed"))
     finished: dict[str, int] = {}
-    for wait_for in ("23_pretrain--bert-general", "30_finetune_tagging"):
+    for wait_for in ("23_pretrain--bert-general", "30_finetune_words"):
         with monkeypatch.context() as patch:
             if wait_for.startswith("23"):  # a warm parent of the study's own, which is killed with it
                 patch.delenv(warm.ADDRESS, raising=False)
@@ -127,7 +127,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     trained = weights.stat().st_mtime_ns
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    assert again == {"30_finetune_tagging", "40_biobert"}
+    assert again == {"30_finetune_words", "40_biobert"}
 
     # A code cell: this notebook again and those that follow it, but what is finished is found, and nothing retrains.
     before = artefacts_of(study)
@@ -135,7 +135,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     notebook.cells[-2].source += "\nprint('more')"
     nbformat.write(notebook, path)
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    assert again == {"23_pretrain", "30_finetune_tagging", "40_biobert"}
+    assert again == {"23_pretrain", "30_finetune_words", "40_biobert"}
     assert weights.stat().st_mtime_ns == trained
     assert artefacts_of(study) == before
 
@@ -148,9 +148,9 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     made = {path: path.read_bytes() for path in (study.outputs / "results").glob("bert-random--ncbi-disease--*.json")}
     output = study.run("lee-4", fails=True)
     assert made and all(path.read_bytes() == content for path, content in made.items())  # finished before: it stays
-    assert re.search(r"FAILED  30_finetune_tagging--bert-random--ncbi-disease--lee: .*train.tsv:1: expected", output)
+    assert re.search(r"FAILED  30_finetune_words--bert-random--ncbi-disease--lee: .*train.tsv:1: expected", output)
     assert "Traceback" not in output
-    name = "30_finetune_tagging--bert-random--ncbi-disease--lee"
+    name = "30_finetune_words--bert-random--ncbi-disease--lee"
     assert (study.outputs / "failed" / f"{name}.ipynb").exists()
     index = (study.outputs / "report" / "index.html").read_text()
     assert f"{name}--failed.html" in index
@@ -260,7 +260,7 @@ def test_any_encoder_by_papermill(study, tmp_path):
     shutil.copytree(study.outputs / "models" / "bert-general", model)
     for name in ("record.json", "log.jsonl"):
         (model / name).unlink()
-    command = ["papermill", "notebooks/30_finetune_tagging.ipynb", str(tmp_path / "out.ipynb"),
+    command = ["papermill", "notebooks/30_finetune_words.ipynb", str(tmp_path / "out.ipynb"),
                "-p", "model", str(model), "-p", "dataset", "ncbi-disease"]  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(study.folder)}
     ran = subprocess.run([sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True)

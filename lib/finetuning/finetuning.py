@@ -14,10 +14,11 @@ from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
 from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions, runs, tuning
 from lib.finetuning.examples import BucketedBatches
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.settings import FinetuningSettings, say_settings
 from lib.finetuning.splits import Splits
 from lib.modeling import loading, models
 from lib.progress import Progress
@@ -114,11 +115,19 @@ class Finetuning:
         made = []
         for seed in seeds:
             for fold in range(1, min(dataset.folds, self.settings.folds or dataset.folds) + 1):
-                name = f"{seed}.{fold}" if dataset.folds > 1 else str(seed)
                 what = f"seed {seed}" + (f", fold {fold} of {dataset.folds}" if dataset.folds > 1 else "")
-                made.append(self.train(chosen, seed, fold, name, "test", what))
+                made.append(self.train(chosen, seed, fold, self.name_run(seed, fold), "test", what))
         return {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": chosen,
                 "candidates": tried, "runs": made}  # fmt: skip
+
+    def name_run(self, seed: int, fold: int) -> str:
+        """The name of a run on the test set, which has that of its fold where there are several."""
+        return f"{seed}.{fold}" if self.dataset.folds > 1 else str(seed)
+
+    def read_predictions(self, run: dict) -> tuple[list[Instance], list]:
+        """The test instances of a run that was made, and what it predicted of each, as Dataset.score takes them."""
+        path = self.run_file(self.name_run(run["seed"], run["fold"]))
+        return self.splits.read("test", run["fold"]), runs.read_predicted(path, self.dataset.family)
 
     @cached_property
     def device(self) -> Accelerator:
@@ -293,7 +302,3 @@ def read_fingerprint(path: Path) -> str | None:
             return file.metadata()["fingerprint"]
     except (OSError, SafetensorError):
         return None
-
-
-def say_settings(candidate: dict) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in candidate.items())

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lib import artefacts
-from lib.benchmarks.instances import Instance
+from lib.benchmarks.instances import Answer, Instance
 
 
 def write(path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict) -> None:
@@ -31,6 +31,14 @@ def read_predictions(path: Path) -> tuple[list, list]:
     """Gold and predicted of every instance, of a family whose gold is kept."""
     table = pq.read_table(path)
     return table["gold"].to_pylist(), table["predicted"].to_pylist()
+
+
+def read_predicted(path: Path, family: str) -> list:
+    """What was predicted of every instance, as Dataset.score takes it."""
+    predicted = pq.read_table(path, columns=["predicted"])["predicted"].to_pylist()
+    if family == "questions":
+        return [[Answer(**answer) for answer in ranked] for ranked in predicted]
+    return [tuple(labels) for labels in predicted] if family == "documents" else predicted
 
 
 def read(path: Path) -> dict | None:

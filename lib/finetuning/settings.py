@@ -53,3 +53,8 @@ class FinetuningSettings(Settings):
         """A candidate's epochs, or as many as `min_steps` take where that is more."""
         in_epoch = -(-sequences // candidate["batch_size"])
         return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))
+
+
+def say_settings(candidate: dict) -> str:
+    """A candidate's settings in words."""
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in candidate.items())

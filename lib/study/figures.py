@@ -9,6 +9,9 @@ import seaborn as sns
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from lib.progress import draw_log
+from lib.study import results
+
 STYLE = {
     "svg.hashsalt": "study",  # the same figure is the same bytes
     "svg.fonttype": "none",  # words stay words: a tenth of the bytes, and they can be searched and read out
@@ -62,6 +65,25 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
         axis.set(xlabel=label, yticks=range(len(places)), yticklabels=places if axis is axes.flat[0] else [])
         axis.set_ylim(len(places) - 0.5, -0.5)
     axes.flat[-1].legend(**BESIDE)
+    return figure
+
+
+def runs(result: dict, references: dict[str, float]) -> Figure:
+    """The loss of each seed as it is trained, on one fold; its score on the test set, beside references as lines.
+
+    `result`: of Study.finetune; `references`: of show.without_encoder.
+    """
+    figure, ((loss, score),) = new_figure(8, 2.8, columns=2)
+    for run in result["runs"]:
+        if run["fold"] == 1:
+            draw_log(loss, f"seed {run['seed']}", run["log"])
+    loss.legend(fontsize=7)
+    main, by_seed = result["main score"], results.by_seed(result)
+    score.plot(list(by_seed), [scores[main] for scores in by_seed.values()], "o", label="test set")
+    for (name, value), line in zip(references.items(), (":", "--"), strict=False):
+        score.axhline(value, color="grey", linestyle=line, label=name)
+    score.set(xlabel="seed", ylabel=main, xticks=list(by_seed))
+    score.legend(**BESIDE)
     return figure
 
 

@@ -8,6 +8,7 @@ from lib.places import ROOT, real_data, show_path
 PARAMS = ROOT / "params"
 PUBLISHED = ROOT / "published"
 NOTEBOOKS = ROOT / "notebooks"
+MADE_UP = ROOT / "made-up"  # every dataset in its own format, with text that nobody wrote
 
 
 def output(scale: str, *parts: str) -> Path:

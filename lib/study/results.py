@@ -55,6 +55,28 @@ def by_seed(result: dict) -> dict[int, dict[str, float]]:
     return {seed: {name: statistics.mean(s[name] for s in found) for name in found[0]} for seed, found in seeds.items()}
 
 
+def list_runs(result: dict) -> pd.DataFrame:
+    """The runs of one model on one dataset, a line each: seed, fold, scores, seconds, why it learnt nothing."""
+    return pd.DataFrame(
+        {"seed": run["seed"], "fold": run["fold"]} | run["scores"] | {n: run[n] for n in ("seconds", "collapsed")}
+        for run in result["runs"]
+    )
+
+
+def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation over seeds of each score, a seed's being the mean over its folds.
+
+    Where some runs learnt nothing, also without them. `runs`: of list_runs.
+    """
+    sound = runs[runs["collapsed"] == ""]
+    kinds = {"": runs} | ({" of runs that did not collapse": sound} if 0 < len(sound) < len(runs) else {})
+    scores, parts = [*runs.columns.drop(["seed", "fold", "seconds", "collapsed"])], []
+    for kind, found in kinds.items():
+        part = found.groupby("seed")[scores].mean().agg(["mean", "std"])
+        parts.append(part.set_axis([name + kind for name in part.index]))
+    return pd.concat(parts)
+
+
 def gather(scale: str) -> pd.DataFrame:
     """Every run of a registered model on a test set at one scale, one row each."""
     columns = ["scale", "model", "dataset", "setting", "metric", "seed", "fold", "score name", "score",

@@ -1,13 +1,18 @@
 """What a notebook shows of frames: a table, ours beside the paper's, what stands for what, the settings in force."""
 
 import html
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
 from IPython.display import HTML, Markdown
 
 from lib import artefacts
-from lib.study import params, paths
+from lib.benchmarks import registry
+from lib.benchmarks.datasets import Dataset
+from lib.finetuning.settings import say_settings
+from lib.study import params, paths, results
 from lib.study.analysis import compare
 from lib.study.tables import PLACE
 
@@ -31,6 +36,70 @@ def sentences(study: "Study", *said: str) -> Markdown:
     if study.budget.made_up:
         return Markdown("**The data are made up**, so no number on this page says anything about a paper.")
     return Markdown("\n".join(f"- {one}" for one in said))
+
+
+def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> str:
+    """A sentence as text, its entities in brackets, with `kinds` their types behind; an I of another type, or without a
+    B before it, begins one, as in predictions."""
+    out = []
+    for word, tag, before, after in zip(words, tags, ("O", *tags), (*tags[1:], "O"), strict=False):
+        inside = tag != "O"
+        begins = inside and (tag[0] == "B" or before == "O" or tag[1:] != before[1:])
+        ends = inside and (after[0] != "I" or tag[1:] != after[1:])
+        kind = tag[2:].replace("|I-", "+") if kinds and ends else ""  # of overlapping elements a word has several
+        out.append("[" * begins + word + "]" * ends + kind)
+    return " ".join(out)
+
+
+def may_show(dataset: Dataset, show_text: bool) -> bool:
+    """Whether a page may hold text of a dataset: where that is public, and whoever runs the page wants it."""
+    return show_text and dataset.access == "public"
+
+
+def readable(dataset: Dataset, show_text: bool) -> Dataset:
+    """A dataset to show instances of; where its own may not be shown, or are not here, made-up ones of its format.
+
+    Of a set that is not made up, those of another one of its task.
+    """
+    if may_show(dataset, show_text) and "train" in dataset.splits:
+        return dataset
+    alike = (one for one in (dataset, *registry.DATASETS.values()) if one.family == dataset.family)
+    found = next(one for one in (one.at(paths.MADE_UP) for one in alike) if "train" in one.splits)
+    return replace(found, title=f"made up, in the format of {found.title}")
+
+
+def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Markdown:
+    """Rows with text of a dataset as a table; a sentence in their place where that may not be shown."""
+    if not may_show(dataset, show_text):
+        return Markdown("No text is shown here: only of public sets, where a person runs this page with `show_text`.")
+    return table(rows) if rows else Markdown("There is none.")
+
+
+def say_runs(study: "Study", result: dict) -> list[str]:
+    """What the runs of one model on one dataset came to, and of how much text, in sentences."""
+    runs, main, first = results.list_runs(result), result["main score"], result["runs"][0]
+    seeds, trained = runs.groupby("seed")[main].mean(), next(name for name in first["instances"] if name != "test")
+    said = [
+        f"{result['model title']} on {result['dataset']}: {main} {seeds.mean():.2f} on the test set, from "
+        f"{seeds.min():.2f} to {seeds.max():.2f} over {len(seeds)} seeds.",
+        f"Trained on {first['instances'][trained]} instances in {first['rows'][trained]} sequences, with "
+        + say_settings(result["chosen on dev"])
+        + (f", the best of {len(result['candidates'])} on the development set." if result["candidates"] else "."),
+        f"All {first['instances']['test']} test instances are scored, of which {first['cut']['test']} had to lose some "
+        "of their text to the length limit.",
+        f"{(runs['collapsed'] != '').sum()} of {len(runs)} runs learnt nothing.",
+    ]
+    said += [f"Trained first on {first['first on']}."] if first.get("first on") else []
+    said += [f"The splits were read in this order: {', '.join(first['reads'])}."] if "reads" in first else []
+    known = [f"{name} {value:.2f}" for name, value in without_encoder(study, result).items()]
+    return said + ([f"The set scores without an encoder: {', '.join(known)}."] if known else [])
+
+
+def without_encoder(study: "Study", result: dict) -> dict[str, float]:
+    """What the dataset of some runs scores by chance, and best without an encoder, as far as page 15 has it."""
+    known = study.floors().set_index(["dataset", "score"])
+    found = known.reindex([(result["dataset"], result["main score"])]).iloc[0]
+    return {name: found[key] for key, name in REFERENCES.items() if pd.notna(found[key])}
 
 
 def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:

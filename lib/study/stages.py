@@ -18,15 +18,9 @@ from lib.vocabularies import training
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
 FINETUNING = {  # family -> the notebook that fine-tunes
-    "tagging": "30_finetune_tagging",
-    "pico": "30_finetune_tagging",
-    "relations": "31_finetune_relations",
-    "similarity": "31_finetune_similarity",
-    "documents": "31_finetune_documents",
-    "inference": "31_finetune_inference",
-    "answers": "31_finetune_answers",
-    "questions": "32_finetune_questions",
-    "ranking": "31_finetune_ranking",
+    **dict.fromkeys(("tagging", "pico"), "30_finetune_words"),
+    **dict.fromkeys(("relations", "similarity", "documents", "inference", "answers", "ranking"), "31_finetune_texts"),
+    "questions": "32_finetune_answers",
 }
 BASELINE = "15_japanese_baselines"
 MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.study.documents"}  # what does a job of no notebook

@@ -7,7 +7,6 @@ Optuna. Their files lie where those of encoders do, with the baseline's key in t
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from statistics import fmean
 
 import numpy as np
 import torch
@@ -21,11 +20,10 @@ from lib.corpora import cleaning
 from lib.errors import unknown
 from lib.finetuning import tuning
 from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
-from lib.finetuning.finetuning import say_settings
 from lib.finetuning.texts import class_of
 from lib.modeling import heads
 from lib.progress import Progress
-from lib.study import open_study, params, paths
+from lib.study import open_study, paths
 from lib.training import optimizers, training
 from lib.training.settings import Optimization
 
@@ -141,19 +139,6 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     }  # fmt: skip
     artefacts.write_json(paths.results(scale, key, dataset, setting), result)
     return result
-
-
-def describe(result: dict) -> str:
-    """What the folds show, in sentences made from their numbers (Markdown)."""
-    scores = [run["scores"][result["main score"]] for run in result["runs"]]
-    lines = [
-        f"- {result['model title']} on {result['dataset']}: {result['main score']} {fmean(scores):.2f} over "
-        f"{len(scores)} folds, from {min(scores):.2f} to {max(scores):.2f}.",
-        f"- With {say_settings(result['chosen on dev'])}: the best of {len(result['candidates'])} trials.",
-    ]
-    if params.load("scales", result["scale"]).made_up:
-        lines.append("- The data are made up: these scores are not findings.")
-    return "\n".join(lines)
 
 
 def predict(

@@ -29,21 +29,6 @@ def draw_learning_curves(logs: dict[str, list[dict]]) -> Figure:
     return figure
 
 
-def draw_search(trials: list[dict], shares: dict[str, float], main: str) -> Figure:
-    """A search of settings: the score of each trial and the best so far; how much each setting explains of it."""
-    figure, axes = new_figure(7, 2.6, 2)
-    rows = pd.DataFrame(trials).sort_values("trial")
-    axes[0, 0].plot(rows["trial"], rows[main], "o", label="a trial")
-    axes[0, 0].step(rows["trial"], rows[main].cummax(), where="post", label="best so far")
-    axes[0, 0].set(xlabel="trial", ylabel=main)
-    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
-    axes[0, 0].legend(fontsize=7)
-    axes[0, 1].barh([name.replace("_", " ") for name in shares], list(shares.values()))
-    axes[0, 1].set(xlabel="share of the scores' variance", xlim=(0, 1))
-    axes[0, 1].set_visible(bool(shares))
-    return figure
-
-
 def draw_lengths(table: pd.DataFrame) -> Figure:
     """One row a dataset: mean input length with each vocabulary, the paper's hollow, ours filled."""
     figure, axes = new_figure(6.5, 4)

@@ -4,7 +4,6 @@ import ast
 import inspect
 import itertools
 import sys
-from dataclasses import replace
 
 import pandas as pd
 from IPython import get_ipython
@@ -16,6 +15,7 @@ from lib.benchmarks.instances import Instance, Sentence
 from lib.made_up import smoke_language
 from lib.places import show_path
 from lib.study import open_study, params, paths
+from lib.study.show import bracket
 from lib.study.show import table as show
 
 
@@ -60,11 +60,6 @@ def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
     """
     parts = (*parts, ("scales", scale)) if scale else parts
     return show([row for kind, key in parts for row in params.explain(kind, key)])
-
-
-def show_finetuning(setting: str, dataset: str, scale: str) -> HTML:
-    """The settings in force on a dataset under a protocol at a scale, with the file each came from."""
-    return show(params.explain_finetuning(setting, dataset, registry.lookup(dataset).family, scale))
 
 
 def show_protocols(runs: list[params.RunKey], scale: str) -> HTML | Markdown:
@@ -125,19 +120,10 @@ def show_corpus_rows(table: str) -> HTML:
     )  # fmt: skip
 
 
-def look_at_instances(key: str, scale: str, show_text: bool, n: int = 3, letters: int = 600) -> HTML:
-    """A few training instances, or made-up ones in their place where text is not to be shown."""
-    dataset = open_study(scale).dataset(key)
-    if not show_text or dataset.access != "public":
-        return show_made_up("instance")
-    found = dataset.load(next(iter(dataset.files)))[:n]
-    return show([dict(zip(("instance", "label"), show_instance(one, letters), strict=True)) for one in found])
-
-
 def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
     """The beginning of an instance's text, with brackets around entities, and its label."""
     if isinstance(instance, Sentence):
-        return mark_entities(instance), ""
+        return bracket(instance.words, instance.tags), ""
     return " / ".join(instance.inputs)[:letters], str(instance.gold)
 
 
@@ -160,7 +146,7 @@ def look_at_differences(differences: list[dict], show_text: bool, letters: int =
 def show_said(instance: Instance, predicted: list[str]) -> str:
     """What a model says of an instance: its text with brackets around the entities that were found, or labels."""
     if isinstance(instance, Sentence):
-        return mark_entities(replace(instance, tags=predicted))
+        return bracket(instance.words, predicted)
     return ", ".join(predicted) or "none"
 
 
@@ -169,17 +155,6 @@ def show_made_up(what: str) -> HTML:
     return show(
         [{f"{what} (made up, in place of the real data's own)": text} for text in smoke_language.make_examples(3)]
     )
-
-
-def mark_entities(sentence: Sentence) -> str:
-    """A sentence as text, its entities in brackets; an I without a B before it begins one, as in predictions."""
-    out, inside = [], False
-    for word, tag in zip(sentence.words, sentence.tags, strict=True):
-        if inside and tag[0] != "I":
-            out[-1] += "]"
-        out.append(f"[{word}" if tag[0] == "B" or tag[0] == "I" and not inside else word)
-        inside = tag != "O"
-    return " ".join(out) + ("]" if inside else "")
 
 
 def where(*files) -> Markdown:

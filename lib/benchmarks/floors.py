@@ -1,37 +1,17 @@
-"""What every dataset at hand scores without an encoder: by chance, and without pretraining."""
+"""What a dataset scores without an encoder: by chance, and without pretraining."""
 
 import time
 from pathlib import Path
 from statistics import fmean
 
-import pandas as pd
-
 from lib import artefacts, provenance
-from lib.benchmarks import baselines, registry
+from lib.benchmarks import baselines
 from lib.benchmarks.baselines import Baseline
 from lib.benchmarks.datasets import Dataset
 from lib.errors import StudyError
-from lib.progress import Progress
-from lib.study import open_study, params, paths
 
 COLUMNS = ["dataset", "metric", "kind", "method", "score", "settings", "train", "test", "folds", "seconds", "note"]
 SPANS = "answers are spans of a text: none of these methods gives one"
-
-
-def gather(scale: str) -> pd.DataFrame:
-    """A row a dataset and method; a score is kept, and computed again when the files or the method change.
-
-    Of made-up sets those within the scale's budget; of real ones all, as these methods need little of it.
-    """
-    study = open_study(scale)
-    chosen = [study.dataset(key) for key in registry.DATASETS if not (study.budget.made_up and study.why_not(key))]
-    chosen = [one for one in chosen if {"train", "test"} <= set(one.splits)]
-    progress, rows = Progress("datasets without an encoder"), []
-    for number, dataset in enumerate(chosen, start=1):
-        rows += measure(dataset, paths.output(scale, "floors", dataset.key))
-        progress.update(number, len(chosen), dataset.key)
-    whole = dict.fromkeys(("train", "test", "folds", "seconds"), "Int64")  # empty where there is no score
-    return pd.DataFrame(rows, columns=COLUMNS).astype(whole)
 
 
 def measure(dataset: Dataset, folder: Path) -> list[dict]:
@@ -75,28 +55,3 @@ def load_dev(dataset: Dataset, fold: int, test: list) -> list:
         return []
     dev = dataset.load("dev", fold)
     return [] if [(one.inputs, one.gold) for one in dev] == [(one.inputs, one.gold) for one in test] else dev
-
-
-def spread(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a dataset, a column a method, for people."""
-    wide = table.pivot_table(index=["dataset", "metric"], columns="method", values="score", sort=False)
-    return wide.reset_index().rename_axis(columns=None)
-
-
-def describe(table: pd.DataFrame, scale: str) -> str:
-    """What the table shows, in sentences made from it (Markdown)."""
-    if params.load("scales", scale).made_up:
-        return "The data are made up: nothing here is a finding."
-    scored = table[table["score"].notna()]
-    best = scored.pivot_table(index="dataset", columns="kind", values="score", aggfunc="max", sort=False).dropna()
-    learned = best[best[baselines.NO_PRETRAINING] > best[baselines.CHANCE]]
-    lines = [
-        f"- {scored['dataset'].nunique()} datasets have a score without an encoder; of {len(best)} that have both, "
-        f"what is learned from the training set alone is above chance in {len(learned)}."
-    ]
-    below = sorted(set(best.index) - set(learned.index))
-    if below:
-        lines.append(f"- Not above chance: {', '.join(below)}.")
-    missing = table[table["score"].isna()].drop_duplicates(["dataset", "method"])
-    lines += [f"- {row['dataset']}: {row['note']}." for row in missing.to_dict("records")]
-    return "\n".join(lines)
