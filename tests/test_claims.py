@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from conftest import each
 
+from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.errors import StudyError
 from lib.study import claims, deciders, effects, open_study, params, paths, published, results, stages
-from lib.study.analysis import compare, definitions, protocols
+from lib.study.analysis import compare
 from lib.study.claims import Claim
 from lib.study.deciders import exact, faster, follows
 from lib.study.effects import Judgement, Pairs, Trend, all_of, paired, paired_runs, trend
@@ -245,12 +246,14 @@ def scored(write):
     def decide_scored(scale: str, runs: dict[tuple[str, str, str], tuple[list, list, list]]) -> Judgement:
         lines = []
         for (model, protocol, dataset), (entities, *others) in runs.items():
-            for name, values in zip((definitions.WORDS, definitions.WORDS_AND_O), others, strict=True):
-                pair = (dict(enumerate(side)) for side in (entities, values))
-                line = {"kind": "metric", "model": model, "protocol": protocol, "dataset": dataset}
-                line |= {"first": definitions.ENTITIES, "second": name}
-                lines.append(line | definitions.subtract(*pair))
-        write("protocols", pd.DataFrame(lines, columns=protocols.COLUMNS), scale)
+            for name, values in zip((WORDS, WORDS_AND_O), others, strict=True):
+                line = {"kind": "metric", "model": model, "protocol": protocol, "dataset": dataset, "n": len(values)}
+                line |= {"first": ENTITIES, "second": name, "first_value": np.mean(entities)}
+                seeds = {f"{side}_by_seed": " ".join(f"{value:.2f}" for value in found)
+                         for side, found in (("first", entities), ("second", values))}  # fmt: skip
+                lines.append(line | seeds)
+        names = ["kind", "model", "protocol", "dataset", "first", "n"]
+        write("protocols", pd.DataFrame(lines) if lines else pd.DataFrame(columns=names), scale)
         return decide("naseem-ner-gain", scale)
 
     return decide_scored

@@ -1,4 +1,4 @@
-"""The same predictions by several definitions, counted by hand; what stands beside BioALBERT's printed scores."""
+"""The same predictions by several definitions, counted by hand, and what page 91 makes of runs and printed scores."""
 
 import json
 import math
@@ -8,20 +8,24 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from notebook_code import definitions as read_cells
 
 from lib import artefacts
-from lib.benchmarks import metrics, registry
-from lib.benchmarks.instances import Sentence
-from lib.errors import StudyError
-from lib.study import params, paths
-from lib.study.analysis import definitions, facts, findings, protocols
-from lib.study.analysis.definitions import DEFINITIONS, ENTITIES, LOOK_UP, MOST_FREQUENT, WORDS, WORDS_AND_O
+from lib.benchmarks import registry
+from lib.benchmarks.definitions import (
+    DEFINITIONS,
+    ENTITIES,
+    OF_ONE,
+    PAIRS,
+    RECORDED,
+    WORDS,
+    WORDS_AND_O,
+    list_pairs,
+)
+from lib.benchmarks.metrics import METRICS
+from lib.study import open_study, params, paths, results, stages
 
-
-@pytest.fixture
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
-    return tmp_path
+PAGE = read_cells("91_protocols")
 
 
 def apply(name: str, dataset: str, gold: list, predicted: list) -> float:
@@ -54,7 +58,7 @@ def test_documents_with_and_without_labels():
     assert apply("example-based F1, labelled documents", "hoc", gold, predicted) == pytest.approx(150 / 1.75)
 
 
-def test_the_file_names_definitions_and_each_pair_begins_with_the_datasets_own_score():
+def test_each_pair_begins_with_the_datasets_own_score():
     rng = random.Random(0)
     answers = {
         "entity-f1": lambda: rng.choices(["B", "I", "O"], k=5),
@@ -63,39 +67,41 @@ def test_the_file_names_definitions_and_each_pair_begins_with_the_datasets_own_s
         "accuracy": lambda: rng.choice(["yes", "no"]),
         "answer-class-f1": lambda: rng.choice(["yes", "no"]),
     }
-    for pair in facts.comparisons().metrics:
-        assert {pair.first, pair.second} <= {*DEFINITIONS, *definitions.RECORDED} and pair.of in metrics.METRICS
-        assert set(pair.datasets) <= set(registry.DATASETS) and pair.papers
-        keys = [key for key in registry.DATASETS if pair in definitions.list_metrics(key)]
-        assert keys
-        if pair.first in definitions.RECORDED:
-            assert definitions.RECORDED[pair.first] == metrics.METRICS[pair.of].main
-            continue
-        for key in keys:
-            make = answers.get(pair.of, lambda: rng.sample(["a", "b", "c"], 2))
+    assert set(PAIRS) <= set(METRICS) and set(OF_ONE.values()) <= set(registry.DATASETS)
+    assert RECORDED["mean reciprocal rank"] == METRICS["bioasq-factoid"].main
+    for dataset in registry.DATASETS.values():
+        for first, second, papers in list_pairs(dataset):
+            assert {first, second} <= {*DEFINITIONS, *RECORDED} and papers
+            if first in RECORDED:
+                continue
+            make = answers.get(dataset.metric, lambda: rng.sample(["a", "b", "c"], 2))
             gold, predicted = ([make() for _ in range(40)] for _ in range(2))
-            dataset = registry.lookup(key)
             own = dataset.score_labels(gold, predicted)[dataset.main_score]
-            assert DEFINITIONS[pair.first](dataset, gold, predicted) == pytest.approx(own)
+            assert DEFINITIONS[first](dataset, gold, predicted) == pytest.approx(own)
 
 
 def test_sets_without_negatives_and_other_metrics_are_not_scored_twice():
-    assert definitions.list_metrics("chemprot-scibert") == definitions.list_metrics("pubmedqa") == []
-    assert [pair.second for pair in definitions.list_metrics("jnlpba")] == [WORDS, WORDS_AND_O]
+    assert list_pairs(registry.lookup("chemprot-scibert")) == list_pairs(registry.lookup("pubmedqa")) == []
+    assert [second for _, second, _ in list_pairs(registry.lookup("jnlpba"))] == [WORDS, WORDS_AND_O]
+
+
+# Page 91
 
 
 def test_a_difference_is_over_the_seeds_that_have_both():
-    line = definitions.subtract({1: 50.0, 2: 60.0, 3: 90.0, 4: math.nan}, {2: 61.0, 1: 53.0, 4: 1.0})
-    assert line == {
-        "unit": "points", "n": 2, "first_value": 55.0, "first_std": 7.07, "second_value": 57.0, "second_std": 5.66,
-        "difference": 2.0, "difference_std": 1.41, "first_by_seed": "50.00 60.00", "second_by_seed": "53.00 61.00",
-    }  # fmt: skip
-    line = definitions.subtract({0: 80.0}, {0: 80.0})
-    assert line["difference"] == 0 and "difference_std" not in line
-    assert definitions.subtract({1: 1.0}, {2: 1.0}) == {"unit": "points", "n": 0, "note": "no seed has both values"}
+    line = PAGE.subtract({1: 50.0, 2: 60.0, 3: 90.0, 4: math.nan}, {2: 61.0, 1: 53.0, 4: 1.0})
+    assert (line["n"], line["first_value"], line["second_value"], line["difference"]) == (2, 55.0, 57.0, 2.0)
+    assert (line["first_std"], line["second_std"], line["difference_std"]) == (7.07, 5.66, 1.41)
+    assert (line["first_by_seed"], line["second_by_seed"]) == ("50.00 60.00", "53.00 61.00")
+    line = PAGE.subtract({0: 80.0}, {0: 80.0})
+    assert line["difference"] == 0 and math.isnan(line["difference_std"])
+    assert PAGE.subtract({1: 1.0}, {2: 1.0}) == {"unit": "points", "n": 0, "note": "no seed has both values"}
 
 
-# Predictions of runs
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
+    return open_study("smoke")
 
 
 def write_run(dataset: str, runs: dict[str, tuple[list, list]], fingerprint: str = "f") -> dict:
@@ -114,132 +120,93 @@ def write_run(dataset: str, runs: dict[str, tuple[list, list]], fingerprint: str
     return result
 
 
-def test_a_run_is_scored_by_seed_and_its_folds_are_averaged(outputs):
+def test_a_run_is_scored_by_seed_and_its_folds_are_averaged(study):
     right, wrong = ["1", "0"], ["0", "0"]
     write_run(
         "gad-biobert", {"1.1": (right, right), "1.2": (right, wrong), "2.1": (right, right), "2.2": (right, right)}
     )
-    (line,) = definitions.compare_run(("m", "gad-biobert", "lee"), "smoke")
+    (line,) = PAGE.compare_run(study, ("m", "gad-biobert", "lee"))
     assert (line["first_by_seed"], line["second_by_seed"]) == ("50.00 100.00", "75.00 100.00")
     assert (line["first_value"], line["second_value"], line["difference"], line["n"]) == (75, 87.5, 12.5, 2)
     assert (line["set"], line["dataset"], line["protocol"], line["model"]) == ("GAD", "gad-biobert", "lee", "m")
     assert line["differs"].startswith("metric: lee-5 and ozyurt-6")
 
 
-def test_what_cannot_be_scored_says_why(outputs):
-    lines = definitions.compare_run(("m", "ncbi-disease", "lee"), "smoke")
-    assert [line["n"] for line in lines] == [0, 0] and {line["note"] for line in lines} == {
-        "the run failed or has not been made"
-    }
+def test_what_cannot_be_scored_says_why(study):
+    def explain():
+        lines = list(PAGE.compare_run(study, ("m", "ncbi-disease", "lee")))
+        assert [line["n"] for line in lines] == [0, 0]
+        return lines[0]["note"]
+
+    assert explain() == "the run failed or has not been made"
     write_run("ncbi-disease", {"1": ([["B"]], [["B"]])}, fingerprint="another")
-    (line, _) = definitions.compare_run(("m", "ncbi-disease", "lee"), "smoke")
-    assert line["n"] == 0 and line["note"].endswith(
-        "m--ncbi-disease--lee--1.parquet: predictions of another run than the scores"
-    )
+    assert explain().endswith("m--ncbi-disease--lee--1.parquet: predictions of another run than the scores")
     paths.predictions("smoke", "m", "ncbi-disease", "lee", "1").unlink()
-    (line, _) = definitions.compare_run(("m", "ncbi-disease", "lee"), "smoke")
-    assert line["note"] == "the predictions are not on this machine; only scores are committed"
+    assert explain() == "the predictions are not on this machine; only scores are committed"
 
 
-def test_answers_to_questions_are_scored_from_the_record(outputs):
+def test_answers_to_questions_are_scored_from_the_record(study):
     result = {"model": "m", "dataset": "bioasq-4b-factoid", "setting": "lee", "runs": []}
     for seed, scores in ((1, (20.0, 30.0)), (2, (30.0, 44.0))):
         named = dict(zip(("mrr", "lenient accuracy"), scores, strict=True))
         result["runs"].append({"seed": seed, "fold": 1, "fingerprint": "f", "scores": named})
     artefacts.write_json(paths.results("smoke", "m", "bioasq-4b-factoid", "lee"), result)
-    (line,) = definitions.compare_run(("m", "bioasq-4b-factoid", "lee"), "smoke")
+    (line,) = PAGE.compare_run(study, ("m", "bioasq-4b-factoid", "lee"))
     assert (line["first_value"], line["second_value"], line["difference"]) == (25, 37, 12)
 
 
-def test_a_definition_that_does_not_exist_is_an_error(monkeypatch):
-    known = facts.comparisons()
-    wrong = known.metrics[0].model_copy(update={"second": "F1 of word"})
-    monkeypatch.setattr(facts, "comparisons", lambda: known.model_copy(update={"metrics": [wrong]}))
-    with pytest.raises(
-        StudyError, match="unknown definition of a score 'F1 of word': did you mean F1 of no, F1 of words"
-    ):
-        definitions.compare([], "smoke")
-
-
-def test_answers_that_need_no_model(monkeypatch):
-    train = [Sentence(["a", "b", "c"], ["B", "I", "O"])]
-    test = [Sentence(["a", "b", "d"], ["B", "I", "O"]), Sentence(["a", "c"], ["O", "B"])]
-    monkeypatch.setattr(findings, "load", lambda key, split, scale: {"train": train, "test": test}[split])
-    lines = definitions.compare_no_model("bc2gm", "laptop")
-    found = {(line["model"], line["second"]): (line["first_value"], line["second_value"]) for line in lines}
-    assert found == {
-        (MOST_FREQUENT, WORDS): (0, 0),
-        (MOST_FREQUENT, WORDS_AND_O): (0, 40),  # two of five words are O
-        (LOOK_UP, WORDS): (50, 66.67),  # one of two entities; two words right, three said, three there
-        (LOOK_UP, WORDS_AND_O): (50, 60),
-    }
-    assert definitions.compare_no_model("bioasq-4b-factoid", "laptop") == []
-
-
-# Beside BioALBERT's printed scores
-
-
-def metric_line(dataset: str, model: str, second: str, first_value: float, second_value: float) -> dict:
-    line = {
-        "kind": "metric",
-        "dataset": dataset,
-        "model": model,
-        "protocol": "naseem",
-        "first": ENTITIES,
-        "second": second,
-    }
-    values = {"first_value": first_value, "second_value": second_value, "difference": second_value - first_value}
-    seeds = {"first_by_seed": f"{first_value:.2f}", "second_by_seed": f"{second_value:.2f}"}
-    return line | values | seeds | {"n": 1, "unit": "points", "set": dataset}
-
-
-@pytest.fixture
-def lines() -> pd.DataFrame:
-    """Scores on two sets that naseem-7 prints with 89.71 and 82.00 as the state of the art, and 95.89 and 82.72."""
-    found = [
-        metric_line("ncbi-disease", MOST_FREQUENT, WORDS_AND_O, 0, 91.0),
-        metric_line("ncbi-disease", LOOK_UP, WORDS_AND_O, 50, 95.0),
-        metric_line("ncbi-disease", "m", WORDS, 80, 84.0),
-        metric_line("ncbi-disease", "m", WORDS_AND_O, 80, 96.0),
-        metric_line("ncbi-disease", "n", WORDS_AND_O, 84, 98.0),
-        metric_line("jnlpba-biobert", MOST_FREQUENT, WORDS_AND_O, 0, 84.0),
-        metric_line("jnlpba-biobert", LOOK_UP, WORDS_AND_O, 30, 86.0),
-        metric_line("jnlpba", LOOK_UP, WORDS_AND_O, 40, 87.0),  # not BioALBERT's version
+def test_runs_of_one_model_on_one_set_are_paired_in_the_order_of_the_protocols(monkeypatch):
+    monkeypatch.setitem(PAGE.pair_runs.__globals__, "OWN", ["lee", "gu", "wada"])
+    runs = [("m", "hoc-blue", "wada"), ("m", "hoc", "gu"), ("n", "hoc", "gu"), ("m", "bc2gm", "gu"),
+            ("m", "bc2gm", "lee")]  # fmt: skip
+    assert PAGE.pair_runs(runs) == [
+        (("m", "bc2gm", "lee"), ("m", "bc2gm", "gu")),
+        (("m", "hoc", "gu"), ("m", "hoc-blue", "wada")),
     ]
-    return pd.DataFrame(found, columns=protocols.COLUMNS)
 
 
-def test_printed_scores_beside_what_definitions_make(lines):
-    placed = definitions.place_printed(lines).set_index("printed as")
-    assert placed.index.tolist() == ["JNLPBA", "NCBI (Disease)"]
-    row = placed.loc["NCBI (Disease)"]
-    assert (row["SOTA"], row["Base1"], row["Large1"]) == (89.71, 95.89, 97.18)
-    assert row[f"ours: {ENTITIES}"] == pytest.approx((80 + 80 + 84) / 3, abs=0.01) and row[f"ours: {WORDS}"] == 84
-    assert row[f"ours: {WORDS_AND_O}"] == 97 and row[f"{LOOK_UP}: {WORDS_AND_O}"] == 95
-    assert math.isnan(placed.loc["JNLPBA", f"ours: {ENTITIES}"])
-    said = "\n".join(definitions.describe_placed(placed.reset_index()))
-    assert "less SOTA (85.85): Base1 +3.45, Large1 +4.74 points" in said
-    assert (
-        "Each word's most frequent tag, by F1 of words, with O: +4.65 points over that SOTA, above it on 2 of 2" in said
+def test_a_line_says_what_differs_between_two_runs(monkeypatch):
+    study, known = open_study("paper"), {}
+    monkeypatch.setattr(results, "read", lambda scale, *run: known.get(run))
+    runs = ("m", "hoc", "gu"), ("m", "hoc-blue", "wada")
+    assert PAGE.compare_runs(study, *runs)["note"] == "the run failed or has not been made"
+    for run, scores in zip(runs, ((80.0, 82.0), (85.0, 85.0)), strict=True):
+        made = [{"seed": seed, "scores": {"f1": value}} for seed, value in enumerate(scores, 1)]
+        known[run] = {"main score": "f1", "runs": made}
+    line = PAGE.compare_runs(study, *runs)
+    assert (line["set"], line["first"], line["second"]) == ("HoC", "hoc, gu", "hoc-blue, wada")
+    assert (line["first_value"], line["second_value"], line["difference"], line["difference_std"]) == (81, 85, 4, 1.41)
+    assert line["differs"].startswith(
+        "data (Hallmarks of Cancer, BLURB's division | Hallmarks of Cancer, documents with a hallmark); "
+        "metric (Multilabel micro F1 | Example-based F1); fine-tuning (epochs, batch size, "
     )
-    assert (
-        "Base1 is printed below what always the most frequent label scores by F1 of words, with O on 1 of 2 sets: JN"
-        in said
-    )
+    assert PAGE.tell_apart(study, ("bc2gm", "gu"), ("bc2gm", "gu")) == ""
+    assert PAGE.tell_apart(study, ("bc2gm", "lee"), ("bc2gm", "lee-bioes")) == "fine-tuning (scheme)"
 
 
-def test_a_study_without_that_table_shows_nothing_beside_it(lines, monkeypatch):
-    monkeypatch.setattr(params, "keys", lambda kind: [])
-    assert definitions.describe_placed(definitions.place_printed(lines)) == []
+def test_printed_scores_beside_what_definitions_make(monkeypatch):
+    always, by_word = "always", "by word"
+    monkeypatch.setitem(PAGE.place_printed.__globals__, "NO_MODEL", (always, by_word))
+    rows = [("ncbi-disease", always, WORDS_AND_O, 0, 91.0), ("ncbi-disease", by_word, WORDS_AND_O, 50, 95.0),
+            ("ncbi-disease", "m", WORDS, 80, 84.0), ("ncbi-disease", "m", WORDS_AND_O, 80, 96.0),
+            ("ncbi-disease", "n", WORDS_AND_O, 84, 98.0), ("jnlpba", by_word, WORDS_AND_O, 40, 87.0)]  # fmt: skip
+    made = pd.DataFrame(rows, columns=["dataset", "model", "second", "first_value", "second_value"])
+    printed = pd.DataFrame({"row": "NCBI", "dataset": "ncbi-disease", "column": ["SOTA", "Base1"],
+                            "value": [89.71, 95.89]})  # fmt: skip
+    placed = PAGE.place_printed(made.assign(kind="metric", first=ENTITIES), printed)
+    assert placed.index.tolist() == [("NCBI", "ncbi-disease")]  # the other set is not printed
+    row = placed.iloc[0]
+    assert (row["SOTA"], row["Base1"], row[f"ours: {ENTITIES}"], row[f"ours: {WORDS}"]) == (89.71, 95.89, 82, 84)
+    assert (row[f"ours: {WORDS_AND_O}"], row[f"{by_word}: {WORDS_AND_O}"]) == (97, 95)
 
 
-def test_means_over_models_in_a_table_and_in_words(lines):
-    rows = definitions.summarise(lines).set_index("second")
-    assert rows.loc[WORDS_AND_O, "models"] == 2 and rows.loc[WORDS_AND_O, "difference"] == 15
-    said = definitions.describe(lines)
-    assert said[0] == "3 of 3 pairs of scores of one run's predictions could be made."
-    assert (
-        "F1 of words, with O less F1 of entities: +15.00 points on average over 1 sets (2 runs), from +14.00" in said[1]
-    )
-    alone = definitions.describe(lines[lines["model"] == LOOK_UP])
-    assert "over 3 sets (the look-up's tags), from +45.00 to +56.00" in alone[1]
+@pytest.mark.parametrize("scale", ["smoke", "laptop"])
+def test_the_page_asks_for_no_run_of_its_own(scale):
+    """Of what it reads, all is made for tables and panels anyway."""
+    others = [path for path in stages.whole_study(scale) if "protocols" not in path and "claims" not in path]
+    tables = [stages.STAGES["table"].path(table=key) for key in params.keys("tables")]
+    planned = stages.plan(scale, [*others, *tables])
+    needed = stages.STAGES["protocols"].inputs(scale, {})
+    assert set(needed) <= {*planned, "data/meta.json"}
+    if scale == "smoke":  # where it does not depend on the data at hand
+        assert any("bioalbert-base1--ncbi-disease--naseem" in path for path in needed)

@@ -2,35 +2,12 @@
 
 import pytest
 
-from lib.benchmarks import datasets, registry
+from lib.benchmarks import versions
+from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Mention, Relation, Sentence
 from lib.study import open_study
-from lib.study.analysis import facts, findings, versions
 
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
-
-
-@pytest.fixture
-def register(monkeypatch, tmp_path):
-    """Make the registry consist of made-up sets, all versions of one: key -> family, metric and instances by split."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    rows: dict[str, datasets.Dataset] = {}
-
-    def add(key: str, family: str, metric: str, folds: int = 1, **splits) -> None:
-        for split in splits:
-            (tmp_path / f"{key}-{split}").touch()
-        files = {split: (f"{key}-{split}",) for split in splits}
-        given = {f"{key}-{split}": found for split, found in splits.items()}
-        rows[key] = datasets.Dataset(
-            key, key.upper(), family, "", metric, lambda path: given[path.name], files, folds=folds
-        )
-        monkeypatch.setattr(registry, "DATASETS", dict(rows))
-        known = facts.comparisons().model_copy(update={"sets": {"one": list(rows)}})
-        monkeypatch.setattr(facts, "comparisons", lambda: known)
-        findings.load.cache_clear()
-
-    yield add
-    findings.load.cache_clear()
 
 
 def tagged(text: str, tags: str) -> Sentence:
@@ -41,16 +18,14 @@ def relation(text: str, label: str, id: str = "1.T1.T2") -> Relation:
     return Relation(id, f"@GENE$ {text} @DISEASE$", *ENDS, label, masked=True)
 
 
-def compare(first: str = "a", second: str = "b", **settings) -> dict[str, dict]:
-    lines = versions.compare_pair(facts.VersionPair(first=first, second=second, **settings), "laptop")
-    return {line["what"]: line for line in lines}
+def measure(family: str, metrics: tuple[str, str], first: dict, second: dict, **options) -> dict[str, dict]:
+    """The lines of two made-up versions, given by split, by what they measure."""
+    sets = [Dataset("m", "M", family, "", metric, list, {}) for metric in metrics]
+    return {line["what"]: line for line in versions.measure(sets, [first, second], **options)}
 
 
 def values(line: dict) -> tuple:
     return line["first_value"], line["second_value"], line["difference"], line["n"]
-
-
-# Tags that do not depend on how a text is cut into words
 
 
 @pytest.mark.parametrize(
@@ -69,9 +44,6 @@ def test_plain_tags(text, tags, plain):
     assert versions.plain_tags(tagged(text, tags)) == tuple(plain.split())
 
 
-# Instances in pairs
-
-
 def test_equal_labels_are_paired_first_and_repeats_count_as_often_as_in_both():
     first = [("x", "1"), ("x", "0"), ("x", "0"), ("y", "1"), ("z", "1")]
     second = [("x", "0"), ("x", "2"), ("y", "0"), ("w", "1")]
@@ -81,10 +53,10 @@ def test_equal_labels_are_paired_first_and_repeats_count_as_often_as_in_both():
 
 def test_ids_are_the_same_whichever_mention_is_named_first():
     one, other = relation("a", "1", "12.T3.T4"), relation("b", "1", "12.T4.T3")
-    assert versions.identify(one, "ids") == versions.identify(other, "ids")
-    assert versions.identify(one, "ids") != versions.identify(relation("a", "1", "12.T3.T5"), "ids")
-    assert versions.identify(one, "text") != versions.identify(other, "text")
-    assert versions.identify(relation("A, b", "1"), "text") == versions.identify(relation("a b", "0"), "text")
+    assert versions.by_ids(one) == versions.by_ids(other)
+    assert versions.by_ids(one) != versions.by_ids(relation("a", "1", "12.T3.T5"))
+    assert versions.by_text(one) != versions.by_text(other)
+    assert versions.by_text(relation("A, b", "1")) == versions.by_text(relation("a b", "0"))
 
 
 def test_share_of_positives():
@@ -93,16 +65,13 @@ def test_share_of_positives():
     assert versions.share_positives([Labelled("1", ("A.",), ("x",)), Labelled("2", ("B.",), ())]) == 50
 
 
-# Pairs of versions
-
-
-def test_relations_with_another_rule_for_labels(register):
+def test_relations_with_another_rule_for_labels():
     train = [relation("t", "false", "0.T1.T2"), relation("u", "CPR:3", "0.T1.T3")]
     test = [relation(text, label, f"1.T1.T{text}") for text, label in (("2", "CPR:3"), ("3", "false"), ("4", "CPR:4"))]
     other = [relation(text, label, f"1.T{text}.T1") for text, label in (("2", "CPR:3"), ("3", "CPR:3"))]
-    register("a", "relations", "relation-micro-f1", train=train, test=test)
-    register("b", "relations", "relation-micro-f1", train=train + test[2:], test=[*other, relation("9", "false", "9")])
-    found = compare(by="ids")
+    second = {"train": train + test[2:], "test": [*other, relation("9", "false", "9")]}
+    both = {"train": train, "test": test}, second
+    found = measure("relations", ["relation-micro-f1"] * 2, *both, identify=versions.by_ids)
     assert values(found["instances, train"]) == (2, 3, 1, 5)
     assert values(found["positives, test"]) == (66.67, 66.67, 0, 6)
     assert values(found[versions.SHARED]) == (66.67, 66.67, 0, 6)
@@ -112,75 +81,55 @@ def test_relations_with_another_rule_for_labels(register):
     assert values(found[versions.ANSWERS]) == (100, 66.67, -33.33, 2)
     # always CPR:3: one of three is right and one is found; in the other two of three, and both are found
     assert values(found[versions.TRIVIAL]) == (40, 80, 40, 6)
-    line = found[versions.ANSWERS]
-    assert (line["set"], line["kind"], line["unit"], line["differs"]) == ("one", "data", "points", "A | B")
-    assert line["note"] == "Relation micro F1, on the shared instances"
+    assert found[versions.ANSWERS]["note"] == "Relation micro F1, on the shared instances"
 
 
-def test_tags_of_two_tokenisations(register):
+def test_tags_of_two_tokenisations():
     train = [tagged("IL-2 binds", "B O")]
-    register("a", "tagging", "entity-f1", train=train, test=[tagged("IL-2 acts .", "B O O"), tagged("a b", "B O")])
-    register("b", "tagging", "entity-f1", train=train, test=[tagged("IL - 2 acts", "B I I O"), tagged("a b", "O B")])
-    found = compare(note="a remark")
+    first = {"train": train, "test": [tagged("IL-2 acts .", "B O O"), tagged("a b", "B O")]}
+    second = {"train": train, "test": [tagged("IL - 2 acts", "B I I O"), tagged("a b", "O B")]}
+    found = measure("tagging", ["entity-f1"] * 2, first, second)
     assert values(found[versions.SHARED])[:2] == (100, 100)
     assert found[versions.AGREE]["second_value"] == 50 and found[versions.ANSWERS]["second_value"] == 50
     # IL-2 is known and found whole; of the other version no word is known
     assert values(found[versions.TRIVIAL])[:2] == (66.67, 0)
-    assert found[versions.TRIVIAL]["note"] == "Entity-level F1; a remark"
+    assert found[versions.TRIVIAL]["note"] == "Entity-level F1"
 
 
-def test_documents_without_labels_and_the_first_of_several_folds(register):
+def test_documents_without_labels_under_two_metrics():
     documents = [Labelled(str(i), (f"T{i}.",), labels) for i, labels in enumerate([("x",), (), ("x", "y"), ("y",)])]
-    register("a", "documents", "multilabel-micro-f1", folds=2, train=documents, test=documents)
-    register("b", "documents", "example-f1", train=documents[2:], test=[d for d in documents if d.labels])
-    found = compare()
+    second = {"train": documents[2:], "test": [document for document in documents if document.labels]}
+    both = {"train": documents, "test": documents}, second
+    found = measure("documents", ["multilabel-micro-f1", "example-f1"], *both)
     assert values(found[versions.SHARED])[:2] == (75, 100)
     assert found[versions.AGREE]["second_value"] == found[versions.ANSWERS]["second_value"] == 100
-    assert all("a: the first of 2 folds" in line["note"] for line in found.values())
-    assert found[versions.TRIVIAL]["note"].startswith("Multilabel micro F1 and Example-based F1")
+    assert found[versions.TRIVIAL]["note"] == "Multilabel micro F1 and Example-based F1"
 
 
-def test_what_is_missing_is_said(register):
-    rows = [relation("x", "1"), relation("y", "0")]
-    register("a", "relations", "binary-f1", dev=rows, test=rows)
-    register("b", "relations", "binary-f1", train=rows, dev=[relation("z", "1"), relation("w", "0")])
-    (line,) = versions.compare_pair(facts.VersionPair(first="a", second="b"), "laptop")
-    assert line["n"] == 0 and "has no test split" in line["note"]
-    found = compare(split="dev")
-    assert values(found[versions.SHARED])[:2] == (0, 0) and found[versions.SHARED]["note"] == "of the dev split"
-    assert not {versions.AGREE, versions.ANSWERS, versions.TRIVIAL} & set(
-        found
-    )  # none is shared; the first has no train
+def test_nothing_shared_and_no_training_set_leave_lines_out():
+    rows, others = [relation("x", "1"), relation("y", "0")], [relation("z", "1"), relation("w", "0")]
+    found = measure("relations", ["binary-f1"] * 2, {"dev": rows}, {"train": rows, "dev": others}, split="dev")
+    assert list(found) == ["instances, dev", "positives, dev", versions.SHARED, versions.ELSEWHERE]
+    assert values(found[versions.SHARED])[:2] == (0, 0) and values(found[versions.ELSEWHERE])[:2] == (100, 0)
 
 
-# What the file names, and real data
-
-
-def test_pairs_name_sets_and_splits_that_exist():
-    known = facts.comparisons()
-    assert {key for keys in known.sets.values() for key in keys} <= set(registry.DATASETS)
-    for pair in known.versions:
-        assert all(pair.split in registry.lookup(key).files for key in (pair.first, pair.second))
-    assert versions.name_set("hoc-blue") == "HoC" and versions.name_set("bc2gm") == "BC2GM"
-
-
-def look_at(*keys: str) -> None:
-    if any(open_study("laptop").why_missing(key) for key in keys):
+def measure_real(first: str, second: str) -> dict[str, dict]:
+    """The lines of two registered datasets on what they share."""
+    both = [open_study("laptop").dataset(key) for key in (first, second)]
+    if any(one.missing for one in both):
         pytest.skip("not every set is in the data folder")
+    loaded = [{split: one.load(split) for split in one.splits} for one in both]
+    return {line["what"]: line for line in versions.measure_shared(both[1], loaded, versions.by_text, "test")}
 
 
 def test_real_labels_of_jnlpba_are_another_task(real_data):
-    look_at("jnlpba", "jnlpba-biobert")
-    pair = facts.VersionPair(first="jnlpba", second="jnlpba-biobert")
-    tests = [{"test": open_study("laptop").dataset(key).load("test")} for key in (pair.first, pair.second)]
-    found = {line["what"]: line for line in versions.measure_shared(pair, tests)}
+    found = measure_real("jnlpba", "jnlpba-biobert")
     assert found[versions.SHARED]["n"] == 2 * 3856 and found[versions.SHARED]["first_value"] > 99
     assert found[versions.AGREE]["second_value"] < 60 and 80 < found[versions.ANSWERS]["second_value"] < 90
 
 
 def test_real_gad_is_one_test_set_and_one_is_developed_on_it(real_data):
-    look_at("gad", "gad-biobert", "gad-bioelectra")
     for other in ("gad-biobert", "gad-bioelectra"):
-        found = compare("gad", other)
+        found = measure_real("gad", other)
         assert values(found[versions.SHARED])[:2] == values(found[versions.ANSWERS])[:2] == (100, 100)
     assert found[versions.ELSEWHERE]["first_value"] == 100

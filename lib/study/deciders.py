@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.study import params, paths, published, results
-from lib.study.analysis import attention, compare, definitions, pieces
+from lib.study.analysis import attention, compare, pieces
 from lib.study.effects import Judgement, Test, decide_all
 
 if TYPE_CHECKING:
@@ -189,14 +190,14 @@ def decide_entity_gain(study: "Study") -> Judgement:
     not_scored = Judgement(note=f"no named entities of {run.model} under {run.protocol} have been scored")
     if compared is None:
         return not_scored
-    lines = definitions.choose_entities(compared)
-    sets = lines["dataset"].isin(row.dataset for row in params.load("tables", TABLE).rows.values())
-    lines = lines[sets & (lines["model"] == run.model) & (lines["protocol"] == run.protocol)]
+    sets = compared["dataset"].isin(row.dataset for row in params.load("tables", TABLE).rows.values())
+    scored = (compared["kind"] == "metric") & (compared["first"] == ENTITIES) & (compared["n"] > 0)
+    lines = compared[scored & sets & (compared["model"] == run.model) & (compared["protocol"] == run.protocol)]
     if lines.empty:
         return not_scored
     found = dict(list(lines.groupby("second")))
-    gaps = {name: compare.judge_difference(definitions.list_differences(part)) for name, part in found.items()}
-    without, counted, entities = gaps[definitions.WORDS], gaps[definitions.WORDS_AND_O], found[definitions.WORDS_AND_O]
+    gaps = {name: compare.judge_difference(list_differences(part)) for name, part in found.items()}
+    without, counted, entities = gaps[WORDS], gaps[WORDS_AND_O], found[WORDS_AND_O]
     note = (
         f"{run.model} under {run.protocol} on {', '.join(entities['dataset'])}: "
         f"{entities['first_value'].mean():.2f} by entity, by word {without['effect']:+.2f} without O "
@@ -208,13 +209,24 @@ def decide_entity_gain(study: "Study") -> Judgement:
     return Judgement(**counted, note=f"{note}, which is the effect; not the paper's size of model")
 
 
+def list_differences(lines: pd.DataFrame) -> list[list[float]]:
+    """The second values less the first, for each line of tables/protocols.csv a list over seeds."""
+    pairs = zip(map(read_seeds, lines["first_by_seed"]), map(read_seeds, lines["second_by_seed"]), strict=True)
+    return [[b - a for a, b in zip(*pair, strict=True)] for pair in pairs]
+
+
+def read_seeds(text: str | float) -> list[float]:
+    """The values of a line by seed; one alone has been read as a number."""
+    return [float(value) for value in str(text).split()]
+
+
 def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
     """Entity F1 of ours less what is printed of the model; its gain on the state of the art in the note."""
     table = params.load("tables", TABLE)
     printed = results.read_published(table.paper, table.table).set_index(["row", "column"])["value"]
     rows = {run.dataset: name for name, run in table.rows.items() if run.dataset}
     of_model, over = ([printed[rows[key], column] for key in entities["dataset"]] for column in (COLUMN, OVER))
-    scores = [definitions.read_seeds(line["first_by_seed"]) for line in entities.to_dict("records")]
+    scores = map(read_seeds, entities["first_by_seed"])
     gains = [[score - value for score in found] for found, value in zip(scores, of_model, strict=True)]
     ours, theirs = (np.mean(found) - np.mean(over) for found in (entities["first_value"], of_model))
     note += f"; the effect is entity F1 less the {COLUMN} printed"

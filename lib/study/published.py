@@ -27,6 +27,14 @@ def list_runs(key: str, scale: str) -> list[params.RunKey]:
     return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in ran))
 
 
+def list_planned(scale: str) -> list[params.RunKey]:
+    """The runs of all tables of scores, then those of the scale's panels that can be made, each once."""
+    tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
+    planned = [run for key in tables for run in list_runs(key, scale)]
+    panels = params.load("scales", scale).panel_runs()
+    return list(dict.fromkeys([*planned, *(run for run in panels if not open_study(scale).why_not(run[1]))]))
+
+
 def list_models(key: str, scale: str) -> list[str]:
     """The models that stand for something in a table or figure, registered ones and baselines."""
     return list(dict.fromkeys(line["model"] for line in list_lines(key, scale) if line["model"]))

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from lib.benchmarks import versions
 from lib.study import open_study, params, published, results
-from lib.study.analysis import versions
 from lib.study.printed import paper_of, read_scores
 
 GIORGI = "the system of Giorgi and Bader"

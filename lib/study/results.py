@@ -6,7 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from lib import artefacts
+from lib.benchmarks import registry
 from lib.errors import StudyError
+from lib.finetuning import runs
 from lib.places import show_path
 from lib.study import papers, params, paths
 
@@ -45,6 +47,18 @@ def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
     """The results of one model on one dataset, of a run here or of the record; None when it has not been run."""
     path = paths.find(paths.results(scale, model, dataset, setting))
     return artefacts.read_json(path) if path.exists() else None
+
+
+def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
+    """Gold and predicted of one run of a result; StudyError where they are not here, or are those of another run."""
+    keys = result["model"], result["dataset"], result["setting"]
+    folds = registry.lookup(result["dataset"]).folds
+    path = paths.predictions(scale, *keys, f"{run['seed']}.{run['fold']}" if folds > 1 else str(run["seed"]))
+    if not path.exists():
+        raise StudyError("the predictions are not on this machine; only scores are committed")
+    if (runs.read(path) or {}).get("fingerprint") != run["fingerprint"]:
+        raise StudyError(f"{show_path(path)}: predictions of another run than the scores")
+    return runs.read_predictions(path)
 
 
 def by_seed(result: dict) -> dict[int, dict[str, float]]:

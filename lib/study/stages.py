@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from lib import provenance
-from lib.benchmarks import baselines, datasets, registry
+from lib.benchmarks import baselines, datasets, definitions, registry, versions
 from lib.corpora import rows
 from lib.errors import StudyError, unknown
 from lib.study import claims, corpora, documents, open_study, params, paths, published, vocabularies
-from lib.study.analysis import attention, facts, panels, protocols, samples, texts
+from lib.study.analysis import attention, facts, panels, samples, texts
 from lib.vocabularies import training
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
@@ -422,13 +422,8 @@ STAGES = {
             "protocols",
             lambda k: "91_protocols",
             "tables/protocols.csv",
-            lambda s, k: [*made_up(s), *finetuned(protocols.list_runs(s), s)],
-            lambda s, k: [
-                facts.comparisons().model_dump(),
-                score_tables(),
-                dataset_files(s),
-                published_state(),
-            ],
+            lambda s, k: [*made_up(s), *finetuned(published.list_planned(s), s)],
+            lambda s, k: [definitions.PAIRS, versions.SETS, score_tables(), dataset_files(s), published_state()],
         ),
         Stage(
             "panels",

@@ -149,54 +149,6 @@ class Samples(Settings):
     comparisons: list[Comparison]  # the first one that a scale has is shown
 
 
-class MetricPair(Settings):
-    """Two ways to score the same predictions."""
-
-    of: str  # the metric, in metrics.METRICS, of the datasets
-    datasets: list[str] = []  # some of them only; empty: all
-    first: str
-    second: str
-    papers: str  # which of them print which
-
-
-class VersionPair(Settings):
-    """Two versions of one set."""
-
-    first: str
-    second: str
-    by: Literal["text", "ids"] = "text"  # how an instance of one is found in the other
-    split: Literal["test", "dev"] = "test"
-    note: str = ""
-
-
-class Beside(Settings):
-    """Printed scores that stand beside the definitions which they may follow."""
-
-    table: str  # whose rows are sets
-    columns: list[str]  # what is gained on first
-
-
-class Comparisons(Settings):
-    """What is compared between the papers' protocols."""
-
-    protocols: list[str]
-    sets: dict[str, list[str]]
-    metrics: list[MetricPair]
-    versions: list[VersionPair]
-    scores: list[str]
-    beside: Beside
-
-    @model_validator(mode="after")
-    def check(self):
-        named = [dataset for versions in self.sets.values() for dataset in versions]
-        if len(set(named)) < len(named):
-            raise ValueError("sets: a dataset is a version of one set only")
-        for pair in self.versions:
-            if not any({pair.first, pair.second} <= set(versions) for versions in self.sets.values()):
-                raise ValueError(f"versions: {pair.first} and {pair.second} are not of one set")
-        return self
-
-
 @cache
 def hardware() -> Hardware:
     """What is printed of the papers' hardware and times, and what vendors say of it."""
@@ -213,9 +165,3 @@ def attention() -> Attention:
 def samples() -> Samples:
     """The printed samples of predictions, and the models that are compared in their place."""
     return read_yaml(paths.PARAMS / "samples.yaml", Samples)
-
-
-@cache
-def comparisons() -> Comparisons:
-    """What is compared between the papers' protocols."""
-    return read_yaml(paths.PARAMS / "comparisons.yaml", Comparisons)

@@ -175,21 +175,3 @@ def draw_attention(table: pd.DataFrame) -> Figure:
             panel.tick_params(axis="y", labelsize=7)
             panel.invert_yaxis()
     return figure
-
-
-def draw_differences(table: pd.DataFrame) -> Figure:
-    """Points of difference, a row a comparison with a marker for each model or set, sorted; a panel a `kind`."""
-    kinds = list(dict.fromkeys(table["kind"]))
-    rows = [table.loc[table["kind"] == kind, "label"].nunique() for kind in kinds]
-    figure, axes = new_figure(8, 1 + 0.6 * len(kinds) + 0.17 * sum(rows), rows=len(kinds))
-    axes[0, 0].get_gridspec().set_height_ratios([number + 2 for number in rows])
-    for axis, kind, color in zip(axes[:, 0], kinds, sns.color_palette("colorblind"), strict=False):
-        found = table[table["kind"] == kind]
-        order = found.groupby("label")["difference"].median().sort_values().index.tolist()
-        axis.axvline(0, color="grey", linewidth=1)
-        axis.plot(found["difference"], found["label"].map(order.index), "o", color=color, markerfacecolor="none",
-                  markersize=4)  # fmt: skip
-        axis.set(xlabel="points", yticks=range(len(order)), yticklabels=order, ylim=(-1, len(order)))
-        axis.set_title(kind, fontsize=9)
-        axis.tick_params(axis="y", labelsize=6)
-    return figure
