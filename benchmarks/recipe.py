@@ -43,8 +43,9 @@ import yaml
 from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
 from lib.places import show_path
+from lib.pretraining.pretraining import read_log
 from lib.study import params, paths
-from lib.study.analysis import compare, pretrained
+from lib.study.analysis import compare
 
 OUTPUT = paths.output("record", "benchmarks")
 STUDY = paths.output("benchmarks", "recipe")  # a copy of the study, with a scale of its own for each run
@@ -157,7 +158,7 @@ def pretrain(name: str, arm: str, threads: int) -> dict:
     """The record of an arm's model, with the last row of its log."""
     run_study(threads, "-m", "lib.study.pretraining", name, f"{name}-{arm}")
     folder = STUDY / "outputs" / name / "models" / f"{name}-{arm}"
-    log = pretrained.read_log(folder)
+    log = read_log(folder)
     return artefacts.read_json(folder / "record.json") | {"last": log[-1] if log else {}}
 
 

@@ -64,10 +64,10 @@ class Progress:
 
 
 def draw_log(axes, name: str, log: list[dict]) -> None:
-    """Loss against pieces; the loss on held-out text as markers where there is one."""
+    """Loss against tokens; the loss on held-out text as markers where there is one."""
     tokens, losses = ([row[key] for row in log] for key in ("tokens", "loss"))
     line = axes.plot(tokens, losses, linewidth=1, label=f"{name}, training")[0]
     if seen := [row for row in log if "held-out loss" in row]:
         tokens, losses = ([row[key] for row in seen] for key in ("tokens", "held-out loss"))
         axes.plot(tokens, losses, "o", color=line.get_color(), label=f"{name}, held out")
-    axes.set(xlabel="pieces", ylabel="loss")
+    axes.set(xlabel="tokens", ylabel="loss")

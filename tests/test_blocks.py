@@ -11,11 +11,11 @@ from transformers import BertTokenizer
 
 from lib.errors import StudyError
 from lib.pretraining.blocks import Blocks
+from lib.pretraining.counting import measure_batches
 from lib.pretraining.masking import IGNORED, Masking
 from lib.pretraining.mixing import Files
 from lib.pretraining.random_numbers import make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
-from lib.study.analysis import checks
 from lib.vocabularies import loading
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
@@ -314,7 +314,7 @@ def test_memory_does_not_grow_with_the_corpus(pairs, tmp_path):
 @pytest.mark.parametrize("pairs", PAIRS)
 @pytest.mark.parametrize("kind", ["word-piece", "whole-word", "n-gram"])
 def test_what_batches_are_like_is_measured(pairs, kind):
-    rows = {row["what"]: row for row in checks.measure_batches(make(pairs=pairs, kind=kind, steps=60), 50)}
+    rows = {row["what"]: row for row in measure_batches(make(pairs=pairs, kind=kind, steps=60), 50)}
     for row in rows.values():
         if row["wanted"] is not None and "count" not in row["what"]:
             assert row["measured"] == pytest.approx(row["wanted"], abs=0.06)
@@ -327,5 +327,5 @@ def test_what_batches_are_like_is_measured(pairs, kind):
 def test_measuring_would_notice_a_random_segment_of_the_same_document(monkeypatch):
     batches = make(pairs="next sentence")
     monkeypatch.setattr(batches, "find_random", lambda low, high, own, end, wanted, chance: (own, wanted))
-    rows = {row["what"]: row["measured"] for row in checks.measure_batches(batches, 5)}
+    rows = {row["what"]: row["measured"] for row in measure_batches(batches, 5)}
     assert rows["random segments of the same document (count)"] > 10

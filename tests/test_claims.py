@@ -9,6 +9,7 @@ import pytest
 from conftest import each
 
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
+from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
 from lib.study import claims, deciders, effects, open_study, params, paths, published, results, stages
 from lib.study.analysis import compare
@@ -16,6 +17,7 @@ from lib.study.claims import Claim
 from lib.study.deciders import exact, faster, follows
 from lib.study.effects import Judgement, Pairs, Trend, all_of, paired, paired_runs, trend
 from lib.study.study import Study
+from lib.study.vocabularies import Vocabulary
 
 NAN = float("nan")
 LAPTOP = Study("laptop")
@@ -201,7 +203,11 @@ def test_inputs_are_shorter_on_every_set_or_not(write):
 
 
 def test_whole_words_are_resampled(monkeypatch):
-    monkeypatch.setattr(deciders.pieces, "whole_words", lambda *_: [1] * 60 + [0] * 30 + [-1] * 10)
+    words = [f"{first}{second}word" for first in "abcdefghij" for second in "abcdefghij"]
+    counts = {deciders.WHOLE[0]: [1] * 90 + [2] * 10, deciders.WHOLE[1]: [2] * 60 + [1] * 40}
+    monkeypatch.setattr(Mesh, "names_by_branch", lambda self: {"diseases": words})
+    monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: self.key)
+    monkeypatch.setattr(deciders, "count_by_word", lambda key, found: counts[key] if found == words else [])
     found = decide("wada-amplified-terms")
     assert (found.effect, found.n, found.verdict) == (50.0, 100, "holds")
     assert 30 < found.ci_low < 45 < 55 < found.ci_high < 70

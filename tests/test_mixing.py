@@ -1,10 +1,8 @@
 """Core and satellite: shares, repeats and partners, in both ways to mix them."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,10 +10,9 @@ from transformers import BertTokenizer
 
 from lib.pretraining import mixing
 from lib.pretraining.blocks import Blocks
+from lib.pretraining.counting import KINDS, count_mixture
 from lib.pretraining.masking import Masking
 from lib.pretraining.tokens import Tokens
-from lib.study import params, vocabularies
-from lib.study.analysis import mixtures
 from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
@@ -146,7 +143,7 @@ def test_an_unknown_method_is_an_error():
 @pytest.mark.parametrize("method", mixing.METHODS)
 def test_counts_equal_those_made_one_by_one(method):
     layout, rows = arrange(method), 6_000  # more than a step
-    counts = mixtures.count_instances(layout, TOKENIZER, core=3_000, instances=rows, length=LENGTH, duplicates=2)
+    counts = count_mixture(layout, TOKENIZER, core=3_000, sequences=rows, length=LENGTH, duplicates=2)
     batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
                      pairs="next sentence", duplicates=2)  # fmt: skip
     segments = batches.cut(*batches.order(batches.list_sequences(0)))
@@ -164,24 +161,9 @@ def test_counts_equal_those_made_one_by_one(method):
     assert counts["random pairs"] == segments.pair.sum() and counts["distinct pairs"] == len(pairs)
     core_documents = len(CORE.starts) - 1
     kinds = Counter(sum(document > core_documents for document in pair) for pair in pairs)
-    assert [counts[kind] for kind in mixtures.KINDS] == [kinds[0], kinds[1], kinds[2]]
+    assert [counts[kind] for kind in KINDS] == [kinds[0], kinds[1], kinds[2]]
 
 
-def test_both_methods_are_compared_on_as_many_instances(monkeypatch):
-    texts = {"small": CORE, "large": SATELLITE}
-    amplified = SimpleNamespace(
-        key="amplified", settings=SimpleNamespace(amplify=["small"]), tokenizer=lambda: TOKENIZER,
-        corpora=[SimpleNamespace(key=key) for key in ("large", "small")], packed=lambda corpus: texts[corpus.key],
-    )  # fmt: skip
-    scale = SimpleNamespace(sequence_length=LENGTH, made_up=True)
-    monkeypatch.setattr(vocabularies, "at_hand", lambda scale: [amplified])
-    monkeypatch.setattr(params, "load", lambda kind, key: scale)
-    table = mixtures.compare("smoke", uses=2, instances=10_000)
-    assert table["method"].tolist() == list(mixing.METHODS)
-    assert table["instances"].tolist() == [2 * (33_000 // WIDTH)] * 2
-    assert table["core"].tolist() == ["small"] * 2 and table["satellite"].tolist() == ["large"] * 2
-    assert mixtures.compare("smoke", uses=2, instances=100)["instances"].tolist() == [100] * 2
-    said = mixtures.describe(table, "smoke")
-    assert "raises the share of core text in 1 of 1 cases" in said and "made up" in said
-    swapped = table.assign(method=table["method"][::-1].tolist())
-    assert "raises the share of core text in 0 of 1 cases" in mixtures.describe(pd.DataFrame(swapped), "smoke")
+def test_no_more_is_counted_than_was_asked_for():
+    counts = count_mixture(arrange("simultaneous"), TOKENIZER, core=3_000, sequences=100, length=LENGTH)
+    assert counts["instances"] == 100 and counts["random pairs"] < 100

@@ -70,7 +70,7 @@ def test_tables_name_printed_cells_and_existing_runs(key):
     if table.kind == "lengths":
         assert set(table.columns) == printed["column"]
         assert set(table.rows) == printed["row"] and set(table.rows.values()) <= set(DATASETS)
-        for column in (table.columns | table.other_vocabularies).values():
+        for column in table.columns.values():
             params.load("vocabularies", column.vocabulary)
         return
     assert set(table.rows) <= printed["row"] <= set(table.rows) | set(table.not_run)

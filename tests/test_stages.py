@@ -32,6 +32,7 @@ def test_a_table_needs_its_runs_and_no_more():
         ("01", ["tables/claims.csv"]),
         ("01_scoreboard", ["tables/claims.csv"]),
         ("lee-4", ["tables/lee-4.csv"]),
+        ("gu-1", ["tables/pieces.csv"]),  # whose page makes all tables of terms
     ],
 )
 def test_words_of_the_command_line(word, outputs):

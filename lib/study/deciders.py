@@ -9,8 +9,9 @@ import pandas as pd
 
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.study import params, paths, published, results
-from lib.study.analysis import attention, compare, pieces
+from lib.study.analysis import attention, compare
 from lib.study.effects import Judgement, Test, decide_all
+from lib.vocabularies.words import WORD, count_by_word
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -116,9 +117,14 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
 
 def decide_whole_words(study: "Study") -> Judgement:
     """An amplified vocabulary keeps more medical words whole: the difference in %, resampled over words."""
+    names = (name for branch in study.mesh.names_by_branch().values() for name in branch)
+    words = sorted({word for name in names for word in WORD.findall(name)})
+    if not words:
+        return Judgement(note="no tables of MeSH at hand")
     better, than = WHOLE
-    found = pieces.whole_words(better, than, study.scale)
-    values, shares = np.array([-100, 0, 100]), np.array([found.count(v) for v in (-1, 0, 1)]) / len(found)
+    one, other = (np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than))
+    found = one.astype(int) - other  # 1: only the better one keeps it whole, -1: only the other
+    values, shares = np.array([-100, 0, 100]), np.array([(found == v).sum() for v in (-1, 0, 1)]) / len(found)
     # Drawing words with replacement is drawing how many fall into each of the three groups.
     means = np.random.default_rng(0).multinomial(len(found), shares, compare.RESAMPLES) @ values / len(found)
     note = f"% of the distinct words of MeSH's terms kept whole, {better} against {than}"

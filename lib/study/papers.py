@@ -105,7 +105,6 @@ class LengthTable(Table):
     kind: Literal["lengths"]
     rows: dict[str, str]  # the paper's row -> dataset
     columns: dict[str, LengthColumn]
-    other_vocabularies: dict[str, LengthColumn]  # what was tried in their place
 
 
 class Count(Settings):

@@ -24,7 +24,8 @@ FINETUNING = {  # family -> the notebook that fine-tunes
 }
 BASELINE = "15_japanese_baselines"
 MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.study.documents"}  # what does a job of no notebook
-BESIDE = {"step-times": "naseem-8", "parameters": "pretraining-checks"}  # a table -> the one of the job that writes it
+# A table -> the one that its job is named by, which writes both.
+BESIDE = {"step-times": "naseem-8", **dict.fromkeys(("gu-1", "wada-1", "ozyurt-text"), "pieces")}
 WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 
@@ -152,8 +153,6 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
         case "corpora":
             needed = dict.fromkeys(row.corpus for row in table.rows.values())
             return [STAGES["corpus"].path(corpus=c) for c in needed if not open_study(scale).corpus(c).why_not]
-        case "terms":
-            return vocabulary_output([*table.columns.values(), *table.ours_only], scale)
         case "lengths" | "counts":
             return made_up(scale)
         case "times":
@@ -200,8 +199,8 @@ def panel_inputs(scale: str, keys: dict) -> list[str]:
 def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
     """Every published table, and what else claims are judged by: tables, runs, vocabularies."""
     tests = [claim.test for claim in claims.CLAIMS if claim.test]
-    named = (BESIDE.get(table, table) for test in tests for table in test.tables)
-    tables = [f"tables/{table}.csv" for table in dict.fromkeys([*params.keys("tables"), *named])]
+    named = [*params.keys("tables"), *(table for test in tests for table in test.tables)]
+    tables = [f"tables/{table}.csv" for table in dict.fromkeys(BESIDE.get(table, table) for table in named)]
     compared = vocabulary_output([key for test in tests for key in test.vocabularies], scale)
     return tables + finetuned(claims.list_runs(open_study(scale)), scale) + compared
 
@@ -264,6 +263,13 @@ def score_tables() -> list[dict]:
     return [params.load("tables", key).model_dump() for key in tables_of("scores")]
 
 
+def term_settings(scale: str, keys: dict) -> list:
+    """Vocabularies, and the tables of terms."""
+    named = [("vocabularies", params.keys("vocabularies")), ("tables", tables_of("terms"))]
+    found = [params.load(kind, key).model_dump() for kind, found in named for key in found]
+    return [found, raw_state(scale, sorted(paths.data(scale).glob("vocab/*.txt"))), published_state()]
+
+
 def document_outputs(scale: str) -> list[str]:
     """The documents of every corpus that can be built."""
     files = dict.fromkeys(file for key in params.keys("corpora") for file in open_study(scale).corpus(key).files)
@@ -284,7 +290,7 @@ def table_settings(scale: str, keys: dict) -> list:
     budget = params.load("scales", scale).model_dump(include={"compared", "instead", "panels"})
     models = [budget, *registered, *others] if named else []
     files = []
-    if table.kind in ("terms", "lengths"):
+    if table.kind == "lengths":
         files = sorted(paths.data(scale).glob("vocab/*.txt"))
     if table.kind in ("counts", "lengths") and not made_up(scale):
         files += registry.files(paths.data(scale))
@@ -337,11 +343,11 @@ STAGES = {
             lambda s, k: [corpus.settings.model_dump() for corpus in corpora.list_whole(s)],
         ),
         Stage(
-            "pieces",
-            lambda k: "21_words_and_tokens",
+            "terms",
+            lambda k: "21_medical_terms",
             "tables/pieces.csv",
             lambda s, k: [*vocabulary_output(params.keys("vocabularies"), s), STAGES["corpus"].path(corpus="pubmed")],
-            lambda s, k: [params.load("vocabularies", v).model_dump() for v in params.keys("vocabularies")],
+            term_settings,
         ),
         Stage("datasets", lambda k: "12_datasets", "tables/datasets.csv", lambda s, k: made_up(s), dataset_settings),
         Stage(
@@ -368,20 +374,11 @@ STAGES = {
             lambda s, k: [],
         ),
         Stage(
-            "checks",
-            lambda k: "23_pretraining_checks",
-            "tables/pretraining-checks.csv",
-            lambda s, k: [
-                path for model in params.load("scales", s).models for path in model_inputs(s, {"model": model})
-            ],
-            lambda s, k: [params.load("models", m).model_dump() for m in params.keys("models")],
-        ),
-        Stage(
             "pretrained",
-            lambda k: "25_one_of_each_kind",
-            "tables/pretrained.csv",
+            lambda k: "25_models_side_by_side",
+            "tables/parameters.csv",
             lambda s, k: [STAGES["pretrain"].path(model=model) for model in params.load("scales", s).models],
-            lambda s, k: params.load("scales", s).models,
+            lambda s, k: [params.load("models", m).model_dump() for m in params.keys("models")],
         ),
         Stage(
             "cost",
@@ -531,7 +528,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "pieces", "datasets", "leaks", "floors", "simultaneous", "checks", "pretrained", "own",
+WHOLE = ("start", "kept", "terms", "datasets", "leaks", "floors", "simultaneous", "pretrained", "own",
          "attention", "samples", "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan", "unstated",
          "lessons")  # fmt: skip
 
@@ -560,7 +557,7 @@ def targets(scale: str, words: list[str]) -> list[str]:
             known = params.is_model(word) if kind == "models" else word in params.keys(kind)
             if known and not published:  # which nothing has to be made for
                 (wildcard,) = re.findall(r"\{(\w+)\}", STAGES[stage].output)
-                named.append(STAGES[stage].path(**{wildcard: word}))
+                named.append(STAGES[stage].path(**{wildcard: BESIDE.get(word, word)}))
         if not named:
             raise unknown("target", word, [name for names in list_targets(scale).values() for name in names])
         found += named

@@ -49,6 +49,15 @@ def summarise(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not 
     return table.assign(verdict="n/a" if made_up else judged).reset_index(drop=True)
 
 
+def judge_cut(printed: str, ours: str) -> str:
+    """The verdict on a term: whole (✓), or its tokens joined by hyphens; `cut` is printed where any cut will do.
+
+    Capitals do not count: PubMedBERT's authors print `Rec-A` for an uncased vocabulary.
+    """
+    agrees = ours != "✓" if printed == "cut" else ours.lower() == printed.lower()
+    return "agrees" if agrees else "differs"
+
+
 def floors(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """A line a cell with what it comes to without an encoder, means as of `by_seed`: `chance`, `without_pretraining`.
 
@@ -81,9 +90,7 @@ def effects(seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str 
     single = seeds[~seeds["is_mean"]]
     gains = pd.concat(differences(single, *pair, across=across).assign(step=name) for name, pair in steps.items())
     by_place = gains.groupby(["step", "place"], sort=False)
-    found = by_place.agg(
-        paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count")
-    )
+    found = by_place.agg(paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count"))
     return found.dropna(subset=["paper", "ours"], how="all")
 
 

@@ -127,31 +127,6 @@ def correct(ps: list[float]) -> list[float]:
     return corrected
 
 
-def of_metric(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The lines of one metric; of all where it is empty, since each row of the table has its own."""
-    return table[table["metric"] == metric] if metric else table
-
-
-def spread(table: pd.DataFrame, metric: str, decimals: int = 2) -> pd.DataFrame:
-    """A table as a person reads it: its rows, with the paper's value and ours side by side for each column.
-
-    Ours are shown in columns that have some, and everywhere when there is nothing else.
-    """
-    rows = of_metric(table, metric)
-    nothing = rows[["ours", "published"]].isna().all(axis=None)
-    has_ours = set(rows.loc[rows["ours"].notna() | nothing, "column"])
-    cells = {}
-    for line in rows.to_dict("records"):
-        row = cells.setdefault(line["row"], {})
-        if not pd.isna(line["published"]):
-            row[(line["column"], "paper")] = show_value(line["published"], decimals)
-        if line["column"] in has_ours:
-            row[(line["column"], "ours")] = show_ours(line, decimals)
-    wide = pd.DataFrame.from_dict(cells, orient="index")
-    wide.columns = pd.MultiIndex.from_tuples(wide.columns)
-    return wide.fillna("")
-
-
 def show_value(value: float | str, decimals: int = 2) -> str:
     return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
 
@@ -207,30 +182,6 @@ def describe_sizes(sizes: pd.DataFrame, scale: str) -> str:
     said = f"At scale **{params.load('scales', scale).title}**: {len(at_hand)} of {len(sizes)} printed sizes have a "
     said += "counterpart here" + (f", of {shares.min():.2g}% to {shares.max():.2g}% of it." if len(at_hand) else ".")
     return said
-
-
-def describe_pieces(branches: pd.DataFrame) -> str:
-    """The shortest and the longest way to write each branch's terms, in sentences (Markdown)."""
-    lines = []
-    for branch, rows in branches.groupby("branch", sort=False):
-        best, worst = (rows.loc[getattr(rows["pieces per term"], which)()] for which in ("idxmin", "idxmax"))
-        lines.append(
-            f"- {branch}: {best['pieces per term']:.2f} pieces a term with {best['vocabulary']}, "
-            f"{worst['pieces per term']:.2f} with {worst['vocabulary']} ({best['terms']} terms)."
-        )
-    return "\n".join(lines)
-
-
-def describe_cells(table: pd.DataFrame, scale: str) -> str:
-    """How many printed cells come out, in one sentence (Markdown)."""
-    printed = table[table["published"].notna()]
-    tried = printed[printed["verdict"] != "n/a"]
-    agree = (tried["verdict"] == "agrees").sum()
-    if tried.empty:
-        return f"None of the {len(printed)} printed cells can be tried at scale **{scale}**."
-    said = f"Of {len(printed)} printed cells {len(tried)} can be tried here, and {agree} come out exactly as printed."
-    differ = [f"{line['row']} ({line['column']})" for line in tried[tried["verdict"] == "differs"].to_dict("records")]
-    return said + (f" Not reached: {', '.join(differ)}." if differ else "")
 
 
 def read_tables(scale: str) -> dict[str, pd.DataFrame]:

@@ -4,46 +4,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from lib.progress import draw_log
 from lib.study.figures import MARKERS, new_figure, save, show_legend  # noqa: F401  (pages save through this module)
-
-
-def draw_learning_curve(logs: dict[str, list[dict]]) -> Figure:
-    """Loss against pieces for each named log; the loss on held-out text as markers where there is one."""
-    figure, axes = new_figure(6, 3)
-    for name, log in logs.items():
-        draw_log(axes[0, 0], name, log)
-    axes[0, 0].legend(fontsize=7)
-    return figure
-
-
-def draw_learning_curves(logs: dict[str, list[dict]]) -> Figure:
-    """A panel a log, since the losses of two objectives are not on one scale."""
-    rows = -(-len(logs) // 2)
-    figure, axes = new_figure(7.5, 2.2 * rows, 2, rows)
-    for panel, (name, log) in zip(axes.flat, logs.items(), strict=False):
-        draw_log(panel, name, log)
-        panel.set_title(name, fontsize=8)
-    for panel in axes.flat[len(logs) :]:
-        panel.set_visible(False)
-    return figure
-
-
-def draw_lengths(table: pd.DataFrame) -> Figure:
-    """One row a dataset: mean input length with each vocabulary, the paper's hollow, ours filled."""
-    figure, axes = new_figure(6.5, 4)
-    names = list(dict.fromkeys(table["row"]))
-    colors = sns.color_palette("colorblind")
-    for i, column in enumerate(dict.fromkeys(table["column"])):
-        cells = table[table["column"] == column]
-        y = [names.index(row) for row in cells["row"]]
-        style = {"color": colors[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 6}
-        axes[0, 0].plot(cells["published"], y, markerfacecolor="none", label=f"{column}, paper", **style)
-        axes[0, 0].plot(cells["ours"], y, label=f"{column}, ours", **style | {"markersize": 3})
-    axes[0, 0].set(xlabel="mean input length (word pieces)", xscale="log", yticks=range(len(names)), yticklabels=names)
-    axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7)
-    return figure
 
 
 def draw_leaks(leaks: pd.DataFrame) -> Figure:
@@ -63,57 +24,6 @@ def draw_leaks(leaks: pd.DataFrame) -> Figure:
                    yticklabels=wide.index)  # fmt: skip
     axes[0, 0].invert_yaxis()
     axes[0, 0].legend(fontsize=7)
-    return figure
-
-
-def draw_pieces(branches: pd.DataFrame) -> Figure:
-    """Pieces per term of MeSH: a row a vocabulary, a marker a branch."""
-    order = branches.groupby("vocabulary")["pieces per term"].mean().sort_values().index
-    figure, axes = new_figure(6.5, 1 + 0.28 * len(order))
-    for i, (branch, rows) in enumerate(branches.groupby("branch", sort=False)):
-        values = rows.set_index("vocabulary").loc[order, "pieces per term"]
-        axes[0, 0].plot(values, range(len(order)), MARKERS[i % len(MARKERS)], label=branch, markersize=5)
-    axes[0, 0].set(xlabel="pieces per term", yticks=range(len(order)), yticklabels=order)
-    axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
-
-
-def draw_kept_whole(table: pd.DataFrame) -> Figure:
-    """The share of words kept whole against their rank by frequency, a line a vocabulary."""
-    figure, axes = new_figure(6.5, 4)
-    lines = ["-", "--", ":", "-."]
-    for i, (vocabulary, rows) in enumerate(table.groupby("vocabulary")):
-        style = {"color": sns.color_palette("colorblind")[i % 10], "linestyle": lines[i // 10 % 4]}
-        middle = rows["rank from"] + rows["words"] / 2
-        axes[0, 0].plot(middle, 100 * rows["kept whole"], marker=MARKERS[i % len(MARKERS)], markersize=4,
-                        linewidth=1, label=vocabulary, **style)  # fmt: skip
-    axes[0, 0].set(xlabel="rank of the word by frequency", ylabel="words kept whole, %", xscale="log")
-    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
-
-
-def draw_mixing(table: pd.DataFrame) -> Figure:
-    """For each core and method: how much of the text is core, and the distinct document pairs by where they are from.
-
-    `table`: from mixtures.compare. Pairs as a share of the random pairs, whatever the size of the corpora.
-    """
-    kinds = ["core with core", "core with satellite", "satellite with satellite"]
-    names = [f"{core}, {method}" for core, method in zip(table["core"], table["method"], strict=True)]
-    shares = pd.DataFrame({"core": table["core share"], "satellite": 1 - table["core share"]})
-    pairs = table[kinds].div(table["random pairs"], axis=0)
-    figure, axes = new_figure(8, 1.3 + 0.28 * len(table), 2)
-    colors = sns.color_palette("colorblind")
-    labels = ("share of the text, %", "distinct pairs, % of random ones")
-    for axis, parts, label in zip(axes[0], (shares, pairs), labels, strict=True):
-        start = 0 * parts.iloc[:, 0]
-        for i, name in enumerate(parts):
-            axis.barh(names, 100 * parts[name], left=start, label=name, color=colors[i], hatch=["", "//", ".."][i])
-            start = start + 100 * parts[name]
-        axis.set(xlabel=label, xlim=(0, 100))
-        axis.invert_yaxis()
-        axis.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    axes[0, 1].set(yticklabels=[])
     return figure
 
 

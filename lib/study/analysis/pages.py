@@ -74,19 +74,6 @@ def show_protocols(runs: list[params.RunKey], scale: str) -> HTML | Markdown:
     return show(table.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
 
 
-def show_pretraining(model: str, scale: str) -> HTML:
-    """How a model is pretrained at a scale: the settings that its file and the scale's come to."""
-    plan = params.load_pretraining(model, scale).model_dump(exclude={"phases"})
-    phases = params.load_pretraining(model, scale).phases
-    rows = [{"setting": name, "value": str(value)} for name, value in plan.items()]
-    for number, phase in enumerate(phases, 1):
-        said = ", ".join(
-            f"{name.replace('_', ' ')} {value}" for name, value in phase.model_dump(exclude_none=True).items()
-        )
-        rows.append({"setting": f"phase {number} of {len(phases)}", "value": said})
-    return show(rows)
-
-
 def show_selection(corpus: str) -> HTML | Markdown:
     """The rule by which a corpus's citations were chosen, where there is one."""
     key = params.load("corpora", corpus).selection

@@ -1,0 +1,100 @@
+"""What batches hold, counted: whether sequences are masked and paired as described, and how mixed corpora are shown."""
+
+from collections import Counter
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from lib.pretraining import masking
+from lib.pretraining.blocks import Blocks
+from lib.pretraining.mixing import Layout
+from lib.pretraining.random_numbers import make_keys
+
+KINDS = ("core with core", "core with satellite", "satellite with satellite")  # by the number of satellite documents
+COUNTED_TOGETHER = 4096  # sequences
+
+
+def measure_batches(batches: Blocks, steps: int) -> list[dict]:
+    """What the batches of the first steps are like, as rows `what, measured, wanted`; shares, but for counts."""
+    inventory, totals = batches.inventory, Counter()
+    for step in range(min(steps, len(batches))):
+        batch = {name: tensor.numpy() for name, tensor in batches[step].items()}
+        row, slot = np.nonzero(batch["targets"] != masking.IGNORED)
+        place, target = batch["positions"][row, slot], batch["targets"][row, slot]
+        seen, original = batch["input_ids"][row, place], batch["input_ids"].copy()
+        original[row, place] = target
+        maskable = ~inventory.special[original]
+        words = np.cumsum(masking.begin_words(original, maskable, inventory)).reshape(original.shape)  # of all rows
+        sizes = np.bincount(words[maskable])
+        asked = np.bincount(words[row, place], minlength=len(sizes))
+        totals["sequences"] += len(original)
+        totals["places"] += original.size
+        totals["padding"] += int(batch["padding"].sum()) if "padding" in batch else 0
+        totals["maskable"] += int(maskable.sum())
+        wanted = masking.count_to_mask(maskable.sum(axis=1), batches.share_at(step), batches.masking.limit)
+        totals["wanted"] += int(wanted.sum())
+        totals["asked"] += len(row)
+        totals["masked"] += int((seen == inventory.mask).sum())
+        totals["unchanged"] += int((seen == target).sum())
+        totals["split"] += int(((asked > 0) & (asked < sizes)).sum())
+        if batches.pairs != "none":
+            segments = batches.cut(*batches.order(batches.list_sequences(step)))
+            own, other = (batches.text.find_documents(p)[0] for p in (segments.first, segments.second))
+            totals["true"] += int((batch["pair"] == 0).sum())
+            totals["same document"] += int(((own == other) & (segments.pair == 1)).sum())
+    asked, whole = totals["asked"], batches.masking.kind != "word-piece"
+    masked, unchanged = totals["masked"] / asked, totals["unchanged"] / asked
+    rows = [
+        ("pieces asked for", asked / totals["maskable"], totals["wanted"] / totals["maskable"]),
+        ("of these, hidden", masked, batches.masking.masked),
+        ("of these, replaced by a random piece", 1 - masked - unchanged, batches.masking.replaced),
+        ("of these, left as they are", unchanged, 1 - batches.masking.masked - batches.masking.replaced),
+        ("words asked for in part (count)", totals["split"], 0 if whole else None),
+        ("padding", totals["padding"] / totals["places"], None if batches.pairs != "none" else 0),
+    ]
+    if batches.pairs != "none":
+        rows.append(("pairs that follow each other in the text", totals["true"] / totals["sequences"], 0.5))
+    if batches.pairs == "next sentence":
+        rows.append(("random segments of the same document (count)", totals["same document"], 0))
+    return [dict(zip(("what", "measured", "wanted"), row, strict=True)) for row in rows]
+
+
+def count_mixture(
+    layout: Layout,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    core: int,
+    sequences: int,
+    length: int,
+    duplicates: int | None = None,
+) -> dict[str, float]:
+    """What the first sequences of next-sentence prediction are made of; `core`: tokens of the text's core.
+
+    The share of core text in all tokens, how often a token of each side is seen on average, and the random pairs: how
+    many, and how many distinct pairs of documents they are, by the sides that the two come from (KINDS).
+    """
+    blocks = Blocks(
+        layout, tokenizer, length=length, batch_size=COUNTED_TOGETHER, steps=-(-sequences // COUNTED_TOGETHER),
+        masking=masking.Masking("word-piece", 0.15), pairs="next sentence", duplicates=duplicates,
+    )  # fmt: skip
+    seen, pairs, kinds = np.zeros(2, np.int64), [], []
+    for step in range(len(blocks)):
+        numbers = blocks.list_sequences(step)
+        segments = blocks.cut(*blocks.order(numbers[numbers < sequences]))
+        both = np.stack([segments.first, segments.second])
+        lengths = np.stack([segments.first_length, segments.second_length])
+        seen += [lengths[both < core].sum(), lengths[both >= core].sum()]
+        random = both[:, segments.pair == 1]
+        pairs.append(make_keys(*(layout.text.find_documents(places)[0] for places in random)))
+        kinds.append((random >= core).sum(axis=0))
+    distinct, first = np.unique(np.concatenate(pairs), return_index=True)
+    of_kind = np.bincount(np.concatenate(kinds)[first], minlength=3)
+    return {
+        "instances": sequences,
+        "core share": seen[0] / seen.sum(),
+        "core seen": seen[0] / core,
+        "satellite seen": seen[1] / (len(layout.text) - core),
+        "random pairs": sum(map(len, pairs)),
+        "distinct pairs": len(distinct),
+        **dict(zip(KINDS, of_kind.tolist(), strict=True)),
+    }
