@@ -51,7 +51,7 @@ def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
 
 def test_the_work_of_a_model_is_that_of_its_record(finished_study):
     record = json.loads((finished_study.outputs / "models" / "bert-general" / "record.json").read_text())
-    printing = "from lib.study.analysis import hardware; print(hardware.count_work('bert-general', scale='smoke'))"
+    printing = "from lib.study import open_study; print(open_study('smoke').model('bert-general').count_work())"
     work = ast.literal_eval(finished_study.python(printing))
     assert work["tokens"] == record["tokens"] > 0
     assert work["flops"] == pytest.approx(record["FLOPs"])

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
-from lib.study import params
-from lib.study.analysis import figures, hardware, timing
+from lib.study import open_study, params
+from lib.study.analysis import figures, timing
 from lib.study.corpora import Corpus
 
 BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
@@ -76,7 +76,7 @@ def test_one_model_of_each_architecture_and_size_is_timed():
 def test_days_of_our_run_follow_from_the_speed(measured, monkeypatch):
     monkeypatch.setattr(Corpus, "why_not", property(lambda corpus: "no text" if corpus.key == "mimic" else ""))
     lines = timing.build("naseem-8", "laptop", *measured).set_index("row")
-    pieces = hardware.count_work(LARGE, scale="laptop")["tokens"]
+    pieces = open_study("laptop").model(LARGE).count_work()["tokens"]
     assert pieces == 976 * 16 * 128  # half of four million, in whole steps
     assert lines.loc["BioALBERT Large1", "ours"] == pytest.approx(8 / 1000 * pieces / 86_400, rel=0.005)
     assert lines.loc["BioALBERT Large1", "published"] == 2.83 and set(lines["verdict"]) == {"n/a"}

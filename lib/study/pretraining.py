@@ -15,10 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from transformers import PretrainedConfig
 
 from lib import artefacts, parent, provenance
 from lib.errors import StudyError
-from lib.pretraining import embeddings, pretraining
+from lib.modeling import costs
+from lib.modeling.models import configure
+from lib.pretraining import embeddings, objectives, pretraining
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.settings import Pretraining
 from lib.pretraining.tokens import Tokens
@@ -76,6 +79,31 @@ class Model:
     def corpora(self) -> list[Corpus]:
         """What it is trained on, those of its core first."""
         return [Corpus(key, self.scale) for key in self.settings.corpora]
+
+    @property
+    def configs(self) -> tuple[PretrainedConfig, PretrainedConfig | None]:
+        """The configuration of its encoder, and of ELECTRA's generator."""
+        plan, size = self.plan, params.load("vocabularies", self.settings.vocabulary).size
+        size = min(size, self.budget.vocabulary_size or size)
+        return configure(self.settings.architecture, plan.body, size, plan.positions, plan.dropout)
+
+    def count_work(self, **changes: int) -> dict[str, float]:
+        """Steps, tokens (padding too) and FLOPs of its pretraining, without that of the model that it continues.
+
+        FLOPs are those of lib/modeling/costs.py: matrix products that are needed. The papers' code computes the whole
+        of the last layer, which is a little more. `changes`: settings that replace those of every phase.
+        """
+        plan, (config, generator) = self.plan, self.configs
+        work = {"steps": 0, "tokens": 0, "flops": 0.0}
+        for phase in plan.phases or self.settings.published.phases:  # none where the text is not public
+            phase = phase.model_copy(update=changes)
+            predicted = pretraining.make_masking(plan, plan.masked_share, phase.max_predictions).slots(phase.length)
+            rows = phase.steps * phase.batch_size
+            work["steps"] += phase.steps
+            work["tokens"] += rows * phase.length
+            work["flops"] += rows * costs.training_flops(config, phase.length, predicted, generator)
+        passes = objectives.ADVERSARIAL_PASSES if self.settings.adversarial else 1
+        return work | {"flops": passes * work["flops"]}
 
     def packed(self, split: str = "train") -> list[Tokens]:
         """Its text in tokens of its vocabulary; StudyError as in Vocabulary.packed."""

@@ -11,7 +11,7 @@ from lib import provenance
 from lib.benchmarks import baselines, datasets, definitions, registry, versions
 from lib.corpora import rows
 from lib.errors import StudyError, unknown
-from lib.study import claims, corpora, documents, open_study, params, paths, published, vocabularies
+from lib.study import claims, corpora, documents, hardware, open_study, params, paths, published, vocabularies
 from lib.study.analysis import attention, facts, panels, samples, texts
 from lib.vocabularies import training
 
@@ -207,7 +207,7 @@ def scoreboard_inputs(scale: str, keys: dict) -> list[str]:
 
 def cost_settings(scale: str, keys: dict) -> list:
     found = [params.load(kind, key) for kind in ("models", "vocabularies") for key in params.keys(kind)]
-    found += [facts.hardware(), params.load("scales", "paper")]
+    found += [hardware.read(), params.load("scales", "paper")]
     return [[settings.model_dump() for settings in found], published_state()]
 
 
@@ -285,7 +285,7 @@ def table_settings(scale: str, keys: dict) -> list:
         others = [params.load("tables", key).model_dump() for key in (*table.of, table.sizes) if key]
     if table.kind == "times":
         named, others = list(table.rows.values()), [timed_settings(scale)]
-        others.append(facts.hardware().model_dump())
+        others.append(hardware.read().model_dump())
     registered = [params.load("models", key).model_dump() for key in named if params.is_model(key)]
     budget = params.load("scales", scale).model_dump(include={"compared", "instead", "panels"})
     models = [budget, *registered, *others] if named else []

@@ -27,25 +27,6 @@ def draw_leaks(leaks: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_costs(table: pd.DataFrame, rate: float, label: str) -> Figure:
-    """FLOPs of pretraining against device-hours: the papers' models hollow, ours filled, a marker a paper.
-
-    `rate`: FLOP/s that a dashed line is drawn for, named `label`.
-    """
-    rows = table[table["device_hours"].notna() & table["flops"].notna()]
-    figure, axes = new_figure(8, 4)
-    colors = sns.color_palette("colorblind")
-    for i, (paper, found) in enumerate(rows.groupby("paper", sort=False)):
-        filled = {} if (found["whose"] == "ours").all() else {"markerfacecolor": "none"}
-        axes[0, 0].plot(found["device_hours"], found["flops"], MARKERS[i % len(MARKERS)], label=paper, markersize=6,
-                        color=colors[i % len(colors)], **filled)  # fmt: skip
-    ends = rows["device_hours"].agg(["min", "max"])
-    axes[0, 0].plot(ends, 3600 * rate * ends, "--", color="grey", linewidth=1, label=label)
-    axes[0, 0].set(xlabel="device-hours", ylabel="FLOPs", xscale="log", yscale="log")
-    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
-
-
 def draw_times(times: pd.DataFrame, what: str) -> Figure:
     """Seconds of each repetition, a row a model; the median as a bar."""
     names = list(dict.fromkeys(times["model"]))

@@ -11,8 +11,7 @@ from transformers import PreTrainedModel
 from lib.modeling import bodies, costs, models
 from lib.pretraining import objectives, pretraining
 from lib.pretraining.settings import Pretraining
-from lib.study import open_study, params, results
-from lib.study.analysis import facts, hardware
+from lib.study import hardware, open_study, params, results
 from lib.training import optimizers, training
 
 LIMIT, FEWEST = 40.0, 5  # seconds; repetitions
@@ -75,7 +74,7 @@ def describe_steps(key: str, scale: str) -> pd.DataFrame:
         length = params.load_pretraining(model, scale).phases[0].length
         with torch.device("meta"):
             encoder = models.encoder_of(build_trained(model, scale))
-        config, _ = hardware.build_configs(model, scale)
+        config, _ = open_study(scale).model(model).configs
         flops = rows * costs.training_flops(config, length, count_asked(model, scale))
         facts.append(describe_work(model, encoder, rows * length, flops))
     return pd.DataFrame(facts)
@@ -91,7 +90,7 @@ def count_asked(model: str, scale: str) -> int:
 def build_trained(model: str, scale: str) -> PreTrainedModel:
     """A model as it is pretrained at a scale, with random weights."""
     settings, plan = params.load("models", model), params.load_pretraining(model, scale)
-    config, _ = hardware.build_configs(model, scale)
+    config, _ = open_study(scale).model(model).configs
     torch.manual_seed(0)
     return models.build(
         settings.architecture, plan.body, config.vocab_size, plan.positions, plan.dropout, settings.pairs != "none"
@@ -166,7 +165,7 @@ def describe_passes(keys: list[str], bodies_of: str, rows: int, length: int) -> 
     for key in keys:
         with torch.device("meta"):
             body = build_encoder(key, bodies_of, length)
-        config, _ = hardware.build_configs(key, bodies_of)
+        config, _ = open_study(bodies_of).model(key).configs
         facts.append(describe_work(key, body, rows * length, rows * costs.body_flops(config, length, length)))
     return pd.DataFrame(facts)
 
@@ -174,7 +173,7 @@ def describe_passes(keys: list[str], bodies_of: str, rows: int, length: int) -> 
 def build_encoder(key: str, bodies_of: str, length: int) -> PreTrainedModel:
     """A model's encoder of the body of a scale, with random weights, for rows of `length` pieces at least."""
     settings, plan = params.load("models", key), params.load_pretraining(key, bodies_of)
-    config, _ = hardware.build_configs(key, bodies_of)
+    config, _ = open_study(bodies_of).model(key).configs
     return models.encoder_of(
         models.build(settings.architecture, plan.body, config.vocab_size, max(length, plan.positions), 0.0)
     )
@@ -224,7 +223,7 @@ def build(key: str, scale: str, times: pd.DataFrame, facts: pd.DataFrame) -> pd.
         line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
         line |= {"published": cell["value"], "n_seeds": 0, "verdict": "n/a", "note": why_not(model, scale)}
         if not line["note"]:
-            pieces = hardware.count_work(model, scale=scale)["tokens"]
+            pieces = open_study(scale).model(model).count_work()["tokens"]
             line["ours"] = float(f"{seconds[find_timed(key, model)] * pieces / 86_400:.3g}")
             line["note"] = f"at the speed measured here, for the {pieces:,} pieces of this scale: not the paper's run"
             if params.load("scales", scale).made_up:
@@ -244,7 +243,7 @@ def compare_runs(key: str, times: pd.DataFrame, facts: pd.DataFrame) -> pd.DataF
     table = params.load("tables", key)
     base = table.rows[table.beside]
     printed = results.read_published(table.paper, table.table).set_index("row")["value"]
-    work = {model: hardware.count_work(model) for model in table.rows.values()}
+    work = {model: open_study("paper").model(model).count_work() for model in table.rows.values()}
     rows = []
     for row, model in table.rows.items():
         if row == table.beside:
@@ -264,7 +263,7 @@ def list_days(key: str) -> dict[str, float]:
     """Every number of days that a table's paper prints of the row that it is beside, with where that stands."""
     table = params.load("tables", key)
     base = table.rows[table.beside]
-    places = [run for run in facts.hardware().runs if run.paper == table.paper and base in run.days]
+    places = [run for run in hardware.read().runs if run.paper == table.paper and base in run.days]
     found = [(hardware.read_days(base, run), run.where) for run in places]
     return {f"{days:g} days ({where})": days for days, where in found}
 
