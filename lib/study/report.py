@@ -13,8 +13,8 @@ import pandas as pd
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
-from lib.study import claims, effects, params, paths, record, results
-from lib.study.analysis import compare, lessons, panels
+from lib.study import caveats, claims, effects, params, paths, record, results
+from lib.study.analysis import compare, panels
 
 CHAPTERS = {  # by the first digit of a notebook's number
     "0": "Start, and what was found",
@@ -258,7 +258,7 @@ def describe_scale(scale: str) -> list[str]:
     runs = results.gather(scale)
     lines = [*describe_budget(scale), f"Report at commit `{provenance.commit()}`."]
     if not params.load("scales", scale).made_up:
-        lines += [*lessons.describe_trivial(scale), *lessons.describe_devices(scale)]
+        lines += [*caveats.say_trivial(scale), *caveats.say_devices(scale)]
     if len(runs):
         commits = ", ".join(f"`{commit}`" for commit in sorted(set(runs["commit"])))
         lines.append(

@@ -437,20 +437,13 @@ STAGES = {
             lambda s, k: params.load("scales", s).model_dump(),
         ),
         Stage(
-            "unstated",
-            lambda k: "94_easily_missed",
-            "tables/unstated.csv",
-            lambda s, k: [],
-            lambda s, k: [
-                params.load(kind, key).model_dump() for kind in ("models", "protocols") for key in params.keys(kind)
-            ],
-        ),
-        Stage(
             "lessons",
             lambda k: "94_lessons",
             "tables/lessons.csv",
             lambda s, k: [STAGES["scoreboard"].path(), STAGES["leaks"].path()],
-            lambda s, k: [],
+            lambda s, k: [
+                params.load(kind, key).model_dump() for kind in ("models", "protocols") for key in params.keys(kind)
+            ],
         ),
         Stage("attention", lambda k: "54_attention", "tables/gu-figure-3.csv", attention_inputs, attention_settings),
         Stage(
@@ -529,7 +522,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 # The last stages of the study: all others are on the way to them.
 WHOLE = ("start", "kept", "terms", "datasets", "leaks", "floors", "simultaneous", "pretrained", "own",
-         "attention", "samples", "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan", "unstated",
+         "attention", "samples", "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan",
          "lessons")  # fmt: skip
 
 

@@ -1,23 +1,10 @@
-"""What the study learnt, from settings and from tables."""
+"""What the cells of tables and the runs come to, and which runs to be wary of."""
 
 import pandas as pd
 import pytest
 
-from lib.study import params, paths, results
-from lib.study.analysis import compare, lessons
-
-
-def test_what_is_not_stated_of_pretraining_names_its_models():
-    found = lessons.list_unstated_pretraining()
-    named = {key for keys in found["models"] for key in keys.split(", ")}
-    assert named == {key for key in params.keys("models") if (own := params.load("models", key).published)
-                     and "Not stated" in own.source}  # fmt: skip
-    assert not found["not stated, and what is taken"].str.startswith(":").any()
-
-
-def test_what_is_left_open_of_fine_tuning_skips_protocols_that_add_nothing():
-    found = lessons.list_unstated_finetuning().set_index("protocol")
-    assert "gu-bioul" not in found.index and found.loc["lee", "paper"] == "BioBERT"
+from lib.study import caveats, paths, results
+from lib.study.analysis import compare
 
 
 @pytest.fixture
@@ -35,12 +22,7 @@ def tables(tmp_path, monkeypatch):
         compare.write_table(paths.table("laptop", key), pd.DataFrame(lines))
 
 
-def test_reasons_and_verdicts_are_counted_over_all_tables(tables):
-    reasons = lessons.count_reasons("laptop").to_dict("records")
-    assert reasons == [
-        {"reason": "no data", "cells": 3, "tables": "gu-6, lee-4"},
-        {"reason": "no model", "cells": 1, "tables": "gu-6"},
-    ]
+def test_verdicts_are_counted_over_all_tables(tables):
     counted = compare.count_verdicts("laptop").set_index("table")
     assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
     assert counted.loc["gu-6", "ours beside"] == 0
@@ -59,31 +41,24 @@ def test_runs_that_know_no_more_than_what_reads_no_text(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     runs = pd.DataFrame({"dataset": ["hoc", "hoc", "gad", "biosses"], "score": [31.18, 40.0, 70.0, 5.0]})
     monkeypatch.setattr(results, "gather", lambda scale: runs)
-    assert lessons.list_trivial("laptop").empty and lessons.describe_trivial("laptop") == []  # not yet audited
+    assert caveats.list_trivial("laptop").empty and caveats.say_trivial("laptop") == []  # not yet audited
     leaks = [
         {"finding": "most frequent label", "dataset": "hoc", "score": 31.18, "note": "no label; score: always one"},
         {"finding": "most frequent label", "dataset": "gad", "score": 68.96, "note": "1; score: always 1"},
         {"finding": "dev is test", "dataset": "biosses", "score": 90.0, "note": ""},
     ]
     compare.write_table(paths.table("laptop", "leaks"), leaks)
-    found = lessons.list_trivial("laptop").set_index("dataset")
+    found = caveats.list_trivial("laptop").set_index("dataset")
     assert found["no better"].to_dict() == {"gad": 0, "hoc": 1} and found["runs"].to_dict() == {"gad": 1, "hoc": 2}
     assert found.loc["hoc", ["best of ours", "without reading", "which is"]].tolist() == [40.0, 31.18, "always one"]
-    (said,) = lessons.describe_trivial("laptop")
+    (said,) = caveats.say_trivial("laptop")
     assert said.startswith("1 of 3 fine-tuning runs") and said.endswith("on hoc.")
-
-
-def test_runs_that_learnt_nothing_are_counted_by_dataset(monkeypatch):
-    runs = pd.DataFrame({"dataset": ["hoc", "hoc", "gad"], "collapsed": ["one answer only", "", None]})
-    monkeypatch.setattr(results, "gather", lambda scale: runs)
-    (line,) = lessons.list_collapsed("laptop").to_dict("records")
-    assert line == {"dataset": "hoc", "collapsed": "one answer only", "runs": 1, "of": 2}
 
 
 def test_devices_are_told_apart_where_there_are_several(monkeypatch):
     runs = pd.DataFrame({"model": ["a", "a", "b", "c", "b"], "device": ["GPU"] * 2 + ["CPU", "GPU", "CPU"]})
     monkeypatch.setattr(results, "gather", lambda scale: runs)
-    (said,) = lessons.describe_devices("laptop")
+    (said,) = caveats.say_devices("laptop")
     assert said.startswith("3 of 5 fine-tuning runs were computed on GPU; 2 on CPU, of b: ")
     monkeypatch.setattr(results, "gather", lambda scale: runs[runs["device"] == "GPU"])
-    assert lessons.describe_devices("laptop") == []
+    assert caveats.say_devices("laptop") == []
