@@ -292,7 +292,7 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     theirs = json.loads((study.outputs / f"results/{path.stem.replace('--', '--ncbi-disease--')}.json").read_text())
     assert [run["scores"] for run in theirs["runs"]] == [run["scores"] for run in ours]
     page = (study.outputs / "report" / f"02_evaluate--{path.stem}.html").read_text()
-    assert "BioBERT (+PubMed) (lee-4) 89.94" in page.replace("89.94 ", "89.94")
+    assert "paper: BioBERT (+PubMed+PMC) (lee-4)" in page and "The encoder: <strong>Some_Body" in page
     assert str(tmp_path) not in page
     assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study
     assert jobs_started(study.run(*words, "--datasets", "ncbi-disease", "biosses")) == []

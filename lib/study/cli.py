@@ -21,8 +21,8 @@ from lib import artefacts, provenance
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.study import downloads, open_study, params, parsing, paths, record, report, stages, warm
-from lib.study.analysis import panels, texts
+from lib.study import downloads, open_study, params, parsing, paths, record, report, scores, stages, warm
+from lib.study.analysis import texts
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
@@ -129,7 +129,7 @@ def evaluate(words: list[str]) -> int:
         encoder = study.encoder(encoder.source)
     loaded = encoder.load()
     print(loaded.describe())
-    chosen = options.datasets or panels.choose(protocol)
+    chosen = options.datasets or scores.choose(protocol)
     at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
     for key in chosen:
         if key not in at_hand:

@@ -87,6 +87,26 @@ def runs(result: dict, references: dict[str, float]) -> Figure:
     return figure
 
 
+def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
+    """A line a dataset: every score of ours with its interval, the paper's hollow, and what needs no encoder.
+
+    `lines`: dataset, ours, low, high; `references`, a line a dataset: dataset, published, without_pretraining, chance.
+    """
+    figure, ((axes,),) = new_figure(6.5, 1.2 + 0.27 * len(references))
+    names, places = references["dataset"].tolist(), range(len(references))
+    ran = lines.dropna(subset="ours")
+    if len(ran):
+        spread = [(ran["ours"] - ran["low"]).fillna(0), (ran["high"] - ran["ours"]).fillna(0)]
+        y = [names.index(dataset) for dataset in ran["dataset"]]
+        axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4, label="ours, 95% interval")
+    axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
+    axes.plot(references["without_pretraining"], places, "|", color="black", markersize=10, label="without an encoder")
+    axes.plot(references["chance"], places, "x", color="grey", markersize=5, label="chance")
+    axes.set(xlabel="score", yticks=places, yticklabels=names, ylim=(max(len(names), 1) - 0.5, -0.5))
+    axes.legend(**BESIDE)
+    return figure
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as SVG; `path` has no suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,8 @@ import pandas as pd
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
-from lib.study import caveats, claims, effects, params, paths, record, results
-from lib.study.analysis import compare, panels
+from lib.study import caveats, claims, effects, open_study, params, paths, record, results, scores
+from lib.study.analysis import compare
 
 CHAPTERS = {  # by the first digit of a notebook's number
     "0": "Start, and what was found",
@@ -271,8 +271,7 @@ def describe_scale(scale: str) -> list[str]:
 def describe_findings(scale: str, judged: pd.DataFrame) -> list[str]:
     """Scores against the scale's bar; the scoreboard in a sentence, then the claims of each paper that hold, fail or
     point one way, with effects (Markdown). A scale with a bar that measures no claim has no scoreboard."""
-    found = results.find_table(paths.table(scale, "panels"))
-    lines = [] if found is None else panels.describe_bar(found, scale)
+    lines = list_bar(scale)
     if lines and not judged["n"].any():
         return lines
     lines += [claims.describe(judged), ""]
@@ -283,6 +282,12 @@ def describe_findings(scale: str, judged: pd.DataFrame) -> list[str]:
                 said = f"{name}, *{claims.describe_verdict(claim)}*: {claim['statement']}"
                 lines.append(f"- {said}. {claims.describe_effect(claim)}")
     return lines
+
+
+def list_bar(scale: str) -> list[str]:
+    """A scale's scores against its bar (Markdown items); none before page 33 has run."""
+    found = results.find_table(paths.table(scale, "panels"))
+    return [] if found is None else [f"- {said}" for said in scores.say_bar(open_study(scale), found)]
 
 
 def tally_claims(judged: pd.DataFrame) -> pd.DataFrame:
@@ -388,6 +393,6 @@ def summarise(scale: str) -> list[str]:
     one, else the claims of each paper by verdict."""
     lines = [" ".join(describe_budget(scale)), ""]
     if params.load("scales", scale).bar:
-        return lines + panels.describe_bar(results.find_table(paths.table(scale, "panels")), scale)
+        return lines + list_bar(scale)
     counts = tally_claims(claims.read(scale)).rename(columns=claims.VERDICTS)
     return [*lines, counts.to_markdown(index=False, disable_numparse=True)]

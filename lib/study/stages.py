@@ -11,8 +11,8 @@ from lib import provenance
 from lib.benchmarks import baselines, datasets, definitions, registry, versions
 from lib.corpora import rows
 from lib.errors import StudyError, unknown
-from lib.study import claims, corpora, documents, hardware, open_study, params, paths, published, vocabularies
-from lib.study.analysis import attention, facts, panels, samples, texts
+from lib.study import claims, corpora, documents, hardware, open_study, params, paths, published, scores, vocabularies
+from lib.study.analysis import attention, facts, samples, texts
 from lib.vocabularies import training
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
@@ -186,7 +186,7 @@ def evaluation_inputs(scale: str, keys: dict) -> list[str]:
     """The runs of an encoder that can be made."""
     return [
         STAGES["finetune"].path(dataset=dataset, **keys)
-        for dataset in panels.read_request(scale, **keys)["datasets"]
+        for dataset in scores.read_request(scale, **keys)["datasets"]
         if not open_study(scale).why_missing(dataset, keys["setting"])
     ]
 
@@ -406,7 +406,7 @@ STAGES = {
             lambda k: "02_evaluate",
             "evaluations/{model}--{setting}.csv",
             evaluation_inputs,
-            lambda s, k: [panels.read_request(s, **k), published_state()],
+            lambda s, k: [scores.read_request(s, **k), published_state()],
         ),
         Stage(
             "audit",

@@ -22,12 +22,18 @@ def judge_cell(published: float, ours: list[float]) -> str:
 
     Fewer than two seeds give no interval: `n/a`.
     """
-    from scipy import stats  # here, as it takes most of a second, which the command line need not wait
-
     if len(ours) < 2 or np.isnan(published):
         return "n/a"
-    mean, half = np.mean(ours), stats.t.ppf(0.975, len(ours) - 1) * stats.sem(ours)
-    return "agrees" if abs(mean - published) <= half else "below" if mean < published else "above"
+    low, high = find_interval(ours)
+    return "agrees" if low <= published <= high else "below" if high < published else "above"
+
+
+def find_interval(values: list[float]) -> tuple[float, float]:
+    """The 95% t-interval of the mean of two values or more."""
+    from scipy import stats  # here, as it takes most of a second, which the command line need not wait
+
+    mean, half = np.mean(values), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+    return mean - half, mean + half
 
 
 def judge_difference(

@@ -62,18 +62,6 @@ def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
     return show([row for kind, key in parts for row in params.explain(kind, key)])
 
 
-def show_protocols(runs: list[params.RunKey], scale: str) -> HTML | Markdown:
-    """The settings in force of some runs: a row a protocol and dataset, without settings that none of them has."""
-    seeds, rows = params.load("scales", scale).seeds, []
-    for setting, dataset in dict.fromkeys((setting, dataset) for _, dataset, setting in runs):
-        settings = params.load_finetuning(setting, dataset, registry.lookup(dataset).family, scale).model_dump()
-        rows.append({"protocol": setting, "dataset": dataset} | settings | {"runs": len(seeds[: settings["runs"]])})
-    if not rows:
-        return Markdown(f"No run is planned at scale **{scale}**.")
-    table = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
-    return show(table.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
-
-
 def show_selection(corpus: str) -> HTML | Markdown:
     """The rule by which a corpus's citations were chosen, where there is one."""
     key = params.load("corpora", corpus).selection

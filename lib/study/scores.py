@@ -1,0 +1,159 @@
+"""Encoders on many datasets under a protocol, beside what the protocol's paper prints and what needs no encoder."""
+
+import itertools
+from collections.abc import Iterable
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lib import artefacts
+from lib.benchmarks import registry
+from lib.errors import StudyError
+from lib.study import params, paths, published, results
+from lib.study.analysis.compare import find_interval, show_ours, show_value
+
+if TYPE_CHECKING:
+    from lib.study import Study
+
+COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
+           "seconds", "FLOPs", "note"]  # fmt: skip
+INTERVAL = ["low", "high"]
+SET = ["protocol", "dataset", "score"]
+
+
+def choose(protocol: str) -> list[str]:
+    """The datasets that a protocol's paper prints scores on."""
+    paper = params.load("protocols", protocol).paper.split("-")[0]
+    return [dataset.key for dataset in registry.ROWS if any(table.startswith(f"{paper}-") for table in dataset.results)]
+
+
+def read_request(scale: str, model: str, setting: str) -> dict:
+    """What was asked for of somebody's encoder, its source and datasets; StudyError where nothing was."""
+    path = paths.evaluation(scale, model, setting)
+    if not path.exists():
+        raise StudyError(
+            f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
+            f"FOLDER_OR_HUB_NAME --protocol {setting} --scale {scale}"
+        )
+    return artefacts.read_json(path)
+
+
+def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
+    """A line for each run, here or in the record: mean and spread over seeds, what it took, or why there is none.
+
+    COLUMNS, and the 95% t interval of the mean in `low` and `high`. `score`: the one that ranks models on the dataset.
+    """
+    lines = []
+    for model, key, protocol in runs:
+        dataset = registry.lookup(key)
+        line = {"protocol": protocol, "dataset": key, "family": dataset.family, "model": model}
+        line |= {"score": dataset.main_score, "n_seeds": 0}
+        if result := results.read(study.scale, model, key, protocol):
+            lines.append(line | summarise(result))
+        else:
+            lines.append(line | {"note": study.why_missing(key, protocol) or results.NOT_MADE})
+    return pd.DataFrame(lines, columns=[*COLUMNS, *INTERVAL])
+
+
+def summarise(result: dict) -> dict:
+    """What the runs of a result come to."""
+    values = [scores[result["main score"]] for scores in results.by_seed(result).values()]
+    several, costs = len(values) > 1, [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
+    return {
+        "ours": round(fmean(values), 2),
+        "ours_std": round(stdev(values), 2) if several else None,
+        "n_seeds": len(values),
+        "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
+        **{name: sum(run[name] for run in result["runs"]) for name in costs},
+        **dict(zip(INTERVAL, find_interval(values) if several else (None, None), strict=True)),
+    }
+
+
+def list_tables(paper: str) -> list[str]:
+    """The keys of a paper's tables of scores, in its order."""
+    found = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
+    return sorted((key for key in found if params.load("tables", key).paper == paper), key=lambda key: (len(key), key))
+
+
+def list_printed(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
+    """What papers print of each dataset in the tables that it is registered with, of the score that ranks models on it.
+
+    Columns: paper, dataset, whose (the score is, as printed), table (its key), published.
+    """
+    found = []
+    for key in itertools.chain.from_iterable(map(list_tables, papers)):
+        cells, table = study.published(key), params.load("tables", key)
+        for cell in cells[~cells["is_mean"] & cells["published"].notna()].to_dict("records"):
+            dataset = registry.DATASETS.get(cell["dataset"])
+            if dataset and key in dataset.results and cell["score"] == dataset.main_score:
+                found.append([table.paper, dataset.key, published.name_model(table, cell), key, cell["published"]])
+    return pd.DataFrame(found, columns=["paper", "dataset", "whose", "table", "published"]).astype({"published": float})
+
+
+def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
+    """What stands beside our scores: a line a protocol, dataset and score of `lines`.
+
+    Columns besides: chance, without_pretraining; published, the best score that the protocol's paper prints of the
+    dataset, or at a scale that has a bar the score of that model; whose it is, and in which table.
+    """
+    rows = lines[SET].drop_duplicates()
+    rows["paper"] = rows["protocol"].map(lambda key: params.load("protocols", key).paper)
+    printed = list_printed(study, rows["paper"].unique())
+    if study.budget.bar:
+        printed = printed[printed["whose"] == study.budget.bar]
+    best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
+    rows = rows.merge(study.floors(), how="left", on=["dataset", "score"])
+    return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
+
+
+def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:
+    """The means over datasets that a paper prints: name and first table -> dataset -> the group that it is in."""
+    found: dict[str, dict[str, int]] = {}
+    for key in list_tables(paper):
+        cells, table = study.published(key), params.load("tables", key)
+        for place, cell in cells[cells["is_mean"] & cells["published"].notna()].groupby(["row", "column"], sort=False):
+            groups = dict(zip(cell["dataset"], cell["group"], strict=True))
+            model = published.name_model(table, cell.iloc[0])
+            (name,) = set(place) - {model}
+            if groups not in found.values():
+                found[f"{name} ({key})"] = groups
+    return found
+
+
+def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
+    """The means over datasets that the papers print, of our models: a line a protocol, mean and model that has a set.
+
+    The mean over groups of the mean over a group's sets, as in the BLURB score; empty unless all `of` sets were run.
+    """
+    found, ran = [], lines.dropna(subset="ours")
+    papers = {key: params.load("protocols", key).paper for key in ran["protocol"].unique()}
+    means = {paper: list_means(study, paper) for paper in dict.fromkeys(papers.values())}
+    for (protocol, model), runs in ran.groupby(["protocol", "model"], sort=False):
+        scores = runs.set_index("dataset")["ours"]
+        for name, groups in means[papers[protocol]].items():
+            parts = scores.reindex(list(groups))
+            value = parts.groupby(groups).mean().mean() if parts.notna().all() else np.nan
+            line = {"protocol": protocol, "mean": name, "model": model, "sets": parts.count(), "of": len(groups)}
+            line |= {"ours": value, "missing": ", ".join(parts.index[parts.isna()])}
+            found += [line] if line["sets"] else []
+    return pd.DataFrame(found, columns=["protocol", "mean", "model", "sets", "of", "ours", "missing"])
+
+
+def say_bar(study: "Study", lines: pd.DataFrame) -> list[str]:
+    """Each score of a scale with a bar against the printed one, in a sentence (Markdown); none without a bar.
+
+    Reached: the mean over seeds is no lower than the printed number.
+    """
+    bar, said = study.budget.bar, []
+    held = lines.merge(references(study, lines), on=SET).dropna(subset="published") if bar else lines[:0]
+    for line in held.to_dict("records"):
+        table, printed = params.load("tables", line["table"]).table, line["published"]
+        ours = f"n/a, {line['note']}"
+        if pd.notna(line["ours"]):
+            verdict = "reached" if line["ours"] >= printed else "not reached"
+            ours = f"{show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
+        where = f"{registry.lookup(line['dataset']).title}, {line['score'].upper()}"
+        said.append(f"{where}: {bar} prints {show_value(printed)} (its Table {table}); {line['model']} {ours}.")
+    return said

@@ -1,0 +1,109 @@
+"""Models beside each other on many datasets, what is printed and what needs no encoder, and means over datasets."""
+
+import pandas as pd
+import pytest
+from notebook_code import definitions
+
+from lib import artefacts
+from lib.benchmarks import registry
+from lib.study import open_study, params, paths, scores
+from lib.study.analysis import compare
+
+BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
+         "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
+
+
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
+    return tmp_path
+
+
+def write_result(dataset: str, values: list[float], collapsed: str = "") -> None:
+    name = registry.lookup(dataset).main_score
+    runs = [
+        {"seed": seed, "fold": 1, "scores": {name: value}, "collapsed": collapsed,
+         "tokens": 10, "seconds": 2, "FLOPs": 5}
+        for seed, value in enumerate(values, 1)
+    ]  # fmt: skip
+    artefacts.write_json(paths.results("smoke", "m", dataset, "gu"), {"main score": name, "runs": runs})
+
+
+def tabulate(*datasets: str, protocol: str = "gu", scale: str = "smoke") -> pd.DataFrame:
+    return scores.tabulate(open_study(scale), [("m", key, protocol) for key in datasets])
+
+
+def test_a_line_has_mean_interval_and_cost_or_the_reason(outputs):
+    write_result("ddi", [60.0, 70.0], collapsed="one answer only")
+    first, second = tabulate("ddi", "gad").to_dict("records")
+    assert (first["ours"], first["ours_std"], first["n_seeds"], first["collapsed"]) == (65.0, 7.07, 2, 2)
+    assert (first["tokens"], first["seconds"], first["FLOPs"]) == (20, 4, 10)
+    assert first["low"] == pytest.approx(65 - 12.706 * 5, abs=0.01) and first["high"] == pytest.approx(128.53, abs=0.01)
+    assert second["n_seeds"] == 0 and second["note"] and pd.isna(second["low"])
+
+
+def test_beside_scores_stand_the_best_of_what_is_printed_and_of_what_needs_no_encoder(outputs):
+    rows = [("ddi", "chance", 10.75), ("ddi", "without pretraining", 57.0), ("ddi", "without pretraining", 57.68),
+            ("gad", "chance", 68.96), ("squad", None, None)]  # fmt: skip
+    compare.write_table(
+        paths.table("laptop", "floors"), pd.DataFrame(rows, columns=["dataset", "kind", "score"]).assign(metric="f1")
+    )
+    lines = tabulate("ddi", "gad", "bioasq-reranker", scale="laptop")
+    found = scores.references(open_study("laptop"), lines).set_index("dataset")
+    assert found.loc["ddi", ["chance", "without_pretraining", "published", "whose", "table"]].tolist() == [
+        10.75, 57.68, 82.36, "PubMedBERT uncased", "gu-6",
+    ]  # fmt: skip
+    assert pd.isna(found.loc["gad", "without_pretraining"]) and pd.isna(found.loc["bioasq-reranker", "published"])
+    assert scores.references(open_study("paper"), lines)["chance"].notna().any()  # of real data, whatever the scale
+    assert scores.references(open_study("smoke"), lines)["chance"].isna().all()
+    assert scores.references(open_study("smoke"), lines[:0]).empty  # a scale that plans none
+
+
+def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_its_sets(outputs):
+    values = {"bc5cdr-chem": 90.0, "bc2gm": 80.0, "biosses": 95.0}
+    for key, value in values.items():
+        write_result(key, [value])
+    (some,) = scores.totals(open_study(), tabulate(*BLURB)).to_dict("records")
+    assert (some["mean"], some["sets"], some["of"]) == ("BLURB score (gu-6)", 3, 13) and pd.isna(some["ours"])
+    missing = some["missing"].split(", ")
+    assert sorted([*missing, *values]) == sorted(BLURB)
+    for key in missing:
+        write_result(key, [70.0])
+    (whole,) = scores.totals(open_study(), tabulate(*BLURB)).to_dict("records")
+    # 5 sets of entities, 1 of PICO, 3 of relations, similarity, documents, 2 of answers
+    expected = [(90 + 70 + 70 + 80 + 70) / 5, 70, 70, 95, 70, 70]
+    assert whole["ours"] == pytest.approx(sum(expected) / 6) and whole["missing"] == ""
+
+
+def test_a_protocols_sets_are_those_its_paper_prints_scores_on():
+    assert scores.choose("gu") == BLURB
+    assert set(scores.choose("gu-io")) == set(scores.choose("gu"))
+    assert {"bioasq-8b-factoid", "bioasq-reranker"} <= set(scores.choose("ozyurt"))
+    for protocol in params.keys("protocols"):
+        assert scores.choose(protocol)
+
+
+@pytest.mark.parametrize(("score", "verdict"), [(78.31, "*not reached*, -0.01"), (78.32, "*reached*, +0.00")])
+def test_scores_are_held_against_the_bar_of_their_scale(outputs, score, verdict):
+    result = {"main score": "f1", "runs": [
+        {"seed": seed, "fold": 1, "scores": {"f1": score + gap}, "collapsed": ""} for seed, gap in enumerate((-1, 0, 1))
+    ]}  # fmt: skip
+    artefacts.write_json(paths.results("two-hours", "small-encoder", "ncbi-disease", "small-encoder"), result)
+    study = open_study("two-hours")
+    said = scores.say_bar(study, scores.tabulate(study, study.budget.panel_runs()))
+    expected = f"Bio-ELECTRA prints 78.32 (its Table 4); small-encoder {score:.2f} ± 1.00 over 3 seeds, {verdict}."
+    assert said[0] == f"NCBI-disease, F1: {expected}"
+    assert len(said) == 5 and all("; small-encoder n/a, " in line for line in said[1:])  # which have not been run
+    assert scores.say_bar(open_study("smoke"), tabulate("ddi")) == []
+
+
+def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():
+    page = definitions("02_evaluate")
+    assert [page.stand(value, 60, 62) for value in (59.9, 60, 62, 62.1, None)] == ["below", "tie", "tie", "above", ""]
+    line = {"dataset": "ddi", "score": "f1", "ours": 61.0, "low": 60.0, "high": 62.0, "published": 82.36,
+            "whose": "PubMedBERT", "table": "gu-6", "without_pretraining": 60.5, "chance": None}  # fmt: skip
+    paper, ours, floor = page.rows_of(line, "a/folder")
+    assert paper["dataset"] == "ddi" and paper["whose"] == "paper: PubMedBERT (gu-6)" and paper["beside it"] == "above"
+    assert (ours["whose"], ours["95% interval"]) == ("a/folder", "60.00 to 62.00") and floor["beside it"] == "tie"
+    (alone,) = page.rows_of(line | dict.fromkeys(("low", "published", "without_pretraining")), "a/folder")
+    assert alone["dataset"] == "ddi" and alone["95% interval"] == ""
