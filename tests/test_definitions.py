@@ -23,7 +23,7 @@ from lib.benchmarks.definitions import (
     list_pairs,
 )
 from lib.benchmarks.metrics import METRICS
-from lib.study import open_study, params, paths, results, stages
+from lib.study import open_study, params, paths, published, results, stages
 
 PAGE = read_cells("91_protocols")
 
@@ -155,11 +155,10 @@ def test_answers_to_questions_are_scored_from_the_record(study):
     assert (line["first_value"], line["second_value"], line["difference"]) == (25, 37, 12)
 
 
-def test_runs_of_one_model_on_one_set_are_paired_in_the_order_of_the_protocols(monkeypatch):
-    monkeypatch.setitem(PAGE.pair_runs.__globals__, "OWN", ["lee", "gu", "wada"])
+def test_runs_of_one_model_on_one_set_are_paired_in_the_order_of_the_protocols():
     runs = [("m", "hoc-blue", "wada"), ("m", "hoc", "gu"), ("n", "hoc", "gu"), ("m", "bc2gm", "gu"),
             ("m", "bc2gm", "lee")]  # fmt: skip
-    assert PAGE.pair_runs(runs) == [
+    assert published.pair_runs(runs) == [
         (("m", "bc2gm", "lee"), ("m", "bc2gm", "gu")),
         (("m", "hoc", "gu"), ("m", "hoc-blue", "wada")),
     ]

@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from notebook_code import definitions
 from test_loading import SIZE, make
 
 from lib import artefacts
@@ -11,8 +12,11 @@ from lib.benchmarks import conll
 from lib.benchmarks.datasets import Dataset
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling.loading import load_encoder
-from lib.study import params, results
+from lib.study import open_study, params, results
 from lib.study.analysis import plans
+
+PAGE = definitions("92_plan")
+LAPTOP = open_study("laptop")
 
 
 def make_result(*scores: float, seconds: float) -> dict:
@@ -26,7 +30,7 @@ def lines(monkeypatch):
     made = {("pubmedbert", "gad", "gu"): make_result(60.0, 62.0, 64.0, seconds=120)}
     monkeypatch.setattr(results, "read", lambda scale, *run: made.get(run))
     runs = [("pubmedbert", "gad", "gu"), ("bert-general", "gad", "gu"), ("pubmedbert", "hoc", "gu")]
-    found = pd.DataFrame(plans.plan_finetuning(runs, "laptop"), columns=plans.COLUMNS)
+    found = pd.DataFrame(PAGE.plan_finetuning(LAPTOP, runs))
     return found.assign(**{"minutes planned": found["minutes each"] * found["runs planned"]})
 
 
@@ -41,25 +45,17 @@ def test_a_plan_counts_runs_and_goes_by_those_that_were_made(lines):
 def test_a_model_goes_by_the_speed_of_finished_ones_that_took_any_time(monkeypatch):
     records = {"bert-general": {"tokens": 60_000, "seconds": 60}, "bert-general-half": {"tokens": 100, "seconds": 0}}
     monkeypatch.setattr(artefacts, "read_record", lambda folder: records.get(folder.name))
-    done, quick, waiting = plans.plan_pretraining(["bert-general", "bert-general-half", "pubmedbert"], "laptop")
+    done, quick, waiting = PAGE.plan_pretraining(LAPTOP, ["bert-general", "bert-general-half", "pubmedbert"])
     assert (done["runs made"], done["minutes taken"]) == (1, 1.0)
     assert (quick["runs made"], quick["minutes taken"]) == (1, 0.0)
-    assert waiting["runs made"] == 0 and waiting["minutes each"] == plans.count_pieces("pubmedbert", "laptop") / 60_000
-
-
-def test_the_plan_in_sentences(lines):
-    said = plans.describe(lines, "laptop").splitlines()
-    assert said[0] == (
-        "- Fine-tuning: 3 of 9 runs are made; planned 0.2 hours, without 1 lines that no run was made of, taken 0.1."
-    )
-    assert "1 thread each" in said[1] and "relations 3.3 points" in said[2]
+    assert waiting["runs made"] == 0 and waiting["minutes each"] == PAGE.count_tokens(LAPTOP, "pubmedbert") / 60_000
 
 
 def test_pieces_of_a_model_are_its_own_share_alone():
     whole = params.load("scales", "laptop").pretraining.recipe.tokens
-    assert plans.count_pieces("bert-random", "laptop") == 0
-    assert plans.count_pieces("bert-general", "laptop") == pytest.approx(whole, rel=0.01)
-    assert plans.count_pieces("bert-general-pubmed", "laptop") == pytest.approx(whole / 2, rel=0.01)
+    assert PAGE.count_tokens(LAPTOP, "bert-random") == 0
+    assert PAGE.count_tokens(LAPTOP, "bert-general") == pytest.approx(whole, rel=0.01)
+    assert PAGE.count_tokens(LAPTOP, "bert-general-pubmed") == pytest.approx(whole / 2, rel=0.01)
 
 
 def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp_path):

@@ -1,11 +1,17 @@
 """What stands for each printed cell at a scale: the model, datasets and protocol of its runs, or why it has none."""
 
+from collections.abc import Iterable
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 
-from lib.benchmarks import registry
+from lib.benchmarks import registry, versions
+from lib.benchmarks.definitions import list_pairs
 from lib.errors import StudyError
 from lib.study import open_study, params, paths, results
+
+OWN = ["lee", "gu", "wada", "naseem", "ozyurt"]  # the papers' own protocols
 
 
 def tabulate(key: str, scale: str) -> pd.DataFrame:
@@ -27,12 +33,23 @@ def list_runs(key: str, scale: str) -> list[params.RunKey]:
     return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in ran))
 
 
-def list_planned(scale: str) -> list[params.RunKey]:
-    """The runs of all tables of scores, then those of the scale's panels that can be made, each once."""
+def list_compared(scale: str) -> list[params.RunKey]:
+    """Of the runs of tables of scores and of panels those under a paper's own protocol whose scores can be compared:
+    with those of another run of the model on the set, or by another definition."""
     tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
     planned = [run for key in tables for run in list_runs(key, scale)]
-    panels = params.load("scales", scale).panel_runs()
-    return list(dict.fromkeys([*planned, *(run for run in panels if not open_study(scale).why_not(run[1]))]))
+    planned += [run for run in params.load("scales", scale).panel_runs() if not open_study(scale).why_not(run[1])]
+    own = list(dict.fromkeys(run for run in planned if run[2] in OWN))
+    paired = {run for pair in pair_runs(own) for run in pair}
+    return [run for run in own if run in paired or list_pairs(registry.lookup(run[1]))]
+
+
+def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params.RunKey]]:
+    """Runs of one model on one set, on two versions or under two papers' protocols, in the order of these."""
+    groups: dict[tuple[str, str], list[params.RunKey]] = {}
+    for run in sorted(runs, key=lambda run: OWN.index(run[2])):
+        groups.setdefault((versions.name_set(run[1]), run[0]), []).append(run)
+    return [pair for found in groups.values() for pair in combinations(found, 2)]
 
 
 def list_models(key: str, scale: str) -> list[str]:

@@ -419,7 +419,7 @@ STAGES = {
             "protocols",
             lambda k: "91_protocols",
             "tables/protocols.csv",
-            lambda s, k: [*made_up(s), *finetuned(published.list_planned(s), s)],
+            lambda s, k: [*made_up(s), *finetuned(published.list_compared(s), s)],
             lambda s, k: [definitions.PAIRS, versions.SETS, score_tables(), dataset_files(s), published_state()],
         ),
         Stage(
