@@ -9,7 +9,7 @@ from conftest import each
 from lib.study import paths, stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-MORE_CELLS = {"90_audit": 64, "91_protocols": 42}  # than 30: a few checks each; four kinds of comparison
+MORE_CELLS = {"90_audit": 64, "91_protocols": 38}  # than 30: a few checks each; four kinds of comparison
 
 
 def code(notebook) -> list[str]:
