@@ -19,7 +19,7 @@ def tables(tmp_path, monkeypatch):
     first = [line(80.0, "agrees", ""), line(70.0, "below", ""), line(None, "n/a", "no data")]
     second = [line(None, "n/a", "no data"), line(None, "n/a", "no data"), line(None, "n/a", "no model")]
     for key, lines in (("lee-4", first), ("gu-6", second)):
-        compare.write_table(paths.table("laptop", key), pd.DataFrame(lines))
+        results.write_csv(paths.table("laptop", key), pd.DataFrame(lines))
 
 
 def test_verdicts_are_counted_over_all_tables(tables):
@@ -29,7 +29,7 @@ def test_verdicts_are_counted_over_all_tables(tables):
 
 
 def test_what_is_counted_and_what_is_trained_agree_apart(tables):
-    compare.write_table(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
+    results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
     parts = compare.split_verdicts(compare.count_verdicts("laptop"))
     said = {name: compare.describe_agreement(counts) for name, counts in parts.items()}
     assert said == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
@@ -47,7 +47,7 @@ def test_runs_that_know_no_more_than_what_reads_no_text(tmp_path, monkeypatch):
         {"finding": "most frequent label", "dataset": "gad", "score": 68.96, "note": "1; score: always 1"},
         {"finding": "dev is test", "dataset": "biosses", "score": 90.0, "note": ""},
     ]
-    compare.write_table(paths.table("laptop", "leaks"), leaks)
+    results.write_csv(paths.table("laptop", "leaks"), leaks)
     found = caveats.list_trivial("laptop").set_index("dataset")
     assert found["no better"].to_dict() == {"gad": 0, "hoc": 1} and found["runs"].to_dict() == {"gad": 1, "hoc": 2}
     assert found.loc["hoc", ["best of ours", "without reading", "which is"]].tolist() == [40.0, 31.18, "always one"]

@@ -12,7 +12,6 @@ from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
 from lib.study import claims, deciders, effects, open_study, params, paths, published, results, stages
-from lib.study.analysis import compare
 from lib.study.claims import Claim
 from lib.study.deciders import exact, faster, follows
 from lib.study.effects import Judgement, Pairs, Trend, all_of, paired, paired_runs, trend
@@ -134,7 +133,7 @@ def test_curves_rise_or_fall(monkeypatch):
 def write(tmp_path, monkeypatch):
     """Write a table of ours."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
-    return lambda name, rows, scale="laptop": compare.write_table(paths.table(scale, name), rows)
+    return lambda name, rows, scale="laptop": results.write_csv(paths.table(scale, name), rows)
 
 
 def test_printed_cells_come_out_or_do_not(write):

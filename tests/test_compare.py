@@ -100,6 +100,12 @@ def test_trends(curves, effect, verdict):
     assert judged == compare.judge_trend(curves)
 
 
+def test_slopes_are_for_ten_times_as_much_and_need_two_places():
+    x, y = np.array([10, 100, 1000]), np.array([50.0, 52.0, 54.0])
+    assert compare.find_slopes(x, y) == pytest.approx(2) and np.isnan(compare.find_slopes(x[:1], y[:1]))
+    assert np.isnan(compare.find_slopes(x, np.nan * y))
+
+
 def test_the_spread_of_seeds_widens_a_trend():
     """One curve of slope 1: a draw's is 1 + (a - b) / 2, where a and b are -5, 0 or 5 with chances 1/4, 1/2, 1/4."""
     judged = compare.judge_trend(rising(1.0, spread=5.0))

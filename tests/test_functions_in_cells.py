@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from notebook_code import definitions
 
 from lib.benchmarks.instances import Answer, Labelled, Pair, Question, Sentence
@@ -19,14 +18,6 @@ def test_two_main_effects_and_an_interaction_of_four_scores():
     found = definitions("51_vocabulary_and_masking").effects_of(wide)
     assert found.to_dict("records") == [{"vocabulary": 5.5, "masking": 2.5, "interaction": 3.0}]
 
-
-def test_slopes_are_for_ten_times_as_much_and_need_two_places():
-    points = pd.DataFrame({"x": [10, 100, 1000, np.nan], "ours": [50.0, 52.0, 54.0, 99.0]})
-    slope = definitions("41_more_text_longer_training").slope
-    assert slope(points) == pytest.approx(2) and np.isnan(slope(points[:1]))
-    slope = definitions("42_gain_by_training_size").slope
-    assert slope(points["x"], points["ours"]) == pytest.approx(2)
-    assert np.isnan(slope(points["x"], np.nan * points["ours"]))
 
 
 def test_words_of_entities_are_known_from_training_or_new():

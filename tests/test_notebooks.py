@@ -43,7 +43,7 @@ def test_prose_and_short_cells(path):
     assert "Needs:" in notebook.cells[0].source and "Takes:" in notebook.cells[0].source
     assert len(notebook.cells) <= MORE_CELLS.get(path.stem, 30)
     for source in code(notebook):
-        assert len(source.splitlines()) <= 25
+        assert len(source.splitlines()) <= 20
         assert not re.search(r"sys\.path|^[!%]|[\"']/\w", source, re.M)
 
 

@@ -21,7 +21,7 @@ COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 def run(tmp_path, monkeypatch):
     """What a run at laptop scale leaves: a table with two numbers of ours, figures, results, pages, a vocabulary."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    compare.write_table(paths.table("laptop", "lee-4"), make_table(78.7, 77.0))
+    results.write_csv(paths.table("laptop", "lee-4"), make_table(78.7, 77.0))
     artefacts.write_json(paths.results("laptop", "bert-general", "ncbi-disease", "lee"), {"runs": []})
     artefacts.write_json(paths.results("laptop", "somebody-0a1b2c", "ncbi-disease", "lee"), {"runs": []})
     artefacts.write_json(paths.vocabulary("laptop", "pubmed-cased") / "tokenizer.json", {"model": {"a": 1}})
@@ -56,7 +56,7 @@ def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_
     ]
     assert read_record()["laptop/vocabularies/pubmed-cased/tokenizer.json"] == b'{"model":{"a":1}}'
     assert len(first) == 6 and record.take_over("laptop") == []
-    compare.write_table(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
+    results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
     assert record.take_over("laptop") == [paths.recorded(paths.table("laptop", "lee-4"))]
 
 
@@ -77,11 +77,11 @@ def spoil_result(run):
 
 
 def empty_cell(run):
-    compare.write_table(paths.table("laptop", "lee-4"), make_table(None, 70.0))
+    results.write_csv(paths.table("laptop", "lee-4"), make_table(None, 70.0))
 
 
 def lose_column(run):
-    compare.write_table(paths.table("laptop", "lee-4"), make_table(79.0, 70.0).drop(columns="ours"))
+    results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 70.0).drop(columns="ours"))
 
 
 def fail(run):
@@ -115,7 +115,7 @@ def test_made_up_data_are_never_recorded(run):
 
 def test_what_is_read_is_of_a_run_here_else_of_the_record(run, monkeypatch):
     record.take_over("laptop")
-    compare.write_table(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
+    results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
     assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [79.0, 77.0]
     paths.table("laptop", "lee-4").unlink()
     assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [78.7, 77.0]

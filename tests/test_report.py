@@ -5,8 +5,7 @@ import fcntl
 import pandas as pd
 
 from lib import artefacts
-from lib.study import claims, paths, report
-from lib.study.analysis import compare
+from lib.study import claims, paths, report, results
 
 
 def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):
@@ -60,7 +59,7 @@ def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypat
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     line = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
             "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
-    compare.write_table(paths.table("two-hours", "panels"), [line])
+    results.write_csv(paths.table("two-hours", "panels"), [line])
     judged = pd.DataFrame([{"claim": "a", "paper": "lee-biobert", "verdict": "n/a", "n": 0}])
     (said,) = report.describe_findings("two-hours", judged)
     assert "NCBI-disease, F1" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said
@@ -70,5 +69,5 @@ def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypat
 def test_papers_have_a_section_once_something_of_theirs_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     assert "## Claims and cells" not in report.make_papers("two-hours", {})
-    compare.write_table(paths.table("two-hours", "gu-1"), [{"published": 1, "ours": 1, "verdict": "agrees"}])
+    results.write_csv(paths.table("two-hours", "gu-1"), [{"published": 1, "ours": 1, "verdict": "agrees"}])
     assert "## Claims and cells" in report.make_papers("two-hours", {})

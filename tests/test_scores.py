@@ -6,8 +6,7 @@ from notebook_code import definitions
 
 from lib import artefacts
 from lib.benchmarks import registry
-from lib.study import open_study, params, paths, scores
-from lib.study.analysis import compare
+from lib.study import open_study, params, paths, results, scores
 
 BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
@@ -45,7 +44,7 @@ def test_a_line_has_mean_interval_and_cost_or_the_reason(outputs):
 def test_beside_scores_stand_the_best_of_what_is_printed_and_of_what_needs_no_encoder(outputs):
     rows = [("ddi", "chance", 10.75), ("ddi", "without pretraining", 57.0), ("ddi", "without pretraining", 57.68),
             ("gad", "chance", 68.96), ("squad", None, None)]  # fmt: skip
-    compare.write_table(
+    results.write_csv(
         paths.table("laptop", "floors"), pd.DataFrame(rows, columns=["dataset", "kind", "score"]).assign(metric="f1")
     )
     lines = tabulate("ddi", "gad", "bioasq-reranker", scale="laptop")

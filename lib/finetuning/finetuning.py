@@ -121,8 +121,7 @@ class Finetuning:
                 "candidates": tried, "runs": made}  # fmt: skip
 
     def name_run(self, seed: int, fold: int) -> str:
-        """The name of a run on the test set, which has that of its fold where there are several."""
-        return f"{seed}.{fold}" if self.dataset.folds > 1 else str(seed)
+        return runs.name_run(seed, fold, self.dataset.folds)
 
     def read_predictions(self, run: dict) -> tuple[list[Instance], list]:
         """The test instances of a run that was made, and what it predicted of each, as Dataset.score takes them."""

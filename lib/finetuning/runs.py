@@ -11,6 +11,11 @@ from lib import artefacts
 from lib.benchmarks.instances import Answer, Instance
 
 
+def name_run(seed: int, fold: int, folds: int) -> str:
+    """The name of a run on the test set: its seed, and its fold where the dataset has several."""
+    return f"{seed}.{fold}" if folds > 1 else str(seed)
+
+
 def write(path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict) -> None:
     """Gold and predicted, a row an instance in the order of its files; the run's record in the file's metadata.
 

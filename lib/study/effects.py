@@ -201,11 +201,8 @@ def subtract_pairs(part: Pairs, shown: pd.DataFrame, study: "Study") -> pd.DataF
     Means over several sets are left out: their sets are there one by one.
     """
     kept = shown[~shown["is_mean"] & (shown["model"] != "") & (shown["dataset"] != "")]
-    kept = (kept[kept["metric"] == part.metric] if part.metric else kept).copy()
-    # A column of ours alone may be one that the paper prints in another table.
-    for line in kept[kept["published"].isna()].itertuples() if part.table else ():
-        asked = published.find_run(params.load("tables", part.table), line.row, line.column)
-        kept.loc[line.Index, "published"] = find_printed(asked, line.score)
+    kept = kept[kept["metric"] == part.metric] if part.metric else kept
+    kept = fill_printed(kept, part.table) if part.table else kept
     seeds = tables.by_seed(kept, study.results())
     found = []
     for number, pair in enumerate(part.pairs or (("better", "than"),)):
@@ -213,6 +210,15 @@ def subtract_pairs(part: Pairs, shown: pd.DataFrame, study: "Study") -> pd.DataF
         found.append(tables.differences(seeds, *pair, across).assign(pair=number))
     gaps = pd.concat(found)
     return gaps[gaps["place"].isin(part.only)] if part.only else gaps
+
+
+def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Cells of Study.published with what the paper prints in another table of a column that is ours alone here."""
+    cells = cells.copy()
+    for line in cells[cells["published"].isna() & ~cells["is_mean"]].itertuples():
+        asked = published.find_run(params.load("tables", table), line.row, line.column)
+        cells.loc[line.Index, "published"] = find_printed(asked, line.score)
+    return cells
 
 
 def list_substitutions(part: Pairs, shown: pd.DataFrame) -> list[str]:

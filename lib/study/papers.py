@@ -213,10 +213,9 @@ def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, list[str]]]:
 
 
 @cache
-def list_papers(folder: Path) -> dict[str, str]:
-    """The papers of params/papers/ in the order of pages: key in published/ -> title."""
-    found = sorted((read_yaml(path, Paper) for path in folder.glob("*.yaml")), key=lambda paper: paper.position)
-    return {paper.paper: paper.title for paper in found}
+def read_all(folder: Path) -> list[Paper]:
+    """The papers of params/papers/ in the order of pages."""
+    return sorted((read_yaml(path, Paper) for path in folder.glob("*.yaml")), key=lambda paper: paper.position)
 
 
 def read_paper(path: Path) -> Paper:

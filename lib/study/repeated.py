@@ -19,7 +19,7 @@ MODELS = {  # what stands for a row or column -> whose scores these are
     "pubmedbert": "PubMedBERT",
     "bio-electra-plus": "Bio-ELECTRA++",
 }
-PROTOCOLS = ("lee", "gu", "wada", "naseem", "ozyurt", "ozyurt-bert")  # the papers' own, not those of ablations
+OF_ANOTHER = "ozyurt-bert"  # a protocol that is a paper's own for one model, and no ablation's
 QUOTED = {  # table and column -> set -> whose score it is; of naseem's as the note under its table has it
     ("lee-4", "State-of-the-art"): {"LINNAEUS": GIORGI},
     ("naseem-7", "SOTA"): {
@@ -85,7 +85,7 @@ def name_scores(key: str) -> pd.DataFrame:
     # At the scale of the papers nothing stands in place of what they name.
     runs = open_study("paper").published(key).dropna(subset="published").drop_duplicates(place)
     found = runs.merge(read_scores().query("table == @key"), on=place, validate="one_to_one")
-    own = found["protocol"].isin(PROTOCOLS)
+    own = found["protocol"].isin([*results.list_protocols(), OF_ANOTHER])
     named = {
         "paper": paper_of(key),
         "name": [published.name_model(table, cell) for cell in found.to_dict("records")],

@@ -30,7 +30,12 @@ def read_published(paper: str, table: str) -> pd.DataFrame:
 
 def list_papers() -> dict[str, str]:
     """The papers in the order of pages: key in published/ -> what pages call it."""
-    return papers.list_papers(paths.PARAMS / "papers")
+    return {paper.paper: paper.title for paper in papers.read_all(paths.PARAMS / "papers")}
+
+
+def list_protocols() -> list[str]:
+    """The papers' own protocols of fine-tuning, in the order of pages."""
+    return [paper.all.protocol for paper in papers.read_all(paths.PARAMS / "papers")]
 
 
 def read_claims() -> pd.DataFrame:
@@ -52,8 +57,8 @@ def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
 def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
     """Gold and predicted of one run of a result; StudyError where they are not here, or are those of another run."""
     keys = result["model"], result["dataset"], result["setting"]
-    folds = registry.lookup(result["dataset"]).folds
-    path = paths.predictions(scale, *keys, f"{run['seed']}.{run['fold']}" if folds > 1 else str(run["seed"]))
+    name = runs.name_run(run["seed"], run["fold"], registry.lookup(result["dataset"]).folds)
+    path = paths.predictions(scale, *keys, name)
     if not path.exists():
         raise StudyError("the predictions are not on this machine; only scores are committed")
     if (runs.read(path) or {}).get("fingerprint") != run["fingerprint"]:
@@ -141,14 +146,19 @@ def list_floors(scale: str) -> pd.DataFrame:
     return wide.reindex(columns=list(FLOORS)).rename(columns=FLOORS).reset_index(names=["dataset", "score"])
 
 
+def write_csv(path: Path, rows) -> None:
+    """Write rows as CSV, whole or not at all."""
+    with artefacts.whole_file(path) as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False, lineterminator="\n")
+
+
 def write_table(scale: str, name: str, table: pd.DataFrame) -> None:
-    """Write one of our tables, whole or not at all; a published one with COLUMNS, a figure with its places too."""
+    """Write one of our tables; a published one with COLUMNS, a figure with its places too."""
     if name in params.keys("tables"):
         printed = params.load("tables", name)
         places = ["x", "published_x"] if printed.kind == "curves" else []
         table = table.assign(paper=printed.paper, table=printed.table)[[*COLUMNS, *places]]
-    with artefacts.whole_file(paths.table(scale, name)) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n")
+    write_csv(paths.table(scale, name), table)
 
 
 def read_table(path: Path) -> pd.DataFrame:

@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from lib import artefacts
-from lib.benchmarks import registry
+from lib.benchmarks import metrics, registry
 from lib.errors import StudyError
 from lib.study import params, paths, published, results
 from lib.study.analysis.compare import find_interval, show_ours, show_value
@@ -134,7 +133,8 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
         scores = runs.set_index("dataset")["ours"]
         for name, groups in means[papers[protocol]].items():
             parts = scores.reindex(list(groups))
-            value = parts.groupby(groups).mean().mean() if parts.notna().all() else np.nan
+            sets = {str(group): [key for key in groups if groups[key] == group] for group in set(groups.values())}
+            value = metrics.benchmark_total(parts.to_dict(), sets)  # nan where a set is missing
             line = {"protocol": protocol, "mean": name, "model": model, "sets": parts.count(), "of": len(groups)}
             line |= {"ours": value, "missing": ", ".join(parts.index[parts.isna()])}
             found += [line] if line["sets"] else []

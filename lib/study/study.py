@@ -146,13 +146,9 @@ class Study:
 
     def keep(self, name: str, table: "pd.DataFrame") -> "pd.DataFrame":
         """Save a table; what a page shows of it: the same, or without the scale's data that of the record."""
-        from lib.study import results
+        from lib.study.analysis import compare
 
-        self.save(name, table)
-        if self.budget.made_up or self.data.is_dir():
-            return table
-        recorded = results.find_table(paths.table(self.scale, name))
-        return table if recorded is None else recorded
+        return compare.computed(paths.table(self.scale, name), self.scale, lambda: table)
 
     def why_missing(self, dataset: str, protocol: str = "") -> str:
         """Why some split of a dataset cannot be read, or an empty string when all can.

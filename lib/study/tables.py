@@ -11,7 +11,7 @@ from lib.study.analysis import compare
 PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
 SEED = ["pretraining", "seed"]
-FLOORS = ["chance", "without_pretraining"]
+FLOORS = [*results.FLOORS.values()]
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -81,14 +81,16 @@ def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return places.merge(both.dropna(subset="ours"), how="left", on=PLACE)
 
 
-def effects(seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column") -> pd.DataFrame:
+def effects(
+    seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column", with_means: bool = False
+) -> pd.DataFrame:
     """What each step adds, by place: the printed difference, the mean of ours over seeds, its deviation and number.
 
     `steps`: name -> the better one and the other, as for `differences`. Indexed by step and place, with the columns
-    paper, ours, sd and n; means over datasets are left out. Places that have neither are, too.
+    paper, ours, sd and n. Places that have neither are left out, and so are means over datasets, unless asked for.
     """
-    single = seeds[~seeds["is_mean"]]
-    gains = pd.concat(differences(single, *pair, across=across).assign(step=name) for name, pair in steps.items())
+    seeds = seeds if with_means else seeds[~seeds["is_mean"]]
+    gains = pd.concat(differences(seeds, *pair, across=across).assign(step=name) for name, pair in steps.items())
     by_place = gains.groupby(["step", "place"], sort=False)
     found = by_place.agg(paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count"))
     return found.dropna(subset=["paper", "ours"], how="all")

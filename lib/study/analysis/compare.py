@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib import artefacts
 from lib.corpora.build import REASONS
 from lib.errors import StudyError
 from lib.places import show_path
@@ -230,12 +229,6 @@ def describe_agreement(counts: pd.Series) -> str:
     return f"{counts['agrees']} of {judged} agree{explained}{below}"
 
 
-def write_table(path: Path, rows) -> None:
-    """Write rows as CSV, whole or not at all."""
-    with artefacts.whole_file(path) as temporary:
-        pd.DataFrame(rows).to_csv(temporary, index=False, lineterminator="\n")
-
-
 def computed(path: Path, scale: str, make: Callable[..., object], *arguments) -> pd.DataFrame:
     """A table of a page: made of what is at hand, and written; or, without the scale's data, that of the record.
 
@@ -247,5 +240,5 @@ def computed(path: Path, scale: str, make: Callable[..., object], *arguments) ->
     table = pd.DataFrame(make(*arguments))
     if table.columns.empty:
         raise StudyError(f"{show_path(path)}: nothing at hand to make it of: run ./run_all.sh {scale}")
-    write_table(path, table)
+    results.write_csv(path, table)
     return table

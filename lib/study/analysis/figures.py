@@ -4,7 +4,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from lib.study.figures import MARKERS, new_figure, save, show_legend  # noqa: F401  (pages save through this module)
+from lib.study.figures import new_figure, save  # noqa: F401  (pages save through this module)
 
 
 def draw_leaks(leaks: pd.DataFrame) -> Figure:

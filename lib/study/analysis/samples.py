@@ -9,7 +9,7 @@ from lib.benchmarks import metrics, rates, registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import leakage
 from lib.errors import StudyError
-from lib.finetuning.runs import read_predictions
+from lib.finetuning.runs import name_run, read_predictions
 from lib.places import show_path
 from lib.study import open_study, params, paths, published, results
 from lib.study.analysis import compare, facts
@@ -50,7 +50,7 @@ def list_runs(scale: str) -> list[params.RunKey]:
 
 def read_run(scale: str, model: str, dataset: str, protocol: str, seed: int, fold: int) -> tuple[list, list]:
     """Gold and predicted of every test instance; StudyError where the predictions of a run are not there."""
-    name = f"{seed}.{fold}" if registry.lookup(dataset).folds > 1 else str(seed)
+    name = name_run(seed, fold, registry.lookup(dataset).folds)
     path = paths.predictions(scale, model, dataset, protocol, name)
     if not path.exists():
         result = show_path(paths.results(scale, model, dataset, protocol))
