@@ -26,11 +26,16 @@ def definitions(name: str) -> SimpleNamespace:
     return SimpleNamespace(**found)
 
 
-def run(name: str) -> dict:
-    """Run the code cells of a notebook at their defaults, in this process; the names that they leave."""
+def run(name: str, **parameters) -> dict:
+    """Run the code cells of a notebook, in this process; the names that they leave.
+
+    `parameters`: those that are not at their defaults, as papermill gives them.
+    """
     found = {"__name__": name}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "open_page", lambda scale: None)  # which asks Jupyter for the parameters
         for number, source in enumerate(read_code(name), 1):
             exec(compile(source, f"{name}.ipynb, code cell {number}", "exec"), found)
+            if number == 1:  # the cell of parameters
+                found |= parameters
     return found

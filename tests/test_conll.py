@@ -11,12 +11,11 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import conll, i2b2, pico, pubtator, shareclef
+from lib.benchmarks import conll, counting, i2b2, pico, pubtator, shareclef
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.made_up import smoke_tagging
 from lib.study.analysis import texts
-from lib.study.analysis.counts import count_element_words, count_mentions
 
 read_blocks = partial(texts.read_blocks, breaks=texts.BLOCKS["jnlpba"])
 READERS = (conll.read, conll.read_merged, conll.read_pico, read_blocks)
@@ -33,7 +32,7 @@ def test_reads_sentences(tmp_path):
     sentences = read(tmp_path, "-DOCSTART-\tO\n\nAspirin\tB-Chemical\nhelps\tO\n-DOCSTART-\tO\n\nNo\tO\n")
     assert [s.words for s in sentences] == [["Aspirin", "helps"], ["No"]]
     assert [s.tags for s in sentences] == [["B-Chemical", "O"], ["O"]]
-    assert count_mentions(sentences) == 1
+    assert counting.entities(sentences) == 1
 
 
 def test_marks_with_an_id_name_the_document(tmp_path):
@@ -49,7 +48,7 @@ def test_merged_types_leave_the_letter(tmp_path):
 def test_pico_has_four_columns(tmp_path):
     sentences = read(tmp_path, "-DOCSTART- (5)\n\nten NN O I-PAR\nmen NN O O\n\ndied NN O I-OUT\n", conll.read_pico)
     assert sentences == [Sentence(["ten", "men"], ["I-PAR", "O"], "5"), Sentence(["died"], ["I-OUT"], "5")]
-    assert count_mentions(sentences) == 0
+    assert counting.entities(sentences) == 0
 
 
 def test_blocks_count_empty_ones(tmp_path):
@@ -156,21 +155,21 @@ def test_made_up_sets_are_the_same_each_time_and_all_readable(tmp_path):
         for split in ("train", "dev", "test"):
             found = list(conll.read(next((ner / name).glob(f"{split}.tsv*"))))
             assert len(found) == 60
-            assert count_mentions(found) > 10
+            assert counting.entities(found) > 10
     types = {tag[2:] for s in conll.read(ner / "jnlpba/train.tsv.gz") for tag in s.tags if tag != "O"}
     assert types == {"protein", "DNA", "RNA", "cell_type", "cell_line"}
     scibert = {split: list(conll.read_pico(ner / f"ebm-nlp/{split}.txt")) for split in ("train", "dev", "test")}
     for split, found in scibert.items():
         original = pico.read(ner / "ebm-nlp-original", split)
         assert {s.document for s in original} == {s.document for s in found}
-        assert count_element_words(original)["INT"] == count_element_words(found)["INT"] > 10
+        assert counting.element_words(original)["INT"] == counting.element_words(found)["INT"] > 10
         assert any("|" in tag for s in original for tag in s.tags)
     for path, kind, repeats in (
         (ner / "bc5cdr-pubtator/CDR_DevelopmentSet.PubTator.txt", "Chemical", 0),
         (ner / "ncbi-disease-pubtator/NCBItrainset_corpus.txt", "Disease", 1),
     ):
         found = pubtator.read_sentences(path, kind, left_out := Counter())
-        assert count_mentions(found) > 10 and left_out["records that come again"] == repeats
+        assert counting.entities(found) > 10 and left_out["records that come again"] == repeats
     training = [ner / "i2b2-2010/concept_assertion_relation_training_data" / site for site in ("beth", "partners")]
     assert len(i2b2.read_concepts(*training)) == 120
     test = [ner / "i2b2-2010" / name for name in ("test_data", "reference_standard_for_test_data")]
@@ -186,7 +185,7 @@ def test_made_up_sets_are_the_same_each_time_and_all_readable(tmp_path):
         for split in ("train", "test")
     }
     assert any(len(mention.spans) == 2 for mention in mentions["train"])
-    assert count_mentions(shareclef.read(*clef["test"])) == len(mentions["test"]) > 10
+    assert counting.entities(shareclef.read(*clef["test"])) == len(mentions["test"]) > 10
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,7 @@ def test_real_counts(real_data, key, counts, mentions):
     files = [next((real_data / "ner" / key).glob(f"{split}.tsv*")) for split in ("train", "dev", "test")]
     splits = [list(conll.read_merged(path)) for path in files]
     assert tuple(map(len, splits)) == counts
-    assert tuple(map(count_mentions, splits)) == mentions
+    assert tuple(map(counting.entities, splits)) == mentions
 
 
 def read_original(path) -> list[list[list[str]]]:
@@ -223,7 +222,7 @@ def test_real_jnlpba_is_the_original_divided(real_data):
     found = list(conll.read(folder / "test.tsv"))
     whole = read_original(folder / "original/Genia4EReval1.iob2")
     assert bool([[list(pair) for pair in zip(s.words, s.tags, strict=True)] for s in found] == whole)
-    assert (len(found), count_mentions(found)) == (3856, 8662)
+    assert (len(found), counting.entities(found)) == (3856, 8662)
     training = read_original(folder / "original/Genia4ERtask1.iob2.gz")
     mentions = sum(tag.startswith("B") for sentence in training for _, tag in sentence)
     assert (len(training), mentions) == (16807 + 1739, 46750 + 4551)
@@ -237,4 +236,4 @@ def test_real_pico_words(real_data):
     ):
         found = list(conll.read_pico(folder / name))
         assert (len(found), len({s.document for s in found})) == (count, documents)
-        assert count_element_words(found) == expected
+        assert counting.element_words(found) == expected

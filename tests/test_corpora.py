@@ -416,7 +416,7 @@ def test_a_missing_raw_file(folder):
 def test_an_index_of_test_sentences_is_needed(folder, monkeypatch):
     write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
     documents.index_path("smoke").unlink()
-    with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 01"):
+    with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 10"):
         documents.read("pubmed-tables", "a.tsv.gz", "smoke")
     assert not paths.documents("smoke", "pubmed-tables", "a.tsv.gz").exists()
 

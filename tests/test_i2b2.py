@@ -7,10 +7,9 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import i2b2
+from lib.benchmarks import counting, i2b2
 from lib.benchmarks.instances import Mention, Relation, Sentence
 from lib.errors import StudyError
-from lib.study.analysis.counts import count_mentions
 
 TEXT = "Secret pain after the MRI .\n\nSecret aspirin helps his pain , no rash .\n"
 CONCEPTS = (
@@ -86,7 +85,7 @@ def test_a_line_that_begins_with_a_space_has_an_empty_first_word(tmp_path):
 def test_the_test_set_is_in_two_folders(tmp_path):
     reference, texts = write(tmp_path / "reference_standard_for_test_data", concept="concepts"), tmp_path / "test_data"
     (reference / "txt").rename(texts)
-    assert count_mentions(i2b2.read_concepts(texts, reference)) == 5
+    assert counting.entities(i2b2.read_concepts(texts, reference)) == 5
     assert len(i2b2.read_relations(texts, reference)) == 4
     with pytest.raises(StudyError, match=r"no \.txt files in reference_standard"):
         i2b2.read_concepts(reference)

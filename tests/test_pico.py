@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import pico
+from lib.benchmarks import counting, pico
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
-from lib.study.analysis.counts import count_element_words
 
 SHORT = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
 
@@ -45,7 +44,7 @@ def test_reads_words_of_several_elements(tmp_path):
         Sentence(["secret"], ["I-OUT"], "10"),
     ]
     assert pico.read(folder, "test") == [Sentence(["test", "."], ["I-INT", "O"], "11")]
-    assert count_element_words(pico.read(folder, "train")) == {"PAR": 5, "INT": 1, "OUT": 3}
+    assert counting.element_words(pico.read(folder, "train")) == {"PAR": 5, "INT": 1, "OUT": 3}
 
 
 def test_dev_is_a_list_from_outside(tmp_path):

@@ -8,11 +8,10 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import conll, pubtator
+from lib.benchmarks import conll, counting, pubtator
 from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.pubtator import Abstract
 from lib.errors import StudyError
-from lib.study.analysis.counts import count_mentions
 
 OVERLAPS = "mentions that overlap a longer one"
 GOOD = (
@@ -43,7 +42,7 @@ def test_sentences_of_one_kind(tmp_path):
         Sentence(["Gold", "and", "gout"], ["B-Chemical", "O", "O"], "12"),
         Sentence(["It", "hurts", "."], ["O"] * 3, "12"),
     ]
-    assert count_mentions(pubtator.read_sentences(path, "Disease")) == 1
+    assert counting.entities(pubtator.read_sentences(path, "Disease")) == 1
 
 
 @pytest.mark.parametrize("kind", ["SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"])
@@ -165,7 +164,7 @@ def test_real_bc5cdr(real_data, name, counts):
     path = real_data / f"ner/bc5cdr-pubtator/CDR_{name}Set.PubTator.txt"
     found = {kind: pubtator.read_sentences(path, kind, left_out := Counter()) for kind in counts}
     assert {len({s.document for s in sentences}) for sentences in found.values()} == {500}
-    assert {kind: count_mentions(s) for kind, s in found.items()} == counts
+    assert {kind: counting.entities(s) for kind, s in found.items()} == counts
     assert not left_out.total()
 
 
@@ -209,4 +208,4 @@ def test_real_ncbi_disease(real_data, name, count, mentions):
     repeats = left_out["records that come again"]
     assert (len(records) - repeats, repeats) == (count, name == "train")
     assert sum(len(record.mentions) for record in records) == mentions + 11 * repeats
-    assert count_mentions(sentences) == mentions and left_out[OVERLAPS] == 0
+    assert counting.entities(sentences) == mentions and left_out[OVERLAPS] == 0

@@ -8,11 +8,10 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import shareclef
+from lib.benchmarks import counting, shareclef
 from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import Annotation
 from lib.errors import StudyError
-from lib.study.analysis.counts import count_mentions
 
 NOTE = "Atrium secretly dilated.\n\nNo\npain [**2001-1-1**] now.\n"
 LINE = "note.txt||Disease_Disorder||C0000001||0||6||16||23\nnote.txt||Disease_Disorder||CUI-less||29||33\n"
@@ -76,7 +75,7 @@ def test_blanks_keep_the_offsets(text, length):
 def test_overlaps_are_counted(tmp_path):
     folders = write(tmp_path, annotations=LINE + "note.txt||Disease_Disorder||C0000003||0||15\n")
     assert count_overlaps(*folders) == 1
-    assert count_mentions(shareclef.read(*folders)) == 2
+    assert counting.entities(shareclef.read(*folders)) == 2
     assert len(read_mentions(*folders)) == 3
 
 
@@ -182,7 +181,7 @@ def test_what_is_written_is_read(tmp_path_factory, words, data, as_xml):
     folders = write(tmp_path_factory.mktemp("a"), " ".join(words), content, end=end)
     assert read_mentions(*folders) == made
     tagged = shareclef.read(*folders)
-    assert count_mentions(tagged) + count_overlaps(*folders) == len(made)
+    assert counting.entities(tagged) + count_overlaps(*folders) == len(made)
     assert [word for s in tagged for word in s.words] == words
 
 

@@ -33,6 +33,7 @@ def test_a_table_needs_its_runs_and_no_more():
         ("01_scoreboard", ["tables/claims.csv"]),
         ("lee-4", ["tables/lee-4.csv"]),
         ("gu-1", ["tables/pieces.csv"]),  # whose page makes all tables of terms
+        ("lee-1", ["tables/corpora.csv"]),  # one page has the sizes of all papers' corpora
     ],
 )
 def test_words_of_the_command_line(word, outputs):
@@ -86,9 +87,9 @@ def test_tables_of_text_and_vocabularies_need_no_model():
 
 
 def test_a_notebook_that_makes_several_tables_has_a_copy_for_each():
-    jobs = stages.plan("smoke", stages.targets("smoke", ["lee-1", "wada-2", "lee-4"])).values()
-    names = {job.name for job in jobs if job.stage.name == "table"}
-    assert names == {"11_corpus_sizes--lee-1", "11_corpus_sizes--wada-2", "40_biobert--lee-4"}
+    jobs = stages.plan("smoke", stages.targets("smoke", ["lee-1", "gu-3", "lee-3", "lee-4"])).values()
+    names = {job.name for job in jobs if job.stage.name in ("table", "sizes")}
+    assert names == {"11_corpus_sizes", "13_dataset_counts--gu-3", "13_dataset_counts--lee-3", "40_biobert--lee-4"}
 
 
 def test_a_dataset_outside_the_budget_or_not_at_hand_is_not_planned(monkeypatch, tmp_path):

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.benchmarks import standoff
+from lib.benchmarks import counting, standoff
 from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.standoff import Annotation
 from lib.errors import StudyError
-from lib.study.analysis.counts import count_mentions
 
 
 def mention(text: str, words: str, kind: str = "X") -> Mention:
@@ -91,6 +90,6 @@ def test_every_mention_is_tagged_or_lost_and_every_word_is_there(text, places):
     mentions = [Mention("", "X", start, start + length) for start, length in places if text[start : start + length]]
     mentions = [m for m in mentions if m.end <= len(text) and text[m.start : m.end].strip()]
     tagged = standoff.tag(text, mentions)
-    assert count_mentions(tagged) + len(standoff.keep_longest(mentions)[1]) == len(mentions)
+    assert counting.entities(tagged) + len(standoff.keep_longest(mentions)[1]) == len(mentions)
     assert "".join(word for s in tagged for word in s.words) == "".join(text.split())
     assert all(len(s.words) == len(s.tags) for s in tagged)

@@ -116,6 +116,10 @@ class Dataset:
         missing = self.missing
         return [split for split in self.files if split not in missing]
 
+    def why_missing(self, split: str) -> str:
+        """Why a split cannot be read, or an empty string when it can."""
+        return self.missing.get(split, "") if split in self.files else f"{self.title} has no {split} split here"
+
     @property
     def leaves_out(self) -> bool:
         """Whether its reader leaves something of the files out, and counts it."""
@@ -135,6 +139,18 @@ class Dataset:
         if not instances:
             raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {AGAIN}")
         return instances
+
+    def natural_texts(self, split: str) -> list[str]:
+        """What somebody wrote of a split, of all folds, each text once: sentences, titles, abstracts, questions.
+
+        Whole texts where the set has them, else the parts that its instances hold; errors as in load.
+        """
+        if self.natural:
+            texts = self.natural(*self.paths(split))
+        else:
+            loaded = (self.load(split, fold) for fold in range(1, self.folds + 1))
+            texts = (text for instances in loaded for instance in instances for text in instance.natural)
+        return list(dict.fromkeys(texts))
 
     def fingerprints(self) -> dict[str, str]:
         """Of what a score depends: the files of each part, unread; how they are read. Errors as in paths."""

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from lib import provenance
-from lib.benchmarks import baselines, datasets, metrics, registry
+from lib.benchmarks import baselines, counting, datasets, leaks, metrics, registry
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Labelled, Sentence
 from lib.corpora import leakage
@@ -20,7 +20,7 @@ SETS = {  # the datasets that are versions of one set; any other is a set of its
     "GAD": ["gad", "gad-biobert", "gad-bioelectra"],
     "HoC": ["hoc", "hoc-blue"],
 }  # fmt: skip
-NEGATIVE = ("false", "0", "DDI-false", "no")
+NEGATIVE = (*counting.NEGATIVE, "no")
 SHARED = "instances that the other has too"
 ELSEWHERE = "instances in another split of the other"
 AGREE = "shared instances with the first's label"
@@ -37,7 +37,7 @@ def name_set(dataset: str) -> str:
 
 def by_text(instance: Instance) -> str:
     """What an instance is found again by in another version: its plain words, hashed."""
-    return provenance.fingerprint(leakage.plain_words(" ".join(instance.inputs)))
+    return provenance.fingerprint(leaks.words_of(instance))
 
 
 def by_ids(instance: Instance) -> str:

@@ -46,7 +46,7 @@ def rows_path(scale: str, source: str, file: str) -> Path:
     """The rows of one raw file; StudyError when they have not been made."""
     path = paths.documents(scale, source, file) / "documents.parquet"
     if not path.exists():
-        raise StudyError(f"{file} has not been read at scale '{scale}': run ./run_all.sh {scale} 01")
+        raise StudyError(f"{file} has not been read at scale '{scale}': run ./run_all.sh {scale} 10")
     return path
 
 
@@ -54,7 +54,7 @@ def index_path(scale: str) -> Path:
     """The index of test sentences that lib/study/analysis/texts.py writes; StudyError when it has not."""
     path = paths.test_sentences(scale) / "index.parquet"
     if not path.exists():
-        raise StudyError(f"no index of test sentences at scale '{scale}': run ./run_all.sh {scale} 01")
+        raise StudyError(f"no index of test sentences at scale '{scale}': run ./run_all.sh {scale} 10")
     return path
 
 

@@ -107,30 +107,12 @@ class LengthTable(Table):
     columns: dict[str, LengthColumn]
 
 
-class Count(Settings):
-    """Another way to count a cell: what is not named is as in its row. Split `all` is every split together."""
-
-    count: str = ""  # a name in lib/study/analysis/counts.py
-    dataset: str = ""
-    split: str = ""
-    why: str
-
-
-class CountRow(Settings):
-    dataset: str
-    count: str
-    splits: dict[str, str] = {}  # column of the paper -> split, where it is not as in the other rows
-    otherwise: dict[str, Count] = {}  # column of the paper -> what gives the printed number
-    remarks: dict[str, str] = {}  # column of the paper -> what is known of a cell that nothing explains
-    sum_of: Count | None = None  # what gives the sum of the row's printed numbers
-
-
 class CountTable(Table):
     """Sizes of datasets."""
 
     kind: Literal["counts"]
     columns: dict[str, str] = {"train": "train", "dev": "dev", "test": "test"}  # the paper's column -> our split
-    rows: dict[str, CountRow]
+    rows: dict[str, str]  # the paper's row -> dataset
 
 
 class TimeTable(Table):
@@ -256,7 +238,7 @@ def build_table(path: Path, number: str) -> dict:
     check_printed(path, (*inside, "names"), own, [*printed["row"], *printed["column"]])
     for side in ("row", "column"):
         check_printed(path, (*inside, f"{side}s"), entry.get(f"{side}s", {}), printed[side])
-    how, filled = entry.pop("rows", {}) if kind == "counts" else {}, {"not_run": {}}
+    filled = {"not_run": {}}
     for side in SIDES.get(kind, ("row",)):
         stand_for = {name: look_up(name, names, kind, where) for name in printed[side]}
         filled["not_run"] |= {name: said for name, said in stand_for.items() if names[name].not_run}
@@ -268,11 +250,6 @@ def build_table(path: Path, number: str) -> dict:
             filled["ours_only"] = {name: look_up(name, names, kind, where) for name in entry.pop("ours", [])}
         case "terms":
             filled["ours_only"] = entry.pop("ours", [])
-        case "counts":
-            all_rows = {"count": entry.pop("count")} if "count" in entry else {}
-            filled["rows"] = {
-                name: {"dataset": dataset} | all_rows | how.get(name, {}) for name, dataset in filled["rows"].items()
-            }
     if twice := filled.keys() & entry.keys():
         raise StudyError(
             f"{where}, {sorted(twice)[0]}: follows from names, metrics and ours of the paper; leave it out"

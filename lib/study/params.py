@@ -4,9 +4,6 @@ from lib.errors import StudyError, unknown
 from lib.finetuning.settings import FinetuningSettings
 from lib.pretraining.settings import Pretraining
 from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
-    Count,
-    CountRow,
-    CountTable,
     CurveTable,
     LengthColumn,
     Run,

@@ -25,7 +25,11 @@ FINETUNING = {  # family -> the notebook that fine-tunes
 BASELINE = "15_japanese_baselines"
 MODULES = {"texts": "lib.study.analysis.texts", "documents": "lib.study.documents"}  # what does a job of no notebook
 # A table -> the one that its job is named by, which writes both.
-BESIDE = {"step-times": "naseem-8", **dict.fromkeys(("gu-1", "wada-1", "ozyurt-text"), "pieces")}
+BESIDE = {
+    "step-times": "naseem-8",
+    **dict.fromkeys(("gu-1", "wada-1", "ozyurt-text"), "pieces"),
+    **dict.fromkeys(("lee-1", "naseem-2", "wada-2", "gu-5"), "corpora"),
+}
 WILDCARDS = {"file": r"[^/]+"}  # a raw file's own name
 
 
@@ -150,9 +154,6 @@ def table_inputs(scale: str, keys: dict) -> list[str]:
     """What the cells of a table that can be tried at this scale are made from."""
     table = params.load("tables", keys["table"])
     match table.kind:
-        case "corpora":
-            needed = dict.fromkeys(row.corpus for row in table.rows.values())
-            return [STAGES["corpus"].path(corpus=c) for c in needed if not open_study(scale).corpus(c).why_not]
         case "lengths" | "counts":
             return made_up(scale)
         case "times":
@@ -246,6 +247,11 @@ def start_settings(scale: str, keys: dict) -> list:
     return [params.load("scales", scale).model_dump(), list_targets(scale), published_state()]
 
 
+def size_settings(scale: str, keys: dict) -> list:
+    registered = [corpus.settings.model_dump() for corpus in corpora.list_whole(scale)]
+    return [registered, [params.load("tables", t).model_dump() for t in tables_of("corpora")], published_state()]
+
+
 def dataset_settings(scale: str, keys: dict) -> list:
     return [dataset_files(scale), [params.load("tables", t).model_dump() for t in tables_of("counts")]]
 
@@ -336,11 +342,11 @@ STAGES = {
             ],
         ),
         Stage(
-            "kept",
-            lambda k: "11_from_raw_to_kept",
+            "sizes",
+            lambda k: "11_corpus_sizes",
             "tables/corpora.csv",
             lambda s, k: [STAGES["corpus"].path(corpus=corpus.key) for corpus in corpora.list_whole(s)],
-            lambda s, k: [corpus.settings.model_dump() for corpus in corpora.list_whole(s)],
+            size_settings,
         ),
         Stage(
             "terms",
@@ -521,7 +527,7 @@ def plan(scale: str, outputs: list[str]) -> dict[str, Job]:
 
 
 # The last stages of the study: all others are on the way to them.
-WHOLE = ("start", "kept", "terms", "datasets", "leaks", "floors", "simultaneous", "pretrained", "own",
+WHOLE = ("start", "sizes", "terms", "datasets", "leaks", "floors", "simultaneous", "pretrained", "own",
          "attention", "samples", "inference", "audit", "protocols", "cost", "panels", "scoreboard", "plan",
          "lessons")  # fmt: skip
 

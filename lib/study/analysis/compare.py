@@ -1,4 +1,4 @@
-"""Ours beside the papers': the rules for a verdict, tables as people read them, sizes of corpora."""
+"""Ours beside the papers': the rules for a verdict, tables as people read them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.corpora.build import REASONS
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import open_study, params, paths, results
-from lib.study.corpora import list_whole
+from lib.study import params, paths, results
 
 RESAMPLES = 10_000
 VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
@@ -140,53 +138,6 @@ def show_ours(line: dict, decimals: int = 2) -> str:
     if pd.isna(line["ours"]):
         return "n/a"
     return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
-
-
-def build_sizes(key: str, scale: str) -> pd.DataFrame:
-    """A table of corpus sizes: what our corpora hold, in the paper's units, beside the printed cells."""
-    table = params.load("tables", key)
-    made_up = params.load("scales", scale).made_up
-    lines = []
-    for cell in results.read_published(table.paper, table.table).to_dict("records"):
-        line = {name: cell[name] for name in ("paper", "table", "row", "column", "metric")}
-        line |= {"published": cell["value"], "published_std": np.nan, "ours": np.nan, "ours_std": np.nan}
-        line |= {"n_seeds": 0, "verdict": "n/a", "note": table.not_run.get(cell["row"], "")}
-        if not line["note"]:
-            row, measure = table.rows[cell["row"]], table.columns[cell["column"]]
-            corpus = open_study(scale).corpus(row.corpus)
-            line["note"] = corpus.why_not
-            if not line["note"]:
-                files = corpus.record["files"]
-                ours = sum(f[measure.of] for f in files if not row.sources or f["source"] in row.sources) / measure.unit
-                share = f"a sample, {100 * ours / cell['value']:.2g}% of it"
-                line |= {"ours": float(f"{ours:.3g}"), "note": results.MADE_UP if made_up else share}
-        lines.append(line)
-    return pd.DataFrame(lines, columns=results.COLUMNS)
-
-
-def raw_to_kept(scale: str) -> pd.DataFrame:
-    """Every corpus at hand that is no part of another: how many records were read, left out for each reason, kept."""
-    names = ("read", *REASONS, "kept", "words", "unknown headings")
-    found = list_whole(scale)
-    return pd.DataFrame({"corpus": corpus.key} | {name: corpus.record[name] for name in names} for corpus in found)
-
-
-def count_by_file(scale: str) -> pd.DataFrame:
-    """The counts of every raw file of the same corpora: read, left out for each reason, kept."""
-    return pd.DataFrame(
-        {"corpus": corpus.key, **file} for corpus in list_whole(scale) for file in corpus.record["files"]
-    )
-
-
-def describe_sizes(sizes: pd.DataFrame, scale: str) -> str:
-    """How large our samples are, in one sentence (Markdown)."""
-    at_hand = sizes[sizes["ours"].notna()]
-    if params.load("scales", scale).made_up:
-        return f"Made-up text stands for {len(at_hand)} of {len(sizes)} printed sizes; its amount means nothing."
-    shares = 100 * at_hand["ours"] / at_hand["published"]
-    said = f"At scale **{params.load('scales', scale).title}**: {len(at_hand)} of {len(sizes)} printed sizes have a "
-    said += "counterpart here" + (f", of {shares.min():.2g}% to {shares.max():.2g}% of it." if len(at_hand) else ".")
-    return said
 
 
 def read_tables(scale: str) -> dict[str, pd.DataFrame]:

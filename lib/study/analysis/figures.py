@@ -7,26 +7,6 @@ from matplotlib.figure import Figure
 from lib.study.figures import new_figure, save  # noqa: F401  (pages save through this module)
 
 
-def draw_leaks(leaks: pd.DataFrame) -> Figure:
-    """A row a dataset: the share of its test set that stands in its training set, word for word and nearly so."""
-    rows = leaks[leaks["where"].str.startswith("test in train")]
-    wide = rows.pivot_table(index="dataset", columns="finding", values="share", sort=False)
-    wide = wide.reindex(columns=["same text in two splits", "near copy in two splits"]).fillna(0)
-    figure, axes = new_figure(6.5, 1 + 0.22 * len(wide))
-    colors = sns.color_palette("colorblind")
-    start = 0 * wide.iloc[:, 0]
-    for i, (finding, label) in enumerate(zip(wide.columns, ("word for word", "nearly so"), strict=True)):
-        axes[0, 0].barh(
-            range(len(wide)), wide[finding], left=start, label=label, color=colors[i], hatch="" if i else "//"
-        )
-        start = start + wide[finding]
-    axes[0, 0].set(xlabel="test instances that stand in the training set, %", yticks=range(len(wide)),
-                   yticklabels=wide.index)  # fmt: skip
-    axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7)
-    return figure
-
-
 def draw_times(times: pd.DataFrame, what: str) -> Figure:
     """Seconds of each repetition, a row a model; the median as a bar."""
     names = list(dict.fromkeys(times["model"]))

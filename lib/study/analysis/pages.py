@@ -1,7 +1,6 @@
 """What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
 
 import ast
-import inspect
 import itertools
 import sys
 
@@ -10,7 +9,7 @@ from IPython import get_ipython
 from IPython.display import HTML, Markdown, display
 
 from lib import provenance
-from lib.benchmarks import metrics, registry
+from lib.benchmarks import registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.made_up import smoke_language
 from lib.places import show_path
@@ -68,31 +67,12 @@ def show_selection(corpus: str) -> HTML | Markdown:
     return show(params.explain("selections", key)) if key else Markdown("No choice by MeSH.")
 
 
-def show_registry(kind: str) -> HTML:
-    """Every entry of a kind of params/, a row each; settings that are off are left out."""
-    rows = [{"key": key} | params.load(kind, key).model_dump(exclude_defaults=True) for key in params.keys(kind)]
-    table = pd.DataFrame(rows)
-    return show(table.astype(object).where(table.notna(), ""))
-
-
 def show_counts(rows, reasons) -> HTML:
     """What was read, left out for each reason that took something, and kept; MeSH headings that its tree lacks."""
     table = pd.DataFrame(rows)
     some = (*reasons, "lines dropped", "unknown headings")  # shown where they are not nought everywhere
     names = ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words", "unknown headings")
     return show(table[[n for n in names if n in table and (n not in some or table[n].any())]])
-
-
-def show_corpus_rows(table: str) -> HTML:
-    """Which corpus of ours stands for which row of a table, and how it differs from the paper's."""
-    rows = params.load("tables", table).rows
-    return show(
-        [
-            {"row": row, "corpus": ours.corpus, "sources": ", ".join(ours.sources) or "all of it",
-             "differs from the paper": params.load("corpora", ours.corpus).differs}
-            for row, ours in rows.items()
-        ]
-    )  # fmt: skip
 
 
 def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
@@ -135,38 +115,6 @@ def show_made_up(what: str) -> HTML:
 def where(*files) -> Markdown:
     """Where the notebook's results are: below outputs/<scale>/, or in the record."""
     return Markdown("Kept in: " + ", ".join(f"`{show_path(paths.find(path))}`" for path in files))
-
-
-def look_at_datasets(scale: str, show_text: bool, letters: int = 200) -> HTML:
-    """The beginning of one instance of each public dataset that is at hand."""
-    if not show_text:
-        return show_made_up("instance")
-    rows = []
-    for dataset in map(open_study(scale).dataset, registry.DATASETS):
-        if dataset.access == "public" and (splits := dataset.splits):
-            text, label = show_instance(dataset.load(splits[0])[0], letters)
-            rows.append({"dataset": dataset.key, "instance": text[:letters], "label": label})
-    return show(rows)
-
-
-def show_metrics() -> HTML:
-    """The metrics: what is counted, over what it is averaged, where it is printed, and the datasets scored so."""
-    used = {key: [d for d, dataset in registry.DATASETS.items() if dataset.metric == key] for key in metrics.METRICS}
-    return show(
-        {"key": key, "metric": one.title, "what it is": inspect.getdoc(one.function), "datasets": ", ".join(used[key])}
-        for key, one in metrics.METRICS.items()
-    )
-
-
-def show_findings(leaks: pd.DataFrame, *findings: str) -> HTML | Markdown:
-    """The rows of some findings that found something; how many found nothing, below."""
-    rows = leaks[leaks["finding"].isin(findings)]
-    hit = rows[rows["count"] > 0]
-    if hit.empty:
-        return Markdown(f"Nothing found in {len(rows)} places.")
-    empty = f"{len(rows) - len(hit)} further places without any." if len(hit) < len(rows) else ""
-    told = [name for name in hit if hit[name].notna().any() and (hit[name] != "").any()]
-    return show(hit[told].drop(columns=[] if len(findings) > 1 else "finding"), caption=empty)
 
 
 def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> HTML:

@@ -72,13 +72,7 @@ def test_texts(scale: str) -> dict[str, list[str]]:
     found = {}
     for key in tests_at_hand(scale):
         dataset = open_study(scale).dataset(key)
-        split = "test" if "test" in dataset.files else "dev"
-        if dataset.natural:
-            texts = dataset.natural(*dataset.paths(split))
-        else:
-            loaded = (dataset.load(split, fold) for fold in range(1, dataset.folds + 1))
-            texts = (text for instances in loaded for instance in instances for text in instance.natural)
-        found[key] = list(dict.fromkeys(texts))
+        found[key] = dataset.natural_texts("test" if "test" in dataset.files else "dev")
     return found
 
 

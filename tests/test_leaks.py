@@ -1,0 +1,211 @@
+"""Each kind of leak on tiny made-up datasets, with results counted by hand; the page on a small registry of them."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import each
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from notebook_code import definitions, run
+
+from lib.benchmarks import datasets, leaks, registry
+from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
+from lib.corpora import leakage
+from lib.study import documents, open_study, paths
+from lib.study.analysis import texts
+from lib.study.corpora import Corpus
+
+QUICK = settings(max_examples=25, deadline=None)
+ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
+
+
+def tagged(text: str, tags: str = "") -> Sentence:
+    words = text.split()
+    return Sentence(words, tags.split() or ["O"] * len(words))
+
+
+def answer(id: str, second: str, label: str, first: str = "Is it?") -> Pair:
+    return Pair(id, first, second, label)
+
+
+def relation(text: str, label: str, id: str = "1") -> Relation:
+    return Relation(id, f"@GENE$ {text} @DISEASE$", *ENDS, label, masked=True)
+
+
+NEWS = [answer(str(i), f"{word} news", label) for i, (word, label) in enumerate([("good", "yes"), ("bad", "no")] * 4)]
+
+
+def long_text(seed: int, size: int = 40) -> str:
+    return " ".join(f"w{seed}x{number}" for number in range(size))
+
+
+def make_dataset(folder, key: str, family: str, metric: str, splits: dict[str, list], **facts) -> datasets.Dataset:
+    """A dataset of these instances by split, each in an empty file of its own."""
+    for split in splits:
+        (folder / f"{key}-{split}").touch()
+    files = {split: (f"{key}-{split}",) for split in splits}
+    return datasets.Dataset(
+        key, key, family, "", metric, lambda path: splits[path.name.removeprefix(f"{key}-")], files, **facts
+    ).at(folder)
+
+
+def test_copies_and_near_copies():
+    near = long_text(1).rsplit(" ", 1)[0]
+    train = [tagged(long_text(1)), tagged("a b"), tagged("c d")]
+    test = [tagged("A , b"), tagged("c d"), tagged(near), tagged("e f"), tagged("g h")]
+    assert leaks.count_copies(test, train) == {"same": 2, "near": 1, "": 2}  # `A , b` has the plain words of `a b`
+
+
+@QUICK
+@given(st.lists(st.sampled_from("abcdef"), min_size=1), st.lists(st.sampled_from("defghi"), min_size=1))
+def test_any_copies_are_counted(train, test):
+    assert leaks.count_copies(map(tagged, test), map(tagged, train))["same"] == sum(word in train for word in test)
+
+
+@each(
+    ("dev", "equal"),
+    [
+        ([("a", "1"), ("b", "0")], True),
+        ([("b", "0"), ("a", "1")], True),  # in another order
+        ([("a", "1"), ("b", "1")], False),
+        ([("a", "1")], False),
+        ([("a", "1"), ("b", "0"), ("b", "0")], False),
+    ],
+)
+def test_a_development_set_that_is_the_test_set(dev, equal):
+    assert leaks.are_equal([relation(*row) for row in dev], [relation("a", "1"), relation("b", "0")]) == equal
+
+
+def test_labels_that_contradict():
+    rows = [("a", "1"), ("a", "1"), ("b", "0"), ("c", "0"), ("a", "0"), ("b", "0")]
+    count, of, most = leaks.count_contradictions(relation(*row) for row in rows)
+    # Three rows have the text a, of which two have label 1: whoever says 1 is wrong once in six.
+    assert (count, of) == (3, 6) and most == pytest.approx(100 * 5 / 6)
+    tags = [tagged("a b", "O B"), tagged("a b", "O O"), tagged("a", "O")]
+    assert leaks.count_contradictions(tags)[:2] == (2, 3)
+    assert leaks.count_contradictions([Labelled("1", ("A.",), ("x",)), Labelled("2", ("A.",), ())]) == (2, 2, 50)
+
+
+def test_long_sentences_are_those_of_all_folds_in_plain_words(tmp_path):
+    long, other = long_text(1, 10), long_text(2, 12)
+    words = make_dataset(
+        tmp_path, "words", "tagging", "entity-f1", {"test": [tagged(long.title()), tagged("too short")]}
+    )
+    assert leaks.long_sentences(words, "test") == {long}
+    whole = {"test": [Labelled("1", (f"{long} . {other} .",), ("x",))]}
+    document = make_dataset(tmp_path, "whole", "documents", "accuracy", whole)
+    assert leaks.long_sentences(document, "test") == {long, other}
+    folds = datasets.Dataset("f", "F", "tagging", "", "entity-f1", lambda path: [tagged(long_text(int(path.name), 10))],
+                             {"test": ("{fold}",)}, folds=2).at(tmp_path)  # fmt: skip
+    for fold in ("1", "2"):
+        (tmp_path / fold).touch()
+    assert leaks.long_sentences(folds, "test") == {long_text(1, 10), long_text(2, 10)}
+
+
+def test_questions_are_those_that_are_asked():
+    asked = Question("1", "Who is it?", ("P.",), ("a",), ())
+    scored = Pair("2", "A sentence.", "x", 1.0)  # of likeness
+    assert leaks.list_questions([asked, answer("3", "x", "yes", "WHO is it"), scored]) == {"who is it"}
+
+
+def test_a_label_is_guessed_from_the_second_text():
+    test = [answer("1", "good", "yes"), answer("2", "bad", "no"), answer("3", "bad", "no")]
+    assert leaks.guess_by_second(NEWS, test) == ["yes", "no", "no"]
+    assert leaks.begins_with_label(answer("1", "Yes, it is", "yes"))
+    assert not leaks.begins_with_label(answer("1", "It is, yes", "yes"))
+
+
+# The page
+
+
+@pytest.fixture
+def lines(tmp_path, monkeypatch):
+    """(finding, dataset, where) -> the line of the page, of a registry of made-up sets and a corpus of two files."""
+    first, second, short = tagged(long_text(1, 12)), tagged(long_text(2, 12)), tagged("a b", "O B")
+    asked = [answer("1", "good", "yes"), answer("2", "bad", "no"), answer("3", "bad", "no"), answer("4", "good", "no")]
+    two = [relation("a", "1"), relation("b", "0")]
+    sets = [
+        ("one", "tagging", "entity-f1", {"train": [short], "test": [first, second, short]}),
+        ("two", "tagging", "entity-f1", {"train": [first], "test": [tagged("new pain", "B I")]}),
+        ("two-again", "tagging", "entity-f1", {"test": [tagged("new pain", "B I")]}),
+        ("answers", "answers", "accuracy", {"train": [*NEWS, answer("9", "yes it is", "yes")], "test": asked}),
+        ("pairs", "relations", "binary-f1", {"train": [two[0], relation("b", "1")], "dev": two, "test": two}),
+        ("asked", "questions", "squad", {"test": [Question("1", "is it", ("P.",), ("a",), ())]}),
+    ]  # fmt: skip
+    (tmp_path / "data").mkdir()
+    known = {key: make_dataset(tmp_path / "data", key, *facts) for key, *facts in sets}
+    monkeypatch.setattr(registry, "DATASETS", known)
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    numbers = [leakage.number(sentence.words) for sentence in (first, second)]
+    for file, found in {"x": [[numbers[0]], [], numbers], "y": [[numbers[1]], [], [7]]}.items():
+        pq.write_table(pa.table({"test texts": pa.array(found, pa.list_(pa.uint32()))}), tmp_path / file)
+    monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])
+    monkeypatch.setattr(documents, "rows_path", lambda scale, source, file: tmp_path / file)
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    texts.test_texts.cache_clear()
+    table = run("14_leaks", scale="laptop")["table"]
+    texts.test_texts.cache_clear()
+    assert paths.table("laptop", "leaks").exists()
+    return {(line["finding"], line["dataset"], line["where"]): line for line in table.to_dict("records")}
+
+
+def test_the_page_finds_each_kind_of_leak(lines):
+    counted = {place: (line["count"], line["of"]) for place, line in lines.items() if line["count"]}
+    shared = "sentences of a test set in another dataset"
+    assert {place: found for place, found in counted.items() if place[0] != "most frequent label"} == {
+        ("same text in two splits", "one", "test in train"): (1, 3),
+        ("same text in two splits", "pairs", "test in train"): (2, 2),
+        ("same text in two splits", "pairs", "test in dev"): (2, 2),
+        ("same text in two splits", "pairs", "dev in train"): (2, 2),
+        ("dev is test", "pairs", "dev and test"): (2, 2),
+        (shared, "one", "test in two, train"): (1, 2),
+        ("questions of a test set in another dataset", "answers", "test in asked, test"): (1, 1),
+        ("questions of a test set in another dataset", "asked", "test in answers, train"): (1, 1),
+        ("questions of a test set in another dataset", "asked", "test in answers, test"): (1, 1),
+        ("test sentences in the raw corpora", "one", "documents"): (3, 6),
+        ("labels that contradict", "pairs", "all splits"): (3, 6),
+        ("labels that contradict", "answers", "all splits"): counted["labels that contradict", "answers", "all splits"],
+        ("answer given away by the text", "answers", "test"): (3, 4),
+    }
+    assert lines["test sentences in the raw corpora", "one", "documents"]["note"].startswith("of 2 sentences of 10")
+
+
+def test_what_the_page_says_of_answers_that_are_given_away_or_always_the_same(lines):
+    """F1 is 2/3 of yes, one of two said rightly, and 4/5 of no; with always yes it is 2/5 and 0."""
+    told = lines["answer given away by the text", "answers", "test"]
+    assert "mean F1 of the labels 73.3, and 20.0 with always 'yes'" in told["note"] and told["score"] == 25
+    assert "1 of all texts begin with their label" in told["note"]
+    always = {place[1]: line for place, line in lines.items() if place[0] == "most frequent label"}
+    assert always["pairs"]["note"].endswith("score: always 1") and always["pairs"]["score"] == pytest.approx(66.67)
+    assert (always["one"]["count"], always["one"]["of"], always["one"]["score"]) == (25, 26, 100)
+    assert always.keys() == {"one", "two", "answers", "pairs"}
+
+
+@each(
+    ("family", "test", "said"),
+    [
+        ("questions", [Question("1", "Q?", ("P.",), ("a",), ())] * 2, ("test, questions", 2, 2)),
+        ("ranking", [Pair("1", "Q?", "c", "0", "q"), Pair("2", "Q?", "d", "1", "q")], ("test, candidates", 1, 2)),
+        ("documents", [Labelled("1", ("A.",), ()), Labelled("2", ("B.",), ())], ("test", 2, 2)),
+    ],
+)
+def test_the_most_frequent_label_by_task(tmp_path, family, test, said):
+    page = definitions("14_leaks")
+    dataset = make_dataset(tmp_path, "set", family, "accuracy", {"test": test})
+    *found, note = page.describe_label(dataset, test, [("x", "y")])
+    assert tuple(found) == said
+    assert family != "documents" or note == "no label; score: always x and y"
+    secret = make_dataset(tmp_path, "set", "inference", "accuracy", {"test": test}, access="credentialed")
+    assert page.describe_label(secret, test, ["a label"])[3] == "score: always the same label"
+
+
+# Real data: numbers only
+
+
+def test_real_gad_of_bioelectra_is_developed_on_its_test_set(real_data):
+    gad, other = (open_study("laptop").dataset(key) for key in ("gad-bioelectra", "gad"))
+    if gad.missing or other.missing:
+        pytest.skip("not every set is in the data folder")
+    assert leaks.are_equal(gad.load("dev"), gad.load("test")) and not leaks.are_equal(
+        other.load("dev"), other.load("test")
+    )
