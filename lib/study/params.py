@@ -5,7 +5,6 @@ from lib.finetuning.settings import FinetuningSettings
 from lib.pretraining.settings import Pretraining
 from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
     CurveTable,
-    LengthColumn,
     Run,
     ScoreTable,
 )
@@ -19,7 +18,6 @@ from lib.study.settings import (  # noqa: F401
     Model,
     Panel,
     PhaseBudget,
-    Place,
     Protocol,
     RunKey,
     Scale,
