@@ -100,6 +100,8 @@ class Study:
         small = {'"bio-electra"': '"bert-random"', '"bert-uncased"': '"bert-general"', '"paper"': '"smoke"'}
         for old, new in small.items():
             self.edit_text("notebooks/93_bioelectra_inference.ipynb", old.replace('"', '\\"'), new.replace('"', '\\"'))
+        long = "In series test 1, symptoms of babrer improved after tevilolol was given by mouth."
+        self.edit_text("notebooks/02_explore_an_encoder.ipynb", long, "The town of babrer.")
         with open(folder / "lib/study/claims.py", "a") as file:
             file.write(CLAIM)
 

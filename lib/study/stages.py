@@ -415,6 +415,17 @@ STAGES = {
             lambda s, k: [scores.read_request(s, **k), published_state()],
         ),
         Stage(
+            "explored",
+            lambda k: "02_explore_an_encoder",
+            "explored/{model}.csv",
+            lambda s, k: [
+                *made_up(s),
+                *pretrained(k["model"]),
+                *vocabulary_output([vocabulary.key for vocabulary in vocabularies.choose_common(s)], s),
+            ],
+            lambda s, k: finetuning_settings(s, {"dataset": "ncbi-disease", "setting": "lee"}),
+        ),
+        Stage(
             "audit",
             lambda k: "90_audit",
             "tables/audit.csv",
@@ -533,8 +544,12 @@ WHOLE = ("start", "sizes", "terms", "datasets", "leaks", "floors", "simultaneous
 
 
 def whole_study(scale: str) -> list[str]:
-    """The last outputs of everything that the study holds at a scale."""
-    return [STAGES[name].path() for name in WHOLE]
+    """The last outputs of everything that the study holds at a scale.
+
+    With made-up data also page 02, which elsewhere is for whoever has a sentence and an encoder.
+    """
+    explored = params.load("scales", scale).models[:1] if made_up(scale) else []
+    return [STAGES[name].path() for name in WHOLE] + [STAGES["explored"].path(model=model) for model in explored]
 
 
 def targets(scale: str, words: list[str]) -> list[str]:

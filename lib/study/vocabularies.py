@@ -17,6 +17,10 @@ from lib.vocabularies import loading, training
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
     from transformers import PreTrainedTokenizerBase
 
+# English ones to set beside each other, those that everybody knows first.
+COMMON = ("bert-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased", "wiki-books-cased",
+          "wiki-books-uncased", "pubmed-cased", "pubmed-uncased")  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -138,3 +142,9 @@ def at_hand(scale: str) -> list[Vocabulary]:
     """The registered vocabularies that can be had."""
     found = (Vocabulary(key, scale) for key in params.keys("vocabularies"))
     return [vocabulary for vocabulary in found if not vocabulary.why_not]
+
+
+def choose_common(scale: str, most: int = 4) -> list[Vocabulary]:
+    """The first few of COMMON that can be had: published ones, or where these are not at hand ours."""
+    found = {vocabulary.key: vocabulary for vocabulary in at_hand(scale)}
+    return [found[key] for key in COMMON if key in found][:most]
