@@ -1,55 +1,202 @@
-# The study as a graph: one rule per stage (lib/study/stages.py), each one notebook run by papermill (lib/study/runner.py).
+# The study as a graph: a rule a stage, each job a notebook run by papermill (lib/study/runner.py) or a step of lib.
 # Started by ./run_all.sh, which gives the scale and the targets.
-from lib.made_up import smoke_data
-from lib.study import params, stages
+#
+# A job's output here is its receipt, outputs/<scale>/done/<stage>/<keys>, which names what it made. Texts, weights and
+# results lie beside it and are found again by their own: Snakemake deletes what it does again, and what fails.
+from lib.study.plan import KEY, ON_GPUS, PAGES, Plan
 
-SCALE = config["scale"]
-BUDGET = params.load("scales", SCALE)
-PROCESSES = {"pretrain": BUDGET.processes or 1}  # of a job; of other stages one
-# What a job asks a cluster for; on one machine such jobs take turns. A profile may ask for more (set-resources).
-GPUS = {"pretrain": PROCESSES["pretrain"], "finetune": 1} if SCALE in stages.ON_GPUS else {}
-
-
-def job(stage, wildcards):
-    return stages.job_of(SCALE, stage.path(**wildcards))
+plan = Plan(config["scale"], config["targets"])  # every job that the targets need, by stage
+budget, OUT = plan.study.budget, f"outputs/{plan.scale}"
+STEP = "exec python -SP lib/study/submit.py "
+RUN = f"{STEP} lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # then what it makes, and its keys
 
 
-def receipts(outputs):
-    return [f"outputs/{SCALE}/{stages.receipt_of(output)}" for output in outputs]
+def done(stage, keys):
+    return [f"{OUT}/done/{stage}/{'--'.join(one)}" for one in keys]
 
 
-# Every output on the way, not the last ones alone: a job that failed leaves a hole behind tables that still stand.
+def job(stage):  # its notebook, and a fingerprint of all that it is done again for besides what it reads
+    return {
+        "notebook": lambda wildcards: plan.notebook(stage, *wildcards),
+        "state": lambda wildcards: plan.state(stage, *wildcards),
+    }
+
+
+def gpus(number):  # on one machine jobs that ask for some take turns; a profile may ask for more (set-resources)
+    return {"gpu": number} if plan.scale in ON_GPUS else {}
+
+
+wildcard_constraints:
+    source=KEY, file=r"[^/]+", corpus=KEY, vocabulary=KEY, model=KEY, dataset=KEY,
+    protocol=KEY, table=KEY, page=r"\w+",
+
+
 rule all:
     input:
-        receipts(stages.plan(SCALE, stages.targets(SCALE, config["targets"]))),
+        [receipt for stage, keys in plan.jobs.items() for receipt in done(stage, keys)],
 
 
-rule made_up_data:
+rule data:  # made up, in every format
     output:
-        "outputs/smoke/data/meta.json",
+        f"{OUT}/done/data/made-up",
     params:
-        state=smoke_data.VERSION,
+        state=plan.state("data", "made-up"),
     shell:
-        "exec python -m lib.made_up.smoke_data"
+        STEP + "lib.made_up.smoke_data {output}"
 
 
-for stage in stages.STAGES.values():
+rule texts:  # the sentences of every test set, hashed: no corpus keeps a document that holds one
+    input:
+        done("data", plan.data),
+    output:
+        f"{OUT}/done/texts/all",
+    params:
+        state=plan.state("texts", "all"),
+    shell:
+        STEP + f"lib.study.analysis.texts {plan.scale} {{output}}"
 
-    rule:
-        name:
-            stage.name
-        input:
-            lambda wildcards, stage=stage: receipts(job(stage, wildcards).inputs),
-        output:
-            touch(f"outputs/{SCALE}/{stage.receipt}"),
-        wildcard_constraints:
-            source=stages.KEY, file=stages.WILDCARDS["file"], corpus=stages.KEY, vocabulary=stages.KEY,
-            model=stages.KEY, dataset=stages.KEY, setting=stages.KEY, table=stages.KEY,
-        params:
-            command=lambda wildcards, stage=stage: stages.command(SCALE, job(stage, wildcards)),
-            state=lambda wildcards, stage=stage: stages.state(SCALE, job(stage, wildcards)),
-        threads: BUDGET.threads * PROCESSES.get(stage.name, 1)
-        resources:
-            **({"gpu": GPUS[stage.name]} if stage.name in GPUS else {}),
-        shell:
-            "exec {params.command}"
+
+rule documents:  # one raw file to rows: 1,200 files of PubMed are 1,200 jobs side by side
+    input:
+        done("data", plan.data),
+        rules.texts.output,
+    output:
+        f"{OUT}/done/documents/{{source}}--{{file}}",
+    params:
+        **job("documents"),
+    threads: budget.threads
+    shell:
+        STEP + f"lib.study.documents {plan.scale} {{wildcards.source}} {{wildcards.file:q}} {{output:q}}"
+
+
+rule corpus:  # what is chosen of its files, cleaned, without duplicates; everything left out is counted
+    input:
+        lambda wildcards: done("documents", plan.files_of(wildcards.corpus)),
+    output:
+        f"{OUT}/done/corpus/{{corpus}}",
+    params:
+        **job("corpus"),
+    threads: budget.threads
+    shell:
+        RUN + "corpora/{wildcards.corpus}/record.json corpus={wildcards.corpus}"
+
+
+rule vocabulary:
+    input:
+        lambda wildcards: done("corpus", plan.corpora_of_vocabulary(wildcards.vocabulary)),
+    output:
+        f"{OUT}/done/vocabulary/{{vocabulary}}",
+    params:
+        **job("vocabulary"),
+    threads: budget.threads
+    shell:
+        RUN + "vocabularies/{wildcards.vocabulary}/record.json vocabulary={wildcards.vocabulary}"
+
+
+rule pretrain:  # a model, from its text, its vocabulary and the model that it continues
+    input:
+        lambda wildcards: done("corpus", plan.corpora_of(wildcards.model)),
+        lambda wildcards: done("vocabulary", plan.vocabulary_of(wildcards.model)),
+        lambda wildcards: done("pretrain", plan.continued(wildcards.model)),
+    output:
+        f"{OUT}/done/pretrain/{{model}}",
+    params:
+        **job("pretrain"),
+    threads: budget.threads * (budget.processes or 1)
+    resources:
+        **gpus(budget.processes or 1),
+    shell:
+        RUN + "models/{wildcards.model}/record.json model={wildcards.model}"
+
+
+rule tuning:  # the search of settings of a protocol that has one
+    input:
+        done("data", plan.data),
+        lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
+    output:
+        f"{OUT}/done/tuning/{{model}}--{{dataset}}--{{protocol}}",
+    params:
+        **job("tuning"),
+        made=lambda wildcards: "--".join(wildcards),
+    threads: budget.threads
+    shell:
+        RUN + "tuning/{params.made}.json model={wildcards.model} dataset={wildcards.dataset} "
+        "setting={wildcards.protocol}"
+
+
+rule finetune:  # a model on a dataset under a protocol, every seed and fold
+    input:
+        done("data", plan.data),
+        lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
+        lambda wildcards: done("corpus", plan.text_of_vectors(wildcards.model)),
+        lambda wildcards: done("tuning", plan.search_of(*wildcards)),
+    output:
+        f"{OUT}/done/finetune/{{model}}--{{dataset}}--{{protocol}}",
+    params:
+        **job("finetune"),
+        made=lambda wildcards: "--".join(wildcards),
+    threads: budget.threads
+    resources:
+        **gpus(1),
+    shell:
+        RUN + "results/{params.made}.json model={wildcards.model} dataset={wildcards.dataset} "
+        "setting={wildcards.protocol}"
+
+
+rule table:  # a published table or figure with our results beside it
+    input:
+        done("data", plan.data),
+        lambda wildcards: done("finetune", plan.runs_of(wildcards.table)),
+        lambda wildcards: done("page", plan.floors_of(wildcards.table)),
+    output:
+        f"{OUT}/done/table/{{table}}",
+    params:
+        **job("table"),
+        key=lambda wildcards: plan.table_key(wildcards.table),
+    threads: budget.threads
+    shell:
+        RUN + "tables/{wildcards.table}.csv {params.key}"
+
+
+rule page:  # what takes no key, from the first page to the last; lib/study/plan.py lists them, with what they read
+    input:
+        lambda wildcards: [
+            receipt
+            for stage, keys in PAGES[wildcards.page].reads(plan).items()
+            for receipt in done(stage, keys)
+        ],
+    output:
+        f"{OUT}/done/page/{{page}}",
+    params:
+        **job("page"),
+        made=lambda wildcards: PAGES[wildcards.page].makes,
+    threads: budget.threads
+    shell:
+        RUN + "{params.made}"
+
+
+rule explored:  # a sentence through an encoder: page 02
+    input:
+        done("data", plan.data),
+        lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
+        done("vocabulary", plan.common_vocabularies),
+    output:
+        f"{OUT}/done/explored/{{model}}",
+    params:
+        **job("explored"),
+    threads: budget.threads
+    shell:
+        RUN + "explored/{wildcards.model}.csv model={wildcards.model}"
+
+
+rule evaluation:  # somebody's encoder on a paper's benchmarks: ./run_all.sh evaluate
+    input:
+        lambda wildcards: done("finetune", plan.evaluated(wildcards.model, wildcards.protocol)),
+    output:
+        f"{OUT}/done/evaluation/{{model}}--{{protocol}}",
+    params:
+        **job("evaluation"),
+    threads: budget.threads
+    shell:
+        RUN + "evaluations/{wildcards.model}--{wildcards.protocol}.csv model={wildcards.model} "
+        "setting={wildcards.protocol}"

@@ -13,13 +13,12 @@ from lib.study import paths
 
 CHECK = """
 import json
-from lib.study import open_study, published, results, stages
+from lib.study import open_study, plan, published, results
 study = open_study("paper")
-made = ["models/pubmedbert-many-masks/record.json", "tables/lee-appendix-1.csv", "tables/masks-2.csv"]
-jobs = stages.plan("smoke", made)
+wanted = plan.Plan("smoke", ["pubmedbert-many-masks", "lee-appendix-1", "masks-2"])
 print(json.dumps({
-    "jobs": sorted(jobs),
-    "notebooks": sorted({job.name for job in jobs.values() if job.stage.name == "table"}),
+    "vocabularies": wanted.jobs["vocabulary"],
+    "tables": [(wanted.notebook("table", *key), wanted.table_key(*key)) for key in wanted.jobs["table"]],
     "runs": published.list_runs("masks-2", "paper"),
     "masked": study.model("pubmedbert-many-masks").settings.masked_share,
     "words": [sentence.words for sentence in study.dataset("plant-names").load("train")],
@@ -59,8 +58,8 @@ def test_every_diff_applies_and_what_it_adds_is_planned(copy):
             (copy / f"data/ner/{name}/{split}.tsv").write_text("Garlic\tB\nhelps\tO\n")
     environment = {"PYTHONPATH": str(copy), "STUDY_DATA": str(copy / "data")}
     found = json.loads(run(copy, sys.executable, "-c", CHECK, **environment))
-    assert "vocabularies/pubmed-uncased/record.json" in found["jobs"]  # which the model reads
-    assert found["notebooks"] == ["43_many_masks--lee-appendix-1", "43_many_masks--masks-2"]
+    assert ["pubmed-uncased"] in found["vocabularies"]  # which the model reads
+    assert found["tables"] == [["43_many_masks", f"table={key}"] for key in ("lee-appendix-1", "masks-2")]
     assert found["runs"] == [[model, "bc2gm", "masks"] for model in ("pubmedbert", "pubmedbert-many-masks")]
     assert (found["masked"], found["words"], found["why not"]) == (0.4, [["Garlic", "helps"]], "")
     assert found["epochs"] and found["papers"] == "masks-maskbert"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from filled import fill
 
-from lib.study import open_study, params, published, results, stages, tables
+from lib.study import open_study, params, plan, published, results, tables
 from lib.study.study import Study
 
 ASSIGNED = [key for key in params.keys("tables") if params.load("tables", key).kind in ("scores", "curves")]
@@ -167,12 +167,10 @@ def test_a_figure_without_an_axis_holds_every_set_of_its_table(scores):
 
 
 def test_a_figure_needs_its_runs_and_no_more():
-    jobs = stages.plan("smoke", stages.targets("smoke", ["lee-figure-2"]))
-    runs = {output for output in jobs if output.startswith("results/")}
-    assert runs == {f"results/{model}--ncbi-disease--lee.json" for model in (MODEL, f"{MODEL}-text-10")}
-    assert {job.keys["model"] for job in jobs.values() if job.stage.name == "pretrain"} == {
-        MODEL, f"{MODEL}-text-10", "bert-general-half"}  # fmt: skip
-    assert {job.keys["corpus"] for job in jobs.values() if job.stage.name == "corpus"} >= {"pubmed", "pubmed-10"}
+    jobs = plan.Plan("smoke", ["lee-figure-2"]).jobs
+    assert {*jobs["finetune"]} == {(model, "ncbi-disease", "lee") for model in (MODEL, f"{MODEL}-text-10")}
+    assert {*jobs["pretrain"]} == {(MODEL,), (f"{MODEL}-text-10",), ("bert-general-half",)}
+    assert {*jobs["corpus"]} >= {("pubmed",), ("pubmed-10",)}
 
 
 def test_printed_means_are_recomputed_where_all_their_sets_are_printed():

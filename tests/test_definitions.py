@@ -23,7 +23,7 @@ from lib.benchmarks.definitions import (
     list_pairs,
 )
 from lib.benchmarks.metrics import METRICS
-from lib.study import open_study, params, paths, published, results, stages
+from lib.study import open_study, params, paths, plan, published, results
 
 PAGE = read_cells("91_protocols")
 
@@ -202,10 +202,8 @@ def test_printed_scores_beside_what_definitions_make(monkeypatch):
 @pytest.mark.parametrize("scale", ["smoke", "laptop"])
 def test_the_page_asks_for_no_run_of_its_own(scale):
     """Of what it reads, all is made for tables and panels anyway."""
-    others = [path for path in stages.whole_study(scale) if "protocols" not in path and "claims" not in path]
-    tables = [f"tables/{stages.BESIDE.get(key, key)}.csv" for key in params.keys("tables")]
-    planned = stages.plan(scale, [*others, *tables])
-    needed = stages.STAGES["protocols"].inputs(scale, {})
-    assert set(needed) <= {*planned, "data/meta.json"}
+    planned = plan.Plan(scale, [*params.keys("tables"), "33"])
+    needed = plan.PAGES["91_protocols"].reads(planned)["finetune"]
+    assert {*needed} <= {*planned.jobs["finetune"]}
     if scale == "smoke":  # where it does not depend on the data at hand
-        assert any("bioalbert-base1--ncbi-disease--naseem" in path for path in needed)
+        assert ("bioalbert-base1", "ncbi-disease", "naseem") in needed

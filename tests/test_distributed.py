@@ -19,7 +19,7 @@ from lib.modeling import models
 from lib.modeling.settings import Body
 from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
-from lib.study import cli, parsing, paths, stages
+from lib.study import cli, parsing, paths, plan
 from lib.training import training
 from lib.training.settings import Optimization
 
@@ -188,7 +188,7 @@ def test_a_profile_that_cannot_be_used_is_a_message(tmp_path, content, message):
 
 def test_the_study_s_own_profile_speaks_of_its_stages():
     profile = parsing.read_yaml(paths.ROOT / "profiles" / "slurm" / "config.yaml", dict)
-    assert profile["set-resources"].keys() <= stages.STAGES.keys()
+    assert profile["set-resources"].keys() <= {*plan.STAGES}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from lib.benchmarks import chemprot, datasets, metrics, registry
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.study import downloads, open_study, params, paths, published, results, stages
+from lib.study import downloads, open_study, params, paths, plan, published, results
 
 KEYS = list(registry.DATASETS)
 CLASSES = {
@@ -145,7 +145,7 @@ def test_scores_by_hand(key, gold, predicted, score):
 
 def test_every_key_is_one_of_the_graph():
     assert len(KEYS) == len(registry.ROWS) == len({dataset.title for dataset in registry.ROWS})
-    assert all(re.fullmatch(stages.KEY, key) for key in KEYS)
+    assert all(re.fullmatch(plan.KEY, key) for key in KEYS)
 
 
 @each("key", KEYS)

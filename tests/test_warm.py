@@ -145,7 +145,9 @@ print("memory", re.search(r"^Pss: +(\d+)", open("/proc/self/smaps_rollup").read(
 def write_notebook(folder, *more: str) -> None:
     cells = [
         nbformat.v4.new_markdown_cell("# What comes out?"),
-        nbformat.v4.new_code_cell('scale: str = "smoke"\nnumber: int = 1', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(
+            'scale: str = "smoke"\nplace: str = ""\nnumber: int = 3', metadata={"tags": ["parameters"]}
+        ),
         *(nbformat.v4.new_code_cell(code) for code in (CODE, *more)),
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -158,14 +160,7 @@ def write_notebook(folder, *more: str) -> None:
 
 
 def runner_of(place: str) -> list[str]:
-    return [
-        "lib.study.runner",
-        "smoke",
-        "42_question",
-        f"42_question--{place}",
-        '{"scale": "smoke", "number": 3}',
-        "params",
-    ]
+    return ["lib.study.runner", "smoke", "outputs/receipt", "42_question", "running", f"place={place}"]
 
 
 def test_a_forked_kernel_runs_a_notebook_as_a_spawned_one_does_in_no_more_memory(environment, tmp_path):
@@ -175,7 +170,7 @@ def test_a_forked_kernel_runs_a_notebook_as_a_spawned_one_does_in_no_more_memory
         ran = ask(tmp_path, found | {"PYTHONPATH": str(tmp_path)}, *runner_of(place))
         assert ran.returncode == 0, ran.stdout + ran.stderr
         copy = nbformat.read(tmp_path / f"outputs/smoke/notebooks/42_question--{place}.ipynb", 4)
-        assert copy.metadata.papermill.end_time and copy.metadata.papermill.parameters.number == 3
+        assert copy.metadata.papermill.end_time and copy.metadata.papermill.parameters.place == place
         last = copy.cells[-1].outputs[0]
         memory[place], pid = map(int, re.match(r"memory (\d+) (\d+)", last.text).groups())
         assert is_gone(pid)

@@ -1,13 +1,17 @@
-"""Made-up data in the real formats, so that the whole study runs without any download."""
+"""Made-up data in the real formats, so that the whole study runs without any download.
+
+python -m lib.made_up.smoke_data RECEIPT
+"""
 
 import random
+import sys
 from pathlib import Path
 
 from lib import artefacts
 from lib.made_up import smoke_corpora, smoke_relations, smoke_tagging, smoke_texts
 from lib.made_up.smoke_language import AMBIGUOUS, MEDICAL, NOTICE, Lexicon, make_sentence
 from lib.places import show_path
-from lib.study import paths
+from lib.study import paths, receipts
 
 VERSION = 1  # raised when other files are written
 
@@ -44,4 +48,6 @@ def write(seed: int = 20) -> Path:
 
 
 if __name__ == "__main__":
-    print(f"made-up data written to {show_path(write())}")
+    folder = write()
+    receipts.write(Path(sys.argv[1]), folder / "meta.json")
+    print(f"made-up data written to {show_path(folder)}")

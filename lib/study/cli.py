@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -15,13 +14,13 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
-import nbformat
+import pandas as pd
 
-from lib import artefacts, provenance
+from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.study import downloads, open_study, params, parsing, paths, record, report, scores, stages, warm
+from lib.study import downloads, open_study, params, parsing, paths, plan, receipts, record, report, scores, warm
 from lib.study.analysis import texts
 
 USAGE = """\
@@ -52,7 +51,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
-    parser.add_argument("--status", action="store_true", help="what runs, what failed, how far, time left")
+    parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", help="of Snakemake, for a cluster: profiles/slurm")
     options = parser.parse_args(words)
@@ -85,21 +84,20 @@ def run(options: argparse.Namespace) -> int:
             return take_over(scale)
     words = [word for word in words if word != "report"]  # every run ends with it
     try:
-        outputs = stages.targets(scale, words)
+        wanted = plan.Plan(scale, words)
     except StudyError:
         if words and options.words[0] != scale and len(words) == 1:
-            names = [n for names in stages.list_targets(scale).values() for n in names]
+            names = [n for names in plan.list_targets(scale).values() for n in names]
             raise unknown("scale or target", words[0], [*scales, *names, "record", "data", "test", "lab"]) from None
         raise
-    jobs = stages.plan(scale, outputs)
     if options.status:
-        return print_status(scale, jobs)
-    check(scale, jobs)
+        return print_status(scale, words)
+    check(wanted)
     where = choose_place(options)
-    forget_receipts(scale, jobs)
+    receipts.forget(scale)
     if options.dry_run:
         return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
-    if any(job.stage.name == "corpus" for job in jobs.values()) and (difference := texts.compare_sets(scale)):
+    if wanted.jobs["corpus"] and (difference := texts.compare_sets(scale)):
         print(difference)
     with the_only_study():
         artefacts.remove_leftovers(paths.output(scale))
@@ -138,7 +136,7 @@ def evaluate(words: list[str]) -> int:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
     trainings = sum(plans.count_trainings(key, protocol, scale) for key in at_hand)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
-    if scale in stages.ON_GPUS:
+    if scale in plan.ON_GPUS:
         print(f"about {plans.estimate_hours(loaded, at_hand, protocol, scale):,.1f} hours of training on this machine")
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     request = {"source": source, "datasets": chosen}
@@ -148,16 +146,15 @@ def evaluate(words: list[str]) -> int:
                                   dry_run=options.dry_run))  # fmt: skip
 
 
-def check(scale: str, jobs: dict[str, stages.Job]) -> None:
+def check(wanted: plan.Plan) -> None:
     """Find bad settings and missing raw data before anything starts."""
-    if not params.load("scales", scale).made_up:
-        paths.require_data(scale)
-    for dataset in params.load("scales", scale).datasets or []:
+    if not wanted.study.budget.made_up:
+        paths.require_data(wanted.scale)
+    for dataset in wanted.study.budget.datasets or []:
         registry.lookup(dataset)
-    for job in jobs.values():
-        job.stage.settings(scale, job.keys)
-        if job.notebook:
-            provenance.read_cells(paths.NOTEBOOKS / f"{job.notebook}.ipynb")
+    for stage, keys in wanted.jobs.items():
+        for one in keys:
+            wanted.state(stage, *one)
 
 
 def choose_place(options: argparse.Namespace) -> list[str]:
@@ -179,13 +176,6 @@ def choose_place(options: argparse.Namespace) -> list[str]:
             f"-m pip install {plugin} (for the version see docs/clusters.md)"
         )
     return ["--profile", str(file.parent)]
-
-
-def forget_receipts(scale: str, jobs: dict[str, stages.Job]) -> None:
-    """Take away the receipts of what somebody has deleted, so that it is made again."""
-    for job in jobs.values():
-        if not paths.output(scale, job.output).exists():
-            paths.output(scale, stages.receipt_of(job.output)).unlink(missing_ok=True)
 
 
 class the_only_study:
@@ -250,7 +240,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
 def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
     """The environment in which jobs find a warm parent (lib/study/warm.py): on this machine, and where no GPU is asked
     for, whose state does not survive a fork."""
-    if "--profile" in options or "--dry-run" in options or scale in stages.ON_GPUS:
+    if {"--profile", "--dry-run", "--summary"} & {*options} or scale in plan.ON_GPUS:
         return nullcontext(environment)
     return warm.start(paths.ROOT / "outputs" / ".warm", environment)
 
@@ -284,55 +274,24 @@ def take_over(scale: str) -> int:
 
 
 def print_targets(scale: str) -> int:
-    for kind, names in {"scales": params.keys("scales"), **stages.list_targets(scale)}.items():
+    for kind, names in {"scales": params.keys("scales"), **plan.list_targets(scale)}.items():
         print(f"{kind + ':':14} {' '.join(names)}")
     return 0
 
 
-def print_status(scale: str, jobs: dict[str, stages.Job]) -> int:
-    """One line a job: done, running (how far), failed, interrupted or waiting; then the time left."""
-    took: dict[str, list[float]] = {}
-    waiting: list[str] = []
-    left = 0.0
-    unknown_times = False
-    raw: dict[str, list] = {}
-    for job in jobs.values():
-        if not job.notebook:
-            raw.setdefault(f"{job.stage.name} {job.keys.get('source', '')}", []).append(
-                paths.output(scale, stages.receipt_of(job.output))
-            )
-    for name, files in raw.items():
-        print(f"{name:60} {sum(f.exists() for f in files)} of {len(files)} files read")
-    pages = [job for job in jobs.values() if job.notebook]
-    for job in pages:
-        folder = paths.output(scale)
-        copy = folder / "notebooks" / f"{job.name}.ipynb"
-        lock = folder / "running" / f"{job.name}.lock"
-        text = "waiting"
-        if artefacts.is_locked(lock):
-            text = "running " + describe_progress(lock.with_suffix(".progress"))
-        elif (folder / "failed" / f"{job.name}.ipynb").exists():
-            text = "FAILED"
-        elif (folder / stages.receipt_of(job.output)).exists() and copy.exists():
-            seconds = nbformat.read(copy, as_version=4).metadata.papermill.duration
-            took.setdefault(job.notebook, []).append(seconds)
-            text = f"done    {seconds:.0f} s"
-        elif lock.exists():
-            text = "interrupted"
-        if not text.startswith(("done", "FAILED")):
-            waiting.append(job.notebook)
-        print(f"{job.name:60} {text}")
-    for notebook in waiting:
-        if notebook in took:
-            left += statistics.mean(took[notebook])
-        else:
-            unknown_times = True
-    print(f"\n{len(pages) - len(waiting)} of {len(pages)} notebooks ended", end="")
-    if waiting:
-        print(f", about {left / 60 / count_cores():.0f} min left", end="")
-        print(", and the notebooks of which none has ended yet" if unknown_times else "", end="")
-    print()
-    return 0
+def print_status(scale: str, words: list[str]) -> int:
+    """How many jobs of each stage are done, then what runs, how far it is, and what was interrupted or failed."""
+    status, output = snakemake(scale, words, ["--summary"])
+    columns, *jobs = [line.split("\t") for line in output.splitlines() if line.count("\t") > 3]
+    summary = pd.DataFrame(jobs, columns=columns)
+    for rule, found in summary.groupby("rule", sort=False):
+        print(f"{rule:12} {(found['plan'] == 'no update').sum()} of {len(found)} done")
+    for lock in sorted(paths.output(scale, "running").glob("*.lock")):
+        running = artefacts.is_locked(lock)
+        print(f"{'running' if running else 'interrupted':12} {lock.stem} {describe_progress(lock) if running else ''}")
+    for copy in sorted(paths.output(scale, "failed").glob("*.ipynb")):
+        print(f"{'FAILED':12} {copy.stem}")
+    return status
 
 
 def count_cores() -> int:
@@ -340,9 +299,10 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def describe_progress(path) -> str:
+def describe_progress(lock: Path) -> str:
+    """How far a notebook is that runs, where it says so."""
     try:
-        now = json.loads(path.read_text())
+        now = json.loads(lock.with_suffix(".progress").read_text())
     except (OSError, ValueError):
         return ""
     return f"{now['what']}: {now['done']} of {now['total']}, {now['seconds_left']} s left"

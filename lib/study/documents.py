@@ -1,6 +1,6 @@
 """One raw file to rows: the job that the graph runs once for each source file, so that a thousand run side by side.
 
-python -m lib.study.documents SCALE SOURCE FILE
+python -m lib.study.documents SCALE SOURCE FILE RECEIPT
 """
 
 import sys
@@ -14,7 +14,7 @@ from lib.corpora import leakage, readers, rows
 from lib.errors import StudyError, unknown
 from lib.made_up import smoke_corpora
 from lib.places import show_path
-from lib.study import open_study, params, paths
+from lib.study import open_study, params, paths, receipts
 
 
 def read(source: str, file: str, scale: str) -> dict:
@@ -77,8 +77,13 @@ def raw_files(source: str, scale: str) -> list[str]:
 
 
 def main() -> int:
-    scale, source, file = sys.argv[1:]
-    return parent.run_job(f"documents {source}, {file}", lambda: read(source, file, scale))
+    scale, source, file, receipt = sys.argv[1:]
+
+    def job() -> None:
+        read(source, file, scale)
+        receipts.write(Path(receipt), paths.documents(scale, source, file) / "record.json")
+
+    return parent.run_job(f"documents {source}, {file}", job)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import base64
 import fcntl
 import io
-import json
 import os
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from traitlets.config import Config
 from lib import parent, progress
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.study import params, paths
+from lib.study import params, paths, receipts
 
 if TYPE_CHECKING:
     from lib.study.warm import Kernel
@@ -69,11 +68,16 @@ def run(
     return target
 
 
-def check_parameters(source: Path, parameters: dict) -> None:
-    """StudyError for parameters that do not fit the notebook's cell of parameters."""
+def list_parameters(source: Path) -> dict[str, str]:
+    """The types of a notebook's parameters, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        declared = {n: known["inferred_type_name"] for n, known in papermill.inspect_notebook(str(source)).items()}
+        return {name: known["inferred_type_name"] for name, known in papermill.inspect_notebook(str(source)).items()}
+
+
+def check_parameters(source: Path, parameters: dict) -> None:
+    """StudyError for parameters that do not fit the notebook's cell of parameters."""
+    declared = list_parameters(source)
     for name, value in parameters.items():
         params.check_parameter(source.name, name, value, declared)
 
@@ -175,13 +179,22 @@ def shrink_picture(picture: str) -> str:
 
 
 def main(kernel: "Kernel | None" = None) -> int:
-    """`python -m lib.study.runner SCALE NOTEBOOK NAME PARAMETERS EXPECTED`, parameters as JSON."""
+    """`python -m lib.study.runner SCALE RECEIPT NOTEBOOK MADE [PARAMETER=KEY ...]`, MADE below outputs/<scale>/.
+
+    The executed copy is named for the notebook and the keys. Text of datasets is shown where it is made up alone.
+    """
     parent.watch()
-    scale, notebook, name, parameters, expected = sys.argv[1:]
+    scale, receipt, notebook, made, *keys = sys.argv[1:]
+    parameters = dict(key.split("=", 1) for key in keys)
+    name, made = "--".join([notebook, *parameters.values()]), paths.output(scale, made)
     begun = time.monotonic()
     print(f"start   {name}", flush=True)
     try:
-        run(scale, notebook, name, json.loads(parameters), paths.ROOT / expected, kernel)
+        shown = {"show_text": params.load("scales", scale).made_up}
+        declared = list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb")
+        parameters |= {"scale": scale} | {parameter: shown[parameter] for parameter in shown if parameter in declared}
+        run(scale, notebook, name, parameters, made, kernel)
+        receipts.write(Path(receipt), made)
     except StudyError as error:
         print(f"FAILED  {name}: {error}", flush=True)
         return 1

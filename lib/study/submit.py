@@ -44,7 +44,9 @@ def ask(parent: socket.socket, words: list[str]) -> int:
             continue
         if answer:
             return answer[0]
-        name = words[3] if words[0] == "lib.study.runner" else " ".join([words[0].rsplit(".")[-1], *words[1:]])
+        name = " ".join([words[0].rsplit(".")[-1], *words[1:]])
+        if words[0] == "lib.study.runner":
+            name = "--".join([words[3], *(word.partition("=")[2] for word in words[5:])])
         print(f"FAILED  {name}: its process was ended", flush=True)
         break
     return 1  # and with our end of the connection the job ends, where it still runs

@@ -1,6 +1,6 @@
 """What is written in a dataset: the strings that models read, and whole texts to keep out of pretraining.
 
-python -m lib.study.analysis.texts SCALE writes the index of test sentences, a job of the graph.
+python -m lib.study.analysis.texts SCALE RECEIPT writes the index of test sentences, a job of the graph.
 """
 
 import sys
@@ -15,7 +15,7 @@ from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import AGAIN, read_lines
-from lib.study import open_study, paths, results
+from lib.study import open_study, paths, receipts, results
 
 VERSION = 1  # of the index: raised when the same files give other test sentences
 # How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8: how many blocks end at a word, or at a
@@ -124,5 +124,15 @@ def write_index(scale: str) -> dict:
     return artefacts.cached(paths.test_sentences(scale), identity, write)
 
 
+def main() -> int:
+    scale, receipt = sys.argv[1:]
+
+    def job() -> None:
+        write_index(scale)
+        receipts.write(Path(receipt), paths.test_sentences(scale) / "record.json")
+
+    return parent.run_job("texts", job)
+
+
 if __name__ == "__main__":
-    sys.exit(parent.run_job("texts", lambda: write_index(sys.argv[1])))
+    sys.exit(main())

@@ -1,0 +1,298 @@
+"""What a command line asks for: the jobs of each stage that its targets need. The Snakefile says how each is done."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from lib.benchmarks import registry
+from lib.errors import unknown
+from lib.study import claims, corpora, open_study, params, paths, published, scores, state, vocabularies
+from lib.study.analysis import attention, facts, samples
+
+ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
+KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
+STAGES = ("data", "texts", "documents", "corpus", "vocabulary", "pretrain", "tuning", "finetune", "table", "evaluation",
+          "explored", "page")  # fmt: skip
+NOTEBOOKS = {  # stage -> the notebook that does its jobs; of a table, a page and a run it follows from their keys
+    "corpus": "10_corpora",
+    "vocabulary": "20_vocabularies",
+    "pretrain": "23_pretrain",
+    "tuning": "32_tuning",
+    "evaluation": "02_evaluate",
+    "explored": "02_explore_an_encoder",
+}
+FINETUNING = {  # family -> the notebook that fine-tunes
+    **dict.fromkeys(("tagging", "pico"), "30_finetune_words"),
+    **dict.fromkeys(("relations", "similarity", "documents", "inference", "answers", "ranking"), "31_finetune_texts"),
+    "questions": "32_finetune_answers",
+}
+BASELINE = "15_japanese_baselines"
+FLOORS = "15_without_pretraining"
+Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
+
+
+@dataclass(frozen=True)
+class Page:
+    """A notebook that takes no key: what it makes below outputs/<scale>/, and the jobs that it reads, by stage."""
+
+    makes: str
+    reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}
+
+
+class Plan:
+    """The jobs that words of a command line come to; StudyError with the nearest names for an unknown word.
+
+    Words are keys of tables, models, corpora and vocabularies, names or numbers of notebooks, and encoders that are
+    being evaluated; without any it is the whole study.
+    """
+
+    def __init__(self, scale: str, words: Iterable[str] = ()):
+        self.scale, self.study = scale, open_study(scale)
+        self.asked: dict[str, Keys] = {stage: [] for stage in STAGES}
+        for found in map(self.find, words) if words else [self.whole]:
+            for stage, keys in found.items():
+                self.asked[stage] += keys
+
+    @property
+    def whole(self) -> dict[str, Keys]:
+        """The last jobs of the study: all others are on the way to them.
+
+        With made-up data also page 02, which elsewhere is for whoever has a sentence and an encoder.
+        """
+        budget = self.study.budget
+        return {"page": each(PAGES), "explored": each(budget.models[:1] if budget.made_up else [])}
+
+    def find(self, word: str) -> dict[str, Keys]:
+        """The jobs that one word stands for, by stage."""
+        if word in {path.stem for path in paths.evaluations(self.scale).glob("*.json")}:
+            return {"evaluation": [tuple(word.split("--"))]}
+        if word in params.keys("tables"):
+            notebook = params.load("tables", word).notebook
+            return {"page": [(notebook,)]} if notebook in PAGES else {"table": [(word,)]}
+        if params.is_model(word):
+            found = {"pretrain": [(word,)]}
+        else:
+            stages, jobs = {"corpora": "corpus", "vocabularies": "vocabulary"}, Plan(self.scale).jobs
+            found = {stage: [(word,)] for kind, stage in stages.items() if word in params.keys(kind)}
+            for stage, keys in jobs.items():
+                names = [(self.notebook(stage, *one), one) for one in keys]
+                found |= {stage: of} if (of := [one for name, one in names if word in (name, name[:2])]) else {}
+        if found.get("vocabulary") == [(word,)] and params.load("vocabularies", word).file:
+            del found["vocabulary"]  # a published one, which nothing has to be made for
+        if not found:
+            raise unknown("target", word, [name for names in list_targets(self.scale).values() for name in names])
+        return found
+
+    @cached_property
+    def jobs(self) -> dict[str, Keys]:
+        """Every job that is asked for or on the way there, once, by stage.
+
+        All of them, and not the last alone: one that failed leaves a hole behind tables that still stand.
+        """
+        found = {stage: list(dict.fromkeys(keys)) for stage, keys in self.asked.items()}
+
+        def add(stage: str, keys: Keys) -> None:
+            found[stage] += [one for one in dict.fromkeys(keys) if one not in found[stage]]
+
+        for (page,) in found["page"]:  # which may grow here, as a page reads others
+            for stage, keys in PAGES[page].reads(self).items():
+                add(stage, keys)
+        for (table,) in found["table"]:
+            add("finetune", self.runs_of(table))
+            add("page", self.floors_of(table))
+        for encoder in found["evaluation"]:
+            add("finetune", self.evaluated(*encoder))
+        for run in found["finetune"]:
+            add("tuning", self.search_of(*run))
+        for model, *_ in [*found["finetune"], *found["tuning"], *found["explored"]]:
+            add("pretrain", self.registered(model))
+            add("corpus", self.text_of_vectors(model))
+        for (model,) in found["pretrain"]:
+            add("pretrain", self.continued(model))
+            add("vocabulary", self.vocabulary_of(model))
+            add("corpus", self.corpora_of(model))
+        add("vocabulary", self.common_vocabularies if found["explored"] else [])
+        for (vocabulary,) in found["vocabulary"]:
+            add("corpus", self.corpora_of_vocabulary(vocabulary))
+        for (corpus,) in found["corpus"]:
+            add("documents", self.files_of(corpus))
+        add("texts", [("all",)] if found["documents"] else [])
+        add("data", self.data)
+        return found
+
+    def notebook(self, stage: str, *keys: str) -> str:
+        """The notebook that does a job, or an empty string for one without."""
+        match stage:
+            case "page":
+                return keys[0]
+            case "table":
+                return params.load("tables", *keys).notebook
+            case "finetune":
+                model, dataset, _ = keys
+                return BASELINE if model in params.BASELINES else FINETUNING[registry.lookup(dataset).family]
+        return NOTEBOOKS.get(stage, "")
+
+    def state(self, stage: str, *keys: str) -> str:
+        """A fingerprint of what a job is done again for, besides the jobs that it reads."""
+        return state.find(self.scale, stage, self.notebook(stage, *keys), *keys)
+
+    def table_key(self, table: str) -> str:
+        """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""
+        notebooks = [params.load("tables", key).notebook for key in params.keys("tables")]
+        return f"table={table}" if notebooks.count(params.load("tables", table).notebook) > 1 else ""
+
+    @property
+    def data(self) -> Keys:
+        """The job that makes data up, at a scale that has such."""
+        return [("made-up",)] if self.study.budget.made_up else []
+
+    def files_of(self, corpus: str) -> Keys:
+        """The raw files, with their sources, of a corpus."""
+        return self.study.corpus(corpus).files
+
+    def corpora_of_vocabulary(self, vocabulary: str) -> Keys:
+        return each(params.load("vocabularies", vocabulary).corpora)
+
+    def trained(self, named: Iterable[str]) -> Keys:
+        """Those of some vocabularies that are trained here, and can be."""
+        found = map(self.study.vocabulary, named)
+        return each(one.key for one in found if one.corpora and not one.why_not_trained)
+
+    def vocabulary_of(self, model: str) -> Keys:
+        return self.trained([params.load("models", model).vocabulary])
+
+    def corpora_of(self, model: str) -> Keys:
+        return each(params.load("models", model).corpora)
+
+    def continued(self, model: str) -> Keys:
+        """The model whose weights another one starts from."""
+        return each(filter(None, [params.load("models", model).initial]))
+
+    def registered(self, model: str) -> Keys:
+        """A model that the study pretrains; somebody's encoder lies elsewhere, and baselines are not pretrained."""
+        return [(model,)] if params.is_model(model) else []
+
+    def text_of_vectors(self, model: str) -> Keys:
+        """The corpus of a baseline's word vectors."""
+        return [("ja-clinical",)] if model in params.BASELINES else []
+
+    def search_of(self, model: str, dataset: str, protocol: str) -> Keys:
+        """The search that comes before the runs of a protocol that has one."""
+        searched = self.study.protocol(protocol, dataset).trials and model not in params.BASELINES
+        return [(model, dataset, protocol)] if searched else []
+
+    def runs(self, named: Iterable[params.RunKey]) -> Keys:
+        """Those of some runs that can be made here."""
+        return [run for run in named if not self.study.why_not(run[1], run[2])]
+
+    def runs_of(self, table: str) -> Keys:
+        """The runs that stand for the cells of a table or figure."""
+        of_runs = params.load("tables", table).kind in ("scores", "curves")
+        return self.runs(published.list_runs(table, self.scale)) if of_runs else []
+
+    def floors_of(self, table: str) -> Keys:
+        """The page of what needs no encoder, which stands beside scores."""
+        return [(FLOORS,)] if params.load("tables", table).kind in ("scores", "curves") else []
+
+    def evaluated(self, model: str, protocol: str) -> Keys:
+        """The runs of somebody's encoder that can be made."""
+        chosen = scores.read_request(self.scale, model, protocol)["datasets"]
+        return [(model, dataset, protocol) for dataset in chosen if not self.study.why_missing(dataset, protocol)]
+
+    @property
+    def common_vocabularies(self) -> Keys:
+        """Those in which page 02 shows a sentence."""
+        return self.trained(vocabulary.key for vocabulary in vocabularies.choose_common(self.scale))
+
+
+def each(keys: Iterable[str]) -> Keys:
+    """Keys that stand alone."""
+    return [(key,) for key in keys]
+
+
+def list_targets(scale: str) -> dict[str, list[str]]:
+    """What can be asked for by name, by kind."""
+    plan = Plan(scale)
+    notebooks = {plan.notebook(stage, *one) for stage, keys in plan.jobs.items() for one in keys}
+    named = {kind: params.keys(kind) for kind in ("tables", "models", "corpora", "vocabularies")}
+    return {"notebooks": sorted(filter(None, notebooks)), **named, "other": ["report"]}
+
+
+def split_tables(named: Iterable[str]) -> dict[str, Keys]:
+    """The jobs that make some tables, registered ones and others: of their own, or pages."""
+    named = list(named)
+    notebooks = {key: params.load("tables", key).notebook for key in params.keys("tables") if key in named}
+    made = {page.makes.split("/")[-1].removesuffix(".csv"): name for name, page in PAGES.items()}
+    pages = [found for key in named if (found := notebooks.get(key, made.get(key))) in PAGES]
+    return {"table": each(key for key, notebook in notebooks.items() if notebook not in PAGES), "page": each(pages)}
+
+
+def read_claimed(plan: Plan) -> dict[str, Keys]:
+    """Every published table, and what else claims are judged by: tables, runs, vocabularies."""
+    tests = [claim.test for claim in claims.CLAIMS if claim.test]
+    return split_tables([*params.keys("tables"), *(table for test in tests for table in test.tables)]) | {
+        "finetune": plan.runs(claims.list_runs(plan.study)),
+        "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
+    }
+
+
+def read_attention(plan: Plan) -> dict[str, Keys]:
+    """The models whose attention is shown, and the vocabularies that cut the words."""
+    shown = facts.attention().vocabularies.values()
+    return {"vocabulary": plan.trained(shown), "pretrain": each(attention.choose_models(plan.scale))}
+
+
+def read_documents(plan: Plan) -> dict[str, Keys]:
+    """The documents of every corpus that can be built."""
+    found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
+    return {"data": plan.data, "documents": list(dict.fromkeys(found))}
+
+
+def read_data(plan: Plan) -> dict[str, Keys]:
+    return {"data": plan.data}
+
+
+PAGES = {
+    "00_start_here": Page("tables/settings.csv"),
+    "01_scoreboard": Page("tables/claims.csv", read_claimed),
+    "11_corpus_sizes": Page(
+        "tables/corpora.csv", lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.scale))}
+    ),
+    "12_datasets": Page("tables/datasets.csv", read_data),
+    "14_leaks": Page("tables/leaks.csv", read_documents),
+    FLOORS: Page("tables/floors.csv", read_data),
+    "21_medical_terms": Page(
+        "tables/pieces.csv",
+        lambda plan: {"vocabulary": plan.trained(params.keys("vocabularies")), "corpus": [("pubmed",)]},
+    ),
+    "24_simultaneous_pretraining": Page(
+        "tables/wada-figure-3.csv",
+        lambda plan: {
+            "vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.scale) if one.settings.amplify)
+        },
+    ),
+    "25_models_side_by_side": Page("tables/parameters.csv", lambda plan: {"pretrain": each(plan.study.budget.models)}),
+    "26_own_data": Page("tables/own-data.csv"),
+    "33_all_benchmarks": Page(
+        "tables/panels.csv",
+        lambda plan: {"finetune": plan.runs(plan.study.budget.panel_runs()), "page": [(FLOORS,)]},
+    ),
+    "54_attention": Page("tables/gu-figure-3.csv", read_attention),
+    "71_bioalbert_samples": Page(
+        "tables/naseem-9.csv", lambda plan: read_data(plan) | {"finetune": plan.runs(samples.list_runs(plan.scale))}
+    ),
+    "90_audit": Page("tables/audit.csv"),
+    "91_protocols": Page(
+        "tables/protocols.csv",
+        lambda plan: read_data(plan) | {"finetune": plan.runs(published.list_compared(plan.scale))},
+    ),
+    "92_cost": Page(
+        "tables/cost.csv",
+        lambda plan: {"page": [("25_models_side_by_side",)] if plan.study.budget.models else []},
+    ),
+    "92_plan": Page(
+        "tables/plan.csv", lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_scoreboard"])}
+    ),
+    "93_bioelectra_inference": Page("tables/inference-times.csv"),
+    "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_scoreboard", "14_leaks"])}),
+}

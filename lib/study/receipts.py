@@ -1,0 +1,22 @@
+"""Receipts: what the graph has as output of a job, a file that names what the job made below outputs/<scale>/.
+
+Snakemake deletes what a job declares as output before it runs it again, and when it fails or is killed. The artefact
+itself lies beside its receipt, and stays until another takes its place.
+"""
+
+from pathlib import Path
+
+from lib import artefacts
+from lib.study import paths
+
+
+def write(receipt: Path, made: Path) -> None:
+    """Say what a job made."""
+    artefacts.write_text(receipt, f"{made.relative_to(paths.ROOT)}\n")
+
+
+def forget(scale: str) -> None:
+    """Take away the receipts of what somebody has deleted, so that it is made again."""
+    for receipt in paths.output(scale, "done").glob("*/*"):
+        if not (paths.ROOT / receipt.read_text(encoding="utf-8").strip()).exists():
+            receipt.unlink()

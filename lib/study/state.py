@@ -1,0 +1,167 @@
+"""What a job is done again for, besides the jobs that it reads: settings, raw files, printed numbers, its code."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lib import provenance
+from lib.benchmarks import baselines, datasets, definitions, registry, versions
+from lib.corpora import rows
+from lib.made_up import smoke_data
+from lib.study import claims, corpora, documents, hardware, open_study, params, paths, published, scores
+from lib.study.analysis import facts, samples, texts
+from lib.vocabularies import training
+
+
+def find(scale: str, stage: str, notebook: str, *keys: str) -> str:
+    """A fingerprint of all that; `notebook`: empty for a job without one. StudyError for bad settings."""
+    code = provenance.notebook_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb") if notebook else ""
+    if stage == "page":
+        return provenance.fingerprint(code, PAGES[notebook](scale) if notebook in PAGES else [])
+    return provenance.fingerprint(code, STAGES[stage](scale, *keys))
+
+
+def dump(kind: str, *named: str, **options) -> list:
+    """The settings of some keys; without any of all that are registered."""
+    return [params.load(kind, key).model_dump(**options) for key in named or params.keys(kind)]
+
+
+def budget(scale: str, *named: str) -> dict:
+    """What a scale says of these; without any all of it."""
+    return params.load("scales", scale).model_dump(include=set(named) or None)
+
+
+def raw_files(scale: str, files: Iterable[Path]) -> list:
+    """Name, size and time of raw files: enough to see that one has changed. Made-up data are an input instead."""
+    if params.load("scales", scale).made_up:
+        return []
+    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def dataset_files(scale: str) -> list:
+    return raw_files(scale, registry.files(paths.data(scale)))
+
+
+def vocabulary_files(scale: str) -> list:
+    return raw_files(scale, sorted(paths.data(scale).glob("vocab/*.txt")))
+
+
+def printed() -> list[str]:
+    """Of the papers' numbers: what shows them is done again when one is corrected."""
+    return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
+
+
+def list_tables(kind: str) -> list[str]:
+    return [key for key in params.keys("tables") if params.load("tables", key).kind == kind]
+
+
+def timed(scale: str) -> dict:
+    """What decides the size of a scale's models and their steps, and on what these are computed."""
+    named = ("bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up")
+    return budget(scale, *named)
+
+
+def documents_of(scale: str, source: str, file: str) -> list:
+    files = [] if params.load("scales", scale).made_up else [documents.raw_file(source, file, scale)]
+    return [dump("sources", source, include={"reader", "language"}), rows.VERSION,
+            raw_files(scale, [*files, *open_study(scale).mesh_tables])]  # fmt: skip
+
+
+def corpus(scale: str, key: str) -> list:
+    found = open_study(scale).corpus(key)
+    left_out = [params.load("sources", source).leave_out for source, _ in found.files]
+    return [dump("corpora", key), dump("cleaning", found.settings.cleaning), dump("selections"), left_out]
+
+
+def vocabulary(scale: str, key: str) -> list:
+    return [dump("vocabularies", key), training.VERSION, budget(scale, "vocabulary_size")]
+
+
+def pretraining(scale: str, model: str) -> list:
+    plan = params.load_pretraining(model, scale).model_dump()
+    return [dump("models", model), plan, budget(scale, "precision", "threads", "seeds", "pretraining")]
+
+
+def finetuning(scale: str, model: str, dataset: str, protocol: str) -> list:
+    study, files = open_study(scale), []
+    if not study.budget.made_up:
+        found = study.dataset(dataset)
+        files = datasets.list_files(file for part in found.parts for file in found.paths(*part))
+    settings = study.protocol(protocol, dataset).model_dump()
+    return [settings, budget(scale, "seeds", "precision", "threads"), raw_files(scale, files)]
+
+
+def explored(scale: str, model: str) -> list:
+    return finetuning(scale, model, "ncbi-disease", "lee")
+
+
+def evaluation(scale: str, model: str, protocol: str) -> list:
+    return [scores.read_request(scale, model, protocol), printed()]
+
+
+def table(scale: str, key: str) -> list:
+    found, models, others = params.load("tables", key), [], []
+    match found.kind:
+        case "scores":
+            models = published.list_models(key, scale)
+        case "curves":
+            models = published.list_models(key, scale)
+            others = dump("tables", *filter(None, (*found.of, found.sizes)))
+        case "times":
+            models, others = [*found.rows.values()], [timed(scale), hardware.read().model_dump()]
+        case "counts":
+            others = [dataset_files(scale)]
+        case "lengths":
+            others = [vocabulary_files(scale), dataset_files(scale)]
+    registered = [dump("models", model) for model in models if params.is_model(model)]
+    return [found.model_dump(), registered, others, budget(scale, "title", "compared", "instead", "panels"), printed()]
+
+
+STAGES = {
+    "data": lambda scale, key: smoke_data.VERSION,
+    "texts": lambda scale, key: [raw_files(scale, texts.test_files(scale)), texts.VERSION],
+    "documents": documents_of,
+    "corpus": corpus,
+    "vocabulary": vocabulary,
+    "pretrain": pretraining,
+    "tuning": finetuning,
+    "finetune": finetuning,
+    "table": table,
+    "evaluation": evaluation,
+    "explored": explored,
+}
+# Of notebooks that take no key. One that is not named is done again for its code and its inputs alone.
+PAGES = {
+    "00_start_here": lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed()],
+    "01_scoreboard": lambda scale: [claims.VERSION, printed()],
+    "11_corpus_sizes": lambda scale: [
+        [whole.settings.model_dump() for whole in corpora.list_whole(scale)],
+        dump("tables", *list_tables("corpora")),
+        printed(),
+    ],
+    "12_datasets": lambda scale: [dataset_files(scale), dump("tables", *list_tables("counts"))],
+    "14_leaks": dataset_files,
+    "15_without_pretraining": lambda scale: [baselines.VERSION, budget(scale, "datasets"), dataset_files(scale)],
+    "21_medical_terms": lambda scale: [
+        dump("vocabularies"), dump("tables", *list_tables("terms")), vocabulary_files(scale), printed()
+    ],  # fmt: skip
+    "25_models_side_by_side": lambda scale: dump("models"),
+    "33_all_benchmarks": lambda scale: [budget(scale, "panels"), printed()],
+    "54_attention": lambda scale: [
+        facts.attention().model_dump(),
+        dump("vocabularies", *facts.attention().vocabularies.values()),
+        vocabulary_files(scale),
+    ],
+    "71_bioalbert_samples": lambda scale: [
+        facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)
+    ],  # fmt: skip
+    "90_audit": lambda scale: [dump("tables", *list_tables("scores")), printed()],
+    "91_protocols": lambda scale: [
+        definitions.PAIRS, versions.SETS, dump("tables", *list_tables("scores")), dataset_files(scale), printed()
+    ],  # fmt: skip
+    "92_cost": lambda scale: [
+        dump("models"), dump("vocabularies"), hardware.read().model_dump(), budget("paper"), printed()
+    ],  # fmt: skip
+    "92_plan": budget,
+    "93_bioelectra_inference": lambda scale: [timed("paper"), timed(scale)],
+    "94_lessons": lambda scale: [dump("models"), dump("protocols")],
+}

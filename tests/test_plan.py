@@ -1,0 +1,152 @@
+"""The graph: targets, and what changes of code or prose mean for it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import each
+
+from lib import provenance
+from lib.benchmarks import registry
+from lib.errors import StudyError
+from lib.study import open_study, params, paths, plan
+
+
+def of(*words: str, scale: str = "smoke") -> dict[str, list]:
+    """The jobs that words come to, without stages that have none."""
+    return {stage: keys for stage, keys in plan.Plan(scale, words).jobs.items() if keys}
+
+
+def test_a_table_needs_its_runs_and_no_more():
+    jobs = of("lee-4")
+    assert ("bert-general", "ncbi-disease", "lee") in jobs["finetune"] and ("bert-random",) in jobs["pretrain"]
+    assert jobs["table"] == [("lee-4",)] and jobs["page"] == [(plan.FLOORS,)]
+
+
+@each(
+    ("word", "stage", "key"),
+    [
+        ("bert-general", "pretrain", "bert-general"),
+        ("pubmed", "corpus", "pubmed"),
+        ("pubmed-cased", "vocabulary", "pubmed-cased"),
+        ("bert-general.2", "pretrain", "bert-general.2"),
+        ("bio-electra", "pretrain", "bio-electra"),  # a published vocabulary too
+        ("01", "page", "01_scoreboard"),
+        ("01_scoreboard", "page", "01_scoreboard"),
+        ("lee-4", "table", "lee-4"),
+        ("gu-1", "page", "21_medical_terms"),  # which makes all tables of terms
+        ("lee-1", "page", "11_corpus_sizes"),  # one page has the sizes of all papers' corpora
+    ],
+)
+def test_words_of_the_command_line(word, stage, key):
+    assert plan.Plan("smoke").find(word) == {stage: [(key,)]}
+
+
+def test_unknown_targets_name_the_nearest():
+    with pytest.raises(StudyError, match="unknown target 'lee-44': did you mean lee-4"):
+        of("lee-44")
+
+
+def test_a_model_pretrained_again_continues_one_of_its_own_seed():
+    assert {*of("biobert-1m.12")["pretrain"]} == {("bert-general-half.12",), ("biobert-1m.12",)}
+
+
+def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
+    """1,200 files of PubMed's baseline are 1,200 jobs that need nothing from each other."""
+    folder = tmp_path / "corpora" / "pubmed-baseline"
+    folder.mkdir(parents=True)
+    for number in range(1200):
+        (folder / f"pubmed26n{number:04}.xml.gz").touch()
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    wanted = plan.Plan("paper", ["pubmed-gu"])
+    files = wanted.jobs["documents"]
+    assert len(files) == 1200 and wanted.jobs["texts"] == [("all",)]
+    before = wanted.state("documents", *files[7])
+    (folder / "pubmed26n0008.xml.gz").write_text("more")
+    assert wanted.state("documents", *files[7]) == before  # another file changes nothing
+    (folder / "pubmed26n0007.xml.gz").write_text("more")
+    assert wanted.state("documents", *files[7]) != before
+
+
+def test_what_is_not_at_hand_or_outside_the_budget_is_not_planned(monkeypatch, tmp_path):
+    assert {dataset for _, dataset, _ in of()["finetune"]} == {*params.load("scales", "smoke").datasets}
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    assert ("mimic",) not in plan.Plan("laptop").jobs["corpus"]
+    assert "needs credentials" in open_study("laptop").corpus("mimic").why_not
+    assert all(open_study("laptop").why_not(key) for key in registry.DATASETS)
+
+
+def test_tables_of_text_and_vocabularies_need_no_model():
+    for table in ("lee-1", "wada-2", "gu-1", "gu-8"):
+        assert not {"pretrain", "finetune"} & of(table).keys()
+
+
+def test_a_notebook_that_makes_several_tables_is_told_which():
+    wanted = plan.Plan("smoke", ["gu-3", "lee-4", "gu-6"])
+    told = [(wanted.notebook("table", *key), wanted.table_key(*key)) for key in wanted.jobs["table"]]
+    assert told == [("13_dataset_counts", "table=gu-3"), ("40_biobert", "table=lee-4"), ("50_blurb", "")]
+
+
+def test_the_graph_does_what_the_plan_lists():
+    """Following the inputs of its rules, Snakemake comes to no other jobs."""
+    words = ["lee-4", "wada-6", "ozyurt-7", "pubmedbert", "94"]
+    start = "from snakemake.cli import main; main()"
+    options = ["--dry-run", "--forceall", "--quiet", "rules", "--nolock", "--config", "scale=smoke"]
+    command = [sys.executable, "-c", start, *options, f"targets={json.dumps(words)}"]
+    ran = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True)
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", ran.stdout + ran.stderr, re.M))
+    assert {stage: int(counts[stage]) for stage in counts.keys() & {*plan.STAGES}} == {
+        stage: len(keys) for stage, keys in of(*words).items()
+    }
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """A notebook with a cell of prose and a cell of code that imports one lib module."""
+    path = tmp_path / "n.ipynb"
+
+    def write(prose="Some prose.", code="from lib import metrics", outputs=None):
+        cells = [
+            {"cell_type": "markdown", "metadata": {}, "source": prose},
+            {"cell_type": "code", "metadata": {}, "source": code, "outputs": outputs or [], "execution_count": None},
+        ]
+        path.write_text(json.dumps({"cells": cells}))
+        return provenance.notebook_fingerprint(path)
+
+    return write
+
+
+def test_prose_and_outputs_do_not_count_and_code_does(notebook):
+    before = notebook()
+    assert notebook(prose="Other prose.") == before
+    assert notebook(outputs=[{"output_type": "stream", "text": "x"}]) == before
+    assert notebook(code="from lib.benchmarks import metrics\nmetrics") != before
+
+
+@pytest.fixture
+def library(notebook, tmp_path, monkeypatch):
+    """A lib of three modules, a imports b, c stands alone; and a notebook that imports a."""
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    (tmp_path / "lib").mkdir()
+
+    def write(**modules):
+        for name, source in modules.items():
+            (tmp_path / "lib" / f"{name}.py").write_text(source)
+        provenance.read_module.cache_clear()
+        return notebook(code="from lib import a")
+
+    write(a='"""Doc."""\nfrom lib import b\nx = b.y', b="y = 1  # why", c="z = 1")
+    yield write
+    provenance.read_module.cache_clear()
+
+
+def test_modules_imported_directly_or_not_count_and_others_do_not(library):
+    before = library()
+    assert library(c="z = 2") == before
+    assert library(b="y = 1  # another reason") == before
+    assert library(a='"""Another doc."""\nfrom lib import b\nx = b.y') == before
+    changed = library(b="y = 2")
+    assert changed != before
+    assert library(a="from lib.b import y\nx = y") != changed
