@@ -28,7 +28,7 @@ def gpus(number):  # on one machine jobs that ask for some take turns; a profile
 
 wildcard_constraints:
     source=KEY, file=r"[^/]+", corpus=KEY, vocabulary=KEY, model=KEY, dataset=KEY,
-    protocol=KEY, table=KEY, page=r"\w+",
+    protocol=KEY, family=KEY, table=KEY, page=r"\w+",
 
 
 rule all:
@@ -124,23 +124,23 @@ rule tuning:  # the search of settings of a protocol that has one
         "setting={wildcards.protocol}"
 
 
-rule finetune:  # a model on a dataset under a protocol, every seed and fold
+rule finetune:  # a model on a family of tasks under a protocol: every dataset, seed and fold, each kept on its own
     input:
         done("data", plan.data),
         lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
         lambda wildcards: done("corpus", plan.text_of_vectors(wildcards.model)),
-        lambda wildcards: done("tuning", plan.search_of(*wildcards)),
+        lambda wildcards: done("tuning", plan.searches_of(*wildcards)),
     output:
-        f"{OUT}/done/finetune/{{model}}--{{dataset}}--{{protocol}}",
+        f"{OUT}/done/finetune/{{model}}--{{protocol}}--{{family}}",
     params:
         **job("finetune"),
-        made=lambda wildcards: "--".join(wildcards),
+        made=lambda wildcards: [f"results/{'--'.join(run)}.json" for run in plan.runs_in(*wildcards)],
+        datasets=lambda wildcards: ",".join(dataset for _, dataset, _ in plan.runs_in(*wildcards)),
     threads: budget.threads
     resources:
         **gpus(1),
     shell:
-        RUN + "results/{params.made}.json model={wildcards.model} dataset={wildcards.dataset} "
-        "setting={wildcards.protocol}"
+        RUN + "{params.made} model={wildcards.model} setting={wildcards.protocol} datasets={params.datasets}"
 
 
 rule table:  # a published table or figure with our results beside it

@@ -168,7 +168,7 @@ def test_a_figure_without_an_axis_holds_every_set_of_its_table(scores):
 
 def test_a_figure_needs_its_runs_and_no_more():
     jobs = plan.Plan("smoke", ["lee-figure-2"]).jobs
-    assert {*jobs["finetune"]} == {(model, "ncbi-disease", "lee") for model in (MODEL, f"{MODEL}-text-10")}
+    assert {*jobs["finetune"]} == {(model, "lee", "tagging") for model in (MODEL, f"{MODEL}-text-10")}
     assert {*jobs["pretrain"]} == {(MODEL,), (f"{MODEL}-text-10",), ("bert-general-half",)}
     assert {*jobs["corpus"]} >= {("pubmed",), ("pubmed-10",)}
 

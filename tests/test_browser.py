@@ -73,7 +73,7 @@ def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finishe
     window.get_by_role("main").get_by_role("link", name="lee-4", exact=True).click()
     assert window.url.endswith("40_biobert.html")
     window.locator("table a", has_text="±").first.click()
-    assert re.search(r"30_finetune_words--bert-\w+--ncbi-disease--lee\.html$", window.url)
+    assert re.search(r"30_finetune_words--bert-\w+--lee--tagging\.html$", window.url)
     window.get_by_role("heading", name="Training and testing, every seed").wait_for()
     window.locator("article img").first.wait_for()  # the curve
 

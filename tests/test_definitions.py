@@ -206,4 +206,4 @@ def test_the_page_asks_for_no_run_of_its_own(scale):
     needed = plan.PAGES["91_protocols"].reads(planned)["finetune"]
     assert {*needed} <= {*planned.jobs["finetune"]}
     if scale == "smoke":  # where it does not depend on the data at hand
-        assert ("bioalbert-base1", "ncbi-disease", "naseem") in needed
+        assert ("bioalbert-base1", "naseem", "tagging") in needed

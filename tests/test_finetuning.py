@@ -325,7 +325,7 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
         "runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",
         "model title": "m", "dataset": "d", "scale": "laptop", "chosen on dev": {"epochs": 1}, "candidates": [],
     }  # fmt: skip
-    found = results.over_seeds(results.list_runs(result))["f1"]
+    found = results.over_seeds(results.list_runs(result)).set_index("over")["f1"]
     assert found["mean"] == 60 and found["mean of runs that did not collapse"] == 85
     said = show.say_runs(open_study("laptop"), result)
     assert "1 of 3 runs learnt nothing." in said and "The splits were read in this order: train, test." in said

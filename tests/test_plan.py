@@ -21,7 +21,7 @@ def of(*words: str, scale: str = "smoke") -> dict[str, list]:
 
 def test_a_table_needs_its_runs_and_no_more():
     jobs = of("lee-4")
-    assert ("bert-general", "ncbi-disease", "lee") in jobs["finetune"] and ("bert-random",) in jobs["pretrain"]
+    assert ("bert-general", "lee", "tagging") in jobs["finetune"] and ("bert-random",) in jobs["pretrain"]
     assert jobs["table"] == [("lee-4",)] and jobs["page"] == [(plan.FLOORS,)]
 
 
@@ -71,7 +71,8 @@ def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
 
 
 def test_what_is_not_at_hand_or_outside_the_budget_is_not_planned(monkeypatch, tmp_path):
-    assert {dataset for _, dataset, _ in of()["finetune"]} == {*params.load("scales", "smoke").datasets}
+    runs = plan.Plan("smoke").planned.values()
+    assert {dataset for found in runs for _, dataset, _ in found} == {*params.load("scales", "smoke").datasets}
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     assert ("mimic",) not in plan.Plan("laptop").jobs["corpus"]
     assert "needs credentials" in open_study("laptop").corpus("mimic").why_not

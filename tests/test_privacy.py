@@ -67,7 +67,7 @@ WORKING = ("documents/mimic", "corpora/mimic")
 COUNTED = ("gu-3", "lee-3", "naseem-6", "ozyurt-1")
 VOCABULARIES = ("bert-cased", "bert-uncased", "pubmedbert-uncased", "pubmedbert-28895-uncased")
 MODEL, SET = "bert-random", "share-clef-2013"  # the one restricted set with the three splits that fine-tuning needs
-TAGGING = f"30_finetune_words--{MODEL}--{SET}--lee"
+TAGGING = f"30_finetune_words--{MODEL}--lee--tagging"
 
 
 class Run(NamedTuple):
@@ -233,7 +233,7 @@ def study(tmp_path_factory):
 
 def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, which the graph asks for where data are made up alone."""
-    given = {"scale": "laptop", "model": MODEL, "dataset": SET, "setting": "lee", "show_text": True}
+    given = {"scale": "laptop", "model": MODEL, "datasets": [SET], "setting": "lee", "show_text": True}
     job = f"from lib.study import runner; runner.run('laptop', '30_finetune_words', {TAGGING!r}, {given})"
     environment = os.environ | {"PYTHONPATH": str(study.folder), "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
     return subprocess.Popen(

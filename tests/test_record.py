@@ -27,7 +27,7 @@ def run(tmp_path, monkeypatch):
     artefacts.write_json(paths.vocabulary("laptop", "pubmed-cased") / "tokenizer.json", {"model": {"a": 1}})
     for name in ("figures/lee-4.svg", "figures/loss--bert-general.svg", "figures/claims.svg",
                  "vocabularies/pubmed-cased/vocab.txt", "notebooks/40_biobert.ipynb",
-                 "notebooks/30_finetune_words--bert-general--ncbi-disease--lee.ipynb",
+                 "notebooks/30_finetune_words--bert-general--lee--tagging.ipynb",
                  "notebooks/02_evaluate--somebody-0a1b2c--lee.ipynb"):  # fmt: skip
         artefacts.write_text(paths.output("laptop", name), "x")
     return paths.output("laptop")

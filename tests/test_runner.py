@@ -86,7 +86,7 @@ def test_a_failed_copy_is_kept_until_a_good_one_comes(workshop, number, message)
 
 def test_a_notebook_that_does_not_write_what_it_should_has_failed(workshop):
     with pytest.raises(StudyError, match="ended without writing outputs/smoke/nothing.json"):
-        runner.run("smoke", "42_question", "42_question", {"scale": "smoke"}, workshop / "nothing.json")
+        runner.run("smoke", "42_question", "42_question", {"scale": "smoke"}, [workshop / "nothing.json"])
     assert (workshop / "failed" / "42_question.ipynb").exists()
 
 
@@ -98,11 +98,12 @@ def test_an_unknown_notebook_names_the_nearest():
 def test_every_notebook_takes_the_parameters_that_the_graph_gives():
     rules = (paths.ROOT / "Snakefile").read_text(encoding="utf-8").split("\nrule ")
     told = {rule.partition(":")[0]: rule.partition("shell:")[2] for rule in rules}
-    given = {stage: re.findall(r"[ \"](\w+)=\{wildcards", shell) for stage, shell in told.items()}
+    given = {stage: re.findall(r"[ \"](\w+)=\{", shell) for stage, shell in told.items()}
     wanted = plan.Plan("smoke")
     for stage, keys in wanted.jobs.items():
         for notebook, one in {wanted.notebook(stage, *one): one for one in keys}.items():
             named = ["scale", *given[stage], *(["table"] if stage == "table" and wanted.table_key(*one) else [])]
+            values = {name: ["some-key"] if name == "datasets" else "some-key" for name in named}
             if notebook:
-                runner.check_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb", dict.fromkeys(named, "some-key"))
-    assert given["finetune"] == ["model", "dataset", "setting"]
+                runner.check_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb", values)
+    assert given["finetune"] == ["model", "setting", "datasets"]

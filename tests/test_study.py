@@ -148,14 +148,14 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     made = {path: path.read_bytes() for path in (study.outputs / "results").glob("bert-random--ncbi-disease--*.json")}
     output = study.run("lee-4", fails=True)
     assert made and all(path.read_bytes() == content for path, content in made.items())  # finished before: it stays
-    assert re.search(r"FAILED  30_finetune_words--bert-random--ncbi-disease--lee: .*train.tsv:1: expected", output)
+    assert re.search(r"FAILED  30_finetune_words--bert-random--lee--tagging: .*train.tsv:1: expected", output)
     assert "Traceback" not in output
-    name = "30_finetune_words--bert-random--ncbi-disease--lee"
+    name = "30_finetune_words--bert-random--lee--tagging"
     assert (study.outputs / "failed" / f"{name}.ipynb").exists()
     index = (study.outputs / "report" / "index.html").read_text()
     assert f"{name}--failed.html" in index
     page = (study.outputs / "report" / f"{name}--failed.html").read_text()
-    assert "FAILED: bert-random · ncbi-disease · lee: How well" in page
+    assert "FAILED: bert-random · lee · tagging: How well" in page
     assert "FAILED" in study.run("--status")
     data.write_text(whole)
     study.edit_text("params/scales/smoke.yaml", "epochs: [2]", "epochs: [500]")  # more than end before the kill
@@ -261,7 +261,7 @@ def test_any_encoder_by_papermill(study, tmp_path):
     for name in ("record.json", "log.jsonl"):
         (model / name).unlink()
     command = ["papermill", "notebooks/30_finetune_words.ipynb", str(tmp_path / "out.ipynb"),
-               "-p", "model", str(model), "-p", "dataset", "ncbi-disease"]  # fmt: skip
+               "-p", "model", str(model), "-y", "datasets: [ncbi-disease]"]  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(study.folder)}
     ran = subprocess.run([sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()

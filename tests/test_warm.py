@@ -160,7 +160,7 @@ def write_notebook(folder, *more: str) -> None:
 
 
 def runner_of(place: str) -> list[str]:
-    return ["lib.study.runner", "smoke", "outputs/receipt", "42_question", "running", f"place={place}"]
+    return ["lib.study.runner", "smoke", f"outputs/{place}", "42_question", "running", f"place={place}"]
 
 
 def test_a_forked_kernel_runs_a_notebook_as_a_spawned_one_does_in_no_more_memory(environment, tmp_path):

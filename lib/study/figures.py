@@ -1,6 +1,7 @@
 """Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour."""
 
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib
@@ -68,22 +69,24 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
     return figure
 
 
-def runs(result: dict, references: dict[str, float]) -> Figure:
-    """The loss of each seed as it is trained, on one fold; its score on the test set, beside references as lines.
+def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure:
+    """A line a dataset: the loss of each seed, on one fold; its score on the test set, beside references.
 
-    `result`: of Study.finetune; `references`: of show.without_encoder.
+    `done`: of Study.finetune; `references`: of each, of show.without_encoder.
     """
-    figure, ((loss, score),) = new_figure(8, 2.8, columns=2)
-    for run in result["runs"]:
-        if run["fold"] == 1:
-            draw_log(loss, f"seed {run['seed']}", run["log"])
-    loss.legend(fontsize=7)
-    main, by_seed = result["main score"], results.by_seed(result)
-    score.plot(list(by_seed), [scores[main] for scores in by_seed.values()], "o", label="test set")
-    for (name, value), line in zip(references.items(), (":", "--"), strict=False):
-        score.axhline(value, color="grey", linestyle=line, label=name)
-    score.set(xlabel="seed", ylabel=main, xticks=list(by_seed))
-    score.legend(**BESIDE)
+    done = list(done)
+    figure, axes = new_figure(8, 2.8 * len(done), columns=2, rows=len(done))
+    for (loss, score), result, known in zip(axes, done, references, strict=True):
+        for run in result["runs"]:
+            if run["fold"] == 1:
+                draw_log(loss, f"seed {run['seed']}", run["log"])
+        loss.legend(fontsize=7)
+        main, by_seed = result["main score"], results.by_seed(result)
+        score.plot(list(by_seed), [scores[main] for scores in by_seed.values()], "o", label="test set")
+        for (name, value), line in zip(known.items(), (":", "--"), strict=False):
+            score.axhline(value, color="grey", linestyle=line, label=name)
+        score.set(xlabel="seed", ylabel=main, xticks=list(by_seed), title=result["dataset"])
+        score.legend(**BESIDE)
     return figure
 
 

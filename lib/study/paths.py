@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.places import ROOT, real_data, show_path
 
@@ -95,8 +96,9 @@ def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
 
 
 def find_page(scale: str, model_key: str, dataset: str, setting: str) -> Path | None:
-    """The executed notebook of a run, whose notebook follows from its dataset; None where there is none."""
-    return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{dataset}--{setting}.ipynb")), None)
+    """The executed notebook of a run, which has all of its family under that protocol; None where there is none."""
+    family = registry.lookup(dataset).family
+    return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{setting}--{family}.ipynb")), None)
 
 
 def evaluations(scale: str) -> Path:

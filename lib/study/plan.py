@@ -102,8 +102,8 @@ class Plan:
             add("page", self.floors_of(table))
         for encoder in found["evaluation"]:
             add("finetune", self.evaluated(*encoder))
-        for run in found["finetune"]:
-            add("tuning", self.search_of(*run))
+        for runs in found["finetune"]:
+            add("tuning", self.searches_of(*runs))
         for model, *_ in [*found["finetune"], *found["tuning"], *found["explored"]]:
             add("pretrain", self.registered(model))
             add("corpus", self.text_of_vectors(model))
@@ -128,13 +128,14 @@ class Plan:
             case "table":
                 return params.load("tables", *keys).notebook
             case "finetune":
-                model, dataset, _ = keys
-                return BASELINE if model in params.BASELINES else FINETUNING[registry.lookup(dataset).family]
+                model, _, family = keys
+                return BASELINE if model in params.BASELINES else FINETUNING[family]
         return NOTEBOOKS.get(stage, "")
 
     def state(self, stage: str, *keys: str) -> str:
         """A fingerprint of what a job is done again for, besides the jobs that it reads."""
-        return state.find(self.scale, stage, self.notebook(stage, *keys), *keys)
+        named = self.runs_in(*keys) if stage == "finetune" else keys
+        return state.find(self.scale, stage, self.notebook(stage, *keys), *named)
 
     def table_key(self, table: str) -> str:
         """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""
@@ -176,28 +177,56 @@ class Plan:
         """The corpus of a baseline's word vectors."""
         return [("ja-clinical",)] if model in params.BASELINES else []
 
-    def search_of(self, model: str, dataset: str, protocol: str) -> Keys:
-        """The search that comes before the runs of a protocol that has one."""
-        searched = self.study.protocol(protocol, dataset).trials and model not in params.BASELINES
-        return [(model, dataset, protocol)] if searched else []
+    def searches_of(self, model: str, protocol: str, family: str) -> Keys:
+        """The searches, each of a dataset, that come before the runs of a protocol that has one."""
+        runs = self.runs_in(model, protocol, family) if model not in params.BASELINES else []
+        return [run for run in runs if self.study.protocol(protocol, run[1]).trials]
 
-    def runs(self, named: Iterable[params.RunKey]) -> Keys:
-        """Those of some runs that can be made here."""
-        return [run for run in named if not self.study.why_not(run[1], run[2])]
+    @cached_property
+    def runs_of_tables(self) -> dict[str, list[params.RunKey]]:
+        return {key: published.list_runs(key, self.scale) for key in list_tables("scores", "curves")}
+
+    @cached_property
+    def planned(self) -> dict[tuple[str, ...], list[params.RunKey]]:
+        """Every run of the study that can be made here, by its job: a model's on a family of tasks under a protocol.
+
+        Whatever a command line asks for, a job makes all of its runs, so that its page stays the same.
+        """
+        named = [run for runs in self.runs_of_tables.values() for run in runs]
+        named += [*self.study.budget.panel_runs(), *claims.list_runs(self.study), *samples.list_runs(self.scale)]
+        found: dict[tuple[str, ...], list[params.RunKey]] = {}
+        for run in dict.fromkeys(named):
+            if not self.study.why_not(run[1], run[2]):
+                found.setdefault(name_job(run), []).append(run)
+        return found
+
+    def runs_in(self, model: str, protocol: str, family: str) -> list[params.RunKey]:
+        """The runs of a job: those that are planned, and those that were asked for of an encoder that is evaluated."""
+        asked = [run for run in self.requested(model, protocol) if name_job(run)[2] == family]
+        return list(dict.fromkeys([*self.planned.get((model, protocol, family), []), *asked]))
+
+    def requested(self, model: str, protocol: str) -> list[params.RunKey]:
+        """The runs that were asked for of somebody's encoder and can be made; none where nothing was."""
+        if not paths.evaluation(self.scale, model, protocol).exists():
+            return []
+        chosen = scores.read_request(self.scale, model, protocol)["datasets"]
+        return [(model, dataset, protocol) for dataset in chosen if not self.study.why_missing(dataset, protocol)]
+
+    def jobs_of(self, runs: Iterable[params.RunKey]) -> Keys:
+        """The jobs of those of some runs that can be made here."""
+        return [job for job in dict.fromkeys(map(name_job, runs)) if job in self.planned]
 
     def runs_of(self, table: str) -> Keys:
-        """The runs that stand for the cells of a table or figure."""
-        of_runs = params.load("tables", table).kind in ("scores", "curves")
-        return self.runs(published.list_runs(table, self.scale)) if of_runs else []
+        """The jobs of the runs that stand for the cells of a table or figure."""
+        return self.jobs_of(self.runs_of_tables.get(table, []))
 
     def floors_of(self, table: str) -> Keys:
         """The page of what needs no encoder, which stands beside scores."""
-        return [(FLOORS,)] if params.load("tables", table).kind in ("scores", "curves") else []
+        return [(FLOORS,)] if table in self.runs_of_tables else []
 
     def evaluated(self, model: str, protocol: str) -> Keys:
-        """The runs of somebody's encoder that can be made."""
-        chosen = scores.read_request(self.scale, model, protocol)["datasets"]
-        return [(model, dataset, protocol) for dataset in chosen if not self.study.why_missing(dataset, protocol)]
+        """The jobs of the runs that were asked for of somebody's encoder."""
+        return list(dict.fromkeys(map(name_job, self.requested(model, protocol))))
 
     @property
     def common_vocabularies(self) -> Keys:
@@ -208,6 +237,17 @@ class Plan:
 def each(keys: Iterable[str]) -> Keys:
     """Keys that stand alone."""
     return [(key,) for key in keys]
+
+
+def name_job(run: params.RunKey) -> tuple[str, str, str]:
+    """The job that makes a run: model, protocol and family of tasks."""
+    model, dataset, protocol = run
+    return model, protocol, registry.lookup(dataset).family
+
+
+def list_tables(*kinds: str) -> list[str]:
+    """The published tables and figures of some kinds."""
+    return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
 
 
 def list_targets(scale: str) -> dict[str, list[str]]:
@@ -231,7 +271,7 @@ def read_claimed(plan: Plan) -> dict[str, Keys]:
     """Every published table, and what else claims are judged by: tables, runs, vocabularies."""
     tests = [claim.test for claim in claims.CLAIMS if claim.test]
     return split_tables([*params.keys("tables"), *(table for test in tests for table in test.tables)]) | {
-        "finetune": plan.runs(claims.list_runs(plan.study)),
+        "finetune": plan.jobs_of(claims.list_runs(plan.study)),
         "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
     }
 
@@ -275,16 +315,16 @@ PAGES = {
     "26_own_data": Page("tables/own-data.csv"),
     "33_all_benchmarks": Page(
         "tables/panels.csv",
-        lambda plan: {"finetune": plan.runs(plan.study.budget.panel_runs()), "page": [(FLOORS,)]},
+        lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": [(FLOORS,)]},
     ),
     "54_attention": Page("tables/gu-figure-3.csv", read_attention),
     "71_bioalbert_samples": Page(
-        "tables/naseem-9.csv", lambda plan: read_data(plan) | {"finetune": plan.runs(samples.list_runs(plan.scale))}
+        "tables/naseem-9.csv", lambda plan: read_data(plan) | {"finetune": plan.jobs_of(samples.list_runs(plan.scale))}
     ),
     "90_audit": Page("tables/audit.csv"),
     "91_protocols": Page(
         "tables/protocols.csv",
-        lambda plan: read_data(plan) | {"finetune": plan.runs(published.list_compared(plan.scale))},
+        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(published.list_compared(plan.scale))},
     ),
     "92_cost": Page(
         "tables/cost.csv",

@@ -10,13 +10,13 @@ from lib import artefacts
 from lib.study import paths
 
 
-def write(receipt: Path, made: Path) -> None:
+def write(receipt: Path, *made: Path) -> None:
     """Say what a job made."""
-    artefacts.write_text(receipt, f"{made.relative_to(paths.ROOT)}\n")
+    artefacts.write_text(receipt, "".join(f"{path.relative_to(paths.ROOT)}\n" for path in made))
 
 
 def forget(scale: str) -> None:
     """Take away the receipts of what somebody has deleted, so that it is made again."""
     for receipt in paths.output(scale, "done").glob("*/*"):
-        if not (paths.ROOT / receipt.read_text(encoding="utf-8").strip()).exists():
+        if not all((paths.ROOT / made).exists() for made in receipt.read_text(encoding="utf-8").splitlines()):
             receipt.unlink()

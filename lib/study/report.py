@@ -12,6 +12,7 @@ import nbformat
 import pandas as pd
 
 from lib import artefacts, provenance
+from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.study import caveats, claims, effects, open_study, params, paths, record, results, scores
 from lib.study.analysis import compare
@@ -156,18 +157,19 @@ def make_group(group: str, names: list[str], runs: pd.DataFrame) -> str:
 
     The runs are not in the menu: every page carries the whole menu, which would grow with their square.
     """
-    source, keys = paths.NOTEBOOKS / f"{group}.ipynb", ["model", "dataset", "setting"]
+    source, keys = paths.NOTEBOOKS / f"{group}.ipynb", ["model", "setting", "family"]
     title = find_title(nbformat.read(source, as_version=4)).source.splitlines()[0] if source.exists() else f"# {group}"
-    by_seed = runs.groupby([*keys, "seed"])["score"].mean()  # over folds
-    scores = by_seed.groupby(keys).agg(["mean", "std", "size"])
+    runs = runs.assign(family=[registry.lookup(dataset).family for dataset in runs["dataset"]])
+    by_seed = runs.groupby([*keys, "dataset", "seed"])["score"].mean()  # over folds
+    scores = by_seed.groupby([*keys, "dataset"]).agg(["mean", "std", "size"])
     lines = [title, "", f"This notebook was run for {len(names)} choices of its keys. Scores: the main metric of each "
              "dataset, mean ± standard deviation over seeds.", "", "| run | score |", "|---|---|"]  # fmt: skip
     for name in names:
-        run, said = tuple(name.split("--")[1:]), ""
+        run, said = tuple(name.split("--")[1:]), []
         if len(run) == 3 and run in scores.index:
-            mean, deviation, n = scores.loc[run]
-            said = f"{mean:.2f}" + (f" ± {deviation:.2f} ({n:.0f} seeds)" if n > 1 else "")
-        lines.append(f"| [{' · '.join(run)}]({name}.ipynb) | {said} |")
+            for dataset, (mean, deviation, n) in scores.loc[run].iterrows():
+                said.append(f"{dataset} {mean:.2f}" + (f" ± {deviation:.2f} ({n:.0f} seeds)" if n > 1 else ""))
+        lines.append(f"| [{' · '.join(run)}]({name}.ipynb) | {', '.join(said)} |")
     return "\n".join([*lines, ""])
 
 

@@ -75,25 +75,35 @@ def by_seed(result: dict) -> dict[int, dict[str, float]]:
 
 
 def list_runs(result: dict) -> pd.DataFrame:
-    """The runs of one model on one dataset, a line each: seed, fold, scores, seconds, why it learnt nothing."""
-    return pd.DataFrame(
+    """The runs of a model on a dataset, a line each: dataset, seed, fold, scores, seconds, why it learnt nothing."""
+    runs = pd.DataFrame(
         {"seed": run["seed"], "fold": run["fold"]} | run["scores"] | {n: run[n] for n in ("seconds", "collapsed")}
         for run in result["runs"]
     )
+    runs.insert(0, "dataset", result["dataset"])
+    return runs
+
+
+def list_tried(result: dict) -> pd.DataFrame:
+    """The settings that were tried on one dataset, a line each, or those that were given where nothing was searched."""
+    tried = pd.DataFrame(result["candidates"] or [result["chosen on dev"]])
+    tried.insert(0, "dataset", result["dataset"])
+    return tried.astype({"learning_rate": str})
 
 
 def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over seeds of each score, a seed's being the mean over its folds.
+    """Mean and standard deviation over seeds of each dataset's scores, a seed's being the mean over its folds.
 
-    Where some runs learnt nothing, also without them. `runs`: of list_runs.
+    Where some runs learnt nothing, also without them. `runs`: of list_runs, of any number of datasets.
     """
-    sound = runs[runs["collapsed"] == ""]
-    kinds = {"": runs} | ({" of runs that did not collapse": sound} if 0 < len(sound) < len(runs) else {})
-    scores, parts = [*runs.columns.drop(["seed", "fold", "seconds", "collapsed"])], []
-    for kind, found in kinds.items():
-        part = found.groupby("seed")[scores].mean().agg(["mean", "std"])
-        parts.append(part.set_axis([name + kind for name in part.index]))
-    return pd.concat(parts)
+    scores, parts = [*runs.columns.drop(["dataset", "seed", "fold", "seconds", "collapsed"])], []
+    for dataset, own in runs.groupby("dataset", sort=False):
+        sound = own[own["collapsed"] == ""]
+        kinds = {"": own} | ({" of runs that did not collapse": sound} if 0 < len(sound) < len(own) else {})
+        for kind, found in kinds.items():
+            part = found.groupby("seed")[scores].mean().agg(["mean", "std"])
+            parts.append(part.assign(dataset=dataset, over=[f"{name}{kind}" for name in part.index]))
+    return pd.concat(parts)[["dataset", "over", *scores]]
 
 
 def gather(scale: str) -> pd.DataFrame:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from lib import parent, progress
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import params, paths, receipts
+from lib.study.submit import name_copy
 
 if TYPE_CHECKING:
     from lib.study.warm import Kernel
@@ -33,7 +35,7 @@ def run(
     notebook: str,
     name: str,
     parameters: dict,
-    expected: Path | None = None,
+    expected: Iterable[Path] = (),
     kernel: "Kernel | None" = None,
 ) -> Path:
     """Execute a notebook of the study and put the copy under outputs/<scale>/notebooks/<name>.ipynb.
@@ -54,8 +56,8 @@ def run(
         take_lock(lock, name)
         failed = paths.output(scale, "failed", f"{name}.ipynb")
         problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters, kernel)
-        if problem is None and expected is not None and not expected.exists():
-            problem = f"the notebook ended without writing {show_path(expected)}"
+        if problem is None and (missing := [show_path(path) for path in expected if not path.exists()]):
+            problem = f"the notebook ended without writing {', '.join(missing)}"
         target = paths.output(scale, "notebooks", f"{name}.ipynb") if problem is None else failed
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(running, target)
@@ -179,22 +181,25 @@ def shrink_picture(picture: str) -> str:
 
 
 def main(kernel: "Kernel | None" = None) -> int:
-    """`python -m lib.study.runner SCALE RECEIPT NOTEBOOK MADE [PARAMETER=KEY ...]`, MADE below outputs/<scale>/.
+    """`python -m lib.study.runner SCALE RECEIPT NOTEBOOK MADE ... [PARAMETER=VALUE ...]`, MADE below outputs/<scale>/.
 
-    The executed copy is named for the notebook and the keys. Text of datasets is shown where it is made up alone.
+    The executed copy of a notebook with such parameters is named for the receipt too. Lists have commas. Text of
+    datasets is shown where it is made up alone.
     """
     parent.watch()
-    scale, receipt, notebook, made, *keys = sys.argv[1:]
-    parameters = dict(key.split("=", 1) for key in keys)
-    name, made = "--".join([notebook, *parameters.values()]), paths.output(scale, made)
+    scale, receipt, notebook, *words = sys.argv[1:]
+    name = name_copy(receipt, notebook, words)
+    made = [paths.output(scale, word) for word in words if "=" not in word]
     begun = time.monotonic()
     print(f"start   {name}", flush=True)
     try:
         shown = {"show_text": params.load("scales", scale).made_up}
         declared = list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb")
-        parameters |= {"scale": scale} | {parameter: shown[parameter] for parameter in shown if parameter in declared}
+        parameters = {"scale": scale} | {key: value for key, value in shown.items() if key in declared}
+        for key, value in (word.split("=", 1) for word in words if "=" in word):
+            parameters[key] = value.split(",") if declared.get(key) == "list" else value
         run(scale, notebook, name, parameters, made, kernel)
-        receipts.write(Path(receipt), made)
+        receipts.write(Path(receipt), *made)
     except StudyError as error:
         print(f"FAILED  {name}: {error}", flush=True)
         return 1

@@ -1,7 +1,7 @@
 """What a notebook shows of frames: a table, ours beside the paper's, what stands for what, the settings in force."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -228,3 +228,15 @@ def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
         return Markdown(f"No run is planned at scale **{study.scale}**.")
     frame = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
     return table(frame.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
+
+
+def finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
+    """The settings in force on some datasets under a protocol, and the file that each comes from."""
+    rows = [
+        {"dataset": key} | row
+        for key in datasets
+        for row in params.explain_finetuning(protocol, key, registry.lookup(key).family, study.scale)
+        if row["value"] != "None"
+    ]
+    alike = pd.DataFrame(rows).groupby(["setting", "value", "from"], sort=False)["dataset"].agg(", ".join)
+    return table(alike.reset_index())

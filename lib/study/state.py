@@ -124,7 +124,7 @@ STAGES = {
     "vocabulary": vocabulary,
     "pretrain": pretraining,
     "tuning": finetuning,
-    "finetune": finetuning,
+    "finetune": lambda scale, *runs: [finetuning(scale, *run) for run in runs],
     "table": table,
     "evaluation": evaluation,
     "explored": explored,

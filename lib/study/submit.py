@@ -30,6 +30,11 @@ def find_parent() -> socket.socket | None:
     return connection
 
 
+def name_copy(receipt: str, notebook: str, words: list[str]) -> str:
+    """The name of an executed copy: the notebook, and the keys of its receipt where it is told some."""
+    return f"{notebook}--{os.path.basename(receipt)}" if any("=" in word for word in words) else notebook
+
+
 def ask(parent: socket.socket, words: list[str]) -> int:
     """The exit status of a job that the warm parent does, with our environment and on our pipes."""
     wanted_by = os.getppid()
@@ -44,9 +49,8 @@ def ask(parent: socket.socket, words: list[str]) -> int:
             continue
         if answer:
             return answer[0]
-        name = " ".join([words[0].rsplit(".")[-1], *words[1:]])
-        if words[0] == "lib.study.runner":
-            name = "--".join([words[3], *(word.partition("=")[2] for word in words[5:])])
+        runner, name = words[0] == "lib.study.runner", " ".join([words[0].rsplit(".")[-1], *words[1:]])
+        name = name_copy(*words[2:4], words[4:]) if runner else name
         print(f"FAILED  {name}: its process was ended", flush=True)
         break
     return 1  # and with our end of the connection the job ends, where it still runs
