@@ -69,8 +69,7 @@ def test_no_page_asks_the_network_or_runs_out_of_its_window(window, site):
 
 def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finished_study):
     window.goto((finished_study.outputs / "report" / "index.html").as_uri())
-    window.get_by_role("main").get_by_role("link", name="Every table and figure").click()
-    window.get_by_role("main").get_by_role("link", name="lee-4", exact=True).click()
+    window.get_by_role("main").get_by_role("link", name="lee-4", exact=True).first.click()
     assert window.url.endswith("40_biobert.html")
     window.locator("table a", has_text="±").first.click()
     assert re.search(r"30_finetune_words--bert-\w+--lee--tagging\.html$", window.url)
@@ -81,8 +80,10 @@ def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finishe
 def test_the_menu_and_the_search_lead_to_pages(window, finished_study):
     window.goto((finished_study.outputs / "report" / "index.html").as_uri())
     menu = window.get_by_role("complementary").first
-    menu.get_by_role("link", name="Which claims of the five papers hold?").click()
-    assert window.url.endswith("01_scoreboard.html")
+    menu.get_by_role("link", name="What is easily missed, and what could not be done?").click()
+    assert window.url.endswith("94_lessons.html")
+    menu.get_by_role("link", name="What did the study find?").click()
+    assert window.url.endswith("index.html")
     window.locator("input.sidebar-search").fill("undecided")
     window.keyboard.press("Enter")
     results = window.locator("#search-results li a")

@@ -5,6 +5,29 @@ import pandas as pd
 from notebook_code import definitions
 
 from lib.benchmarks.instances import Answer, Labelled, Pair, Question, Sentence
+from lib.study.analysis import compare
+
+
+def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
+    run = {"protocol": "lee", "score": "f1", "pretraining": 1}
+    scores = {("bert-general", "a"): (60.0, 62.0), ("bert-general", "b"): (90.0,), ("tfidf-svm", "a"): (99.0,)}
+    runs = pd.DataFrame(
+        run | {"model": model, "dataset": dataset, "value": value, "seed": seed}
+        for (model, dataset), values in scores.items()
+        for seed, value in enumerate(values)
+    )
+    floors = pd.DataFrame({"dataset": ["a", "b"], "score": "f1", "without_pretraining": [61.0, np.nan]})
+    found = definitions("01_results_in_brief").beside_floors(runs, floors)
+    assert found[["model", "dataset", "value", "better"]].values.tolist() == [["bert-general", "a", 61.0, False]]
+
+
+def test_cells_are_counted_by_paper_and_in_all():
+    numbers = {name: [0, 0] for name in compare.VERDICTS} | {"agrees": [2, 0], "below": [0, 1]}
+    keys = {"table": ["gu-1", "lee-4"], "paper": ["A", "B"]}
+    verdicts = pd.DataFrame(keys | {"printed": [3, 4], "ours beside": [2, 1]} | numbers)
+    found = definitions("01_results_in_brief").tally_cells(verdicts).set_index("paper")
+    assert found["printed"].to_dict() == {"A": 3, "B": 4, "all": 7}
+    assert found.loc["all", "what is counted"] == "2 of 2 agree" and "1 below" in found.loc["B", "scores of models"]
 
 
 def test_ranks_are_over_the_rows_that_every_encoder_has():

@@ -2,7 +2,7 @@
 
 import re
 
-from lib.study import paths, report
+from lib.study import paths, record
 
 PAGES = [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -31,6 +31,6 @@ def test_every_link_leads_somewhere():
 def test_readme_is_short():
     text = (paths.ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.encode()) <= 9000
-    summary = "\n".join(report.summarise("laptop"))
+    summary = record.summarise("laptop")
     assert summary in text  # as the record says it now
     assert len(re.findall(r"[\w.,:%]+", summary)) <= 120

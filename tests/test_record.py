@@ -85,7 +85,7 @@ def lose_column(run):
 
 
 def fail(run):
-    artefacts.write_text(run / "failed" / "01_scoreboard.ipynb", "x")
+    artefacts.write_text(run / "failed" / "01_results_in_brief.ipynb", "x")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def fail(run):
         (spoil_result, r"bert-general--ncbi-disease--lee.json: damaged"),
         (empty_cell, r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
         (lose_column, r"2 cells that the record fills would become empty, first in lee-4: NCBI, BERT, F1"),
-        (fail, r"01_scoreboard failed or was broken off: run ./run_all.sh laptop first"),
+        (fail, r"01_results_in_brief failed or was broken off: run ./run_all.sh laptop first"),
         (shutil.rmtree, r"nothing has been run at scale 'laptop': run ./run_all.sh laptop first"),
     ],
 )
@@ -132,6 +132,30 @@ def test_where_nothing_is_at_hand_a_page_names_a_command_and_writes_nothing(run)
     with pytest.raises(StudyError, match=r"datasets.csv: nothing at hand to make it of: run ./run_all.sh laptop"):
         compare.computed(path, "laptop", list)
     assert not path.exists()
+
+
+def test_a_scale_writes_its_own_summary_where_its_marks_are(tmp_path, monkeypatch):
+    marked = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
+    pages = {"README.md": "laptop", "docs/small.md": "two-hours", "docs/other.md": "gpu"}
+    for name, scale in pages.items():
+        artefacts.write_text(tmp_path / name, f"before\n{marked.get(scale, '').format('old')}\nafter")
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    monkeypatch.setattr(record, "summarise", lambda scale: f"of {scale}")
+    for scale in ("laptop", "smoke"):  # smoke has no marks
+        record.update_summaries(scale)
+    assert [(tmp_path / name).read_text() for name in pages] == [
+        f"before\n{marked['laptop'].format('of laptop')}\nafter",
+        f"before\n{marked['two-hours'].format('old')}\nafter",
+        "before\n\nafter",
+    ]
+
+
+def test_the_summary_of_a_scale_with_a_bar_holds_its_scores_against_it(run):
+    line = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
+            "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
+    results.write_csv(paths.table("two-hours", "panels"), [line])
+    said = record.summarise("two-hours")
+    assert "NCBI-disease, F1" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said and "| paper" not in said
 
 
 # Every code cell in order, as a person who opens a page runs them, at a scale and at the defaults; one process for all.

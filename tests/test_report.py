@@ -1,11 +1,11 @@
-"""The report's choice of pages."""
+"""The report's choice of pages, and what its front page leads to."""
 
 import fcntl
 
-import pandas as pd
+import nbformat
+from nbformat.v4 import new_markdown_cell, new_notebook
 
-from lib import artefacts
-from lib.study import claims, paths, report, results
+from lib.study import paths, report
 
 
 def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):
@@ -19,55 +19,28 @@ def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypat
     assert report.collect_pages("smoke") == {running: "interrupted"}
 
 
-def test_what_was_found_says_effect_interval_and_note():
-    """A verdict never stands without what it was measured on."""
-    paired = {"claim": "a", "paper": "lee-biobert", "statement": "A beats B", "verdict": "holds", "effect": 1.7,
-              "ci_low": 0.9, "ci_high": 2.25, "n": 12, "note": "one pretraining of each model"}  # fmt: skip
-    counted = {"claim": "b", "paper": "lee-biobert", "statement": "sums are right", "verdict": "fails", "effect": 90.0,
-               "ci_low": None, "ci_high": None, "n": 10, "note": "% that follow"}  # fmt: skip
-    open_one = paired | {"claim": "c", "statement": "C beats D", "verdict": "undecided"}
-    assert report.describe_findings("laptop", pd.DataFrame([paired, counted, open_one]))[2:] == [
-        "- BioBERT, *holds*: A beats B. Effect 1.7 (95% 0.9 to 2.25), n = 12: one pretraining of each model.",
-        "- BioBERT, *does not hold*: sums are right. Effect 90, n = 10: % that follow.",
-    ]
+def write_front(folder, **states: str) -> str:
+    """The text of the front page as Sphinx reads it, of copies in these states."""
+    pages = {folder / f"{name[1:].replace('__', '--')}.ipynb": state for name, state in states.items()}
+    for path in pages:
+        text = f"# Title of {path.stem}\n\nOf [tables](40_biobert.ipynb), [leaks](14_leaks.ipynb)."
+        nbformat.write(new_notebook(cells=[new_markdown_cell(text)]), path)
+    report.write_source("smoke", pages, folder / "source")
+    return "\n\n".join(cell.source for cell in nbformat.read(folder / "source" / "index.ipynb", 4).cells)
 
 
-def test_what_a_scale_gives_its_models_is_said():
-    _, said = report.describe_budget("laptop")
-    assert "4 layers" in said and "4.0 million tokens" in said and "2,000 examples" in said and "each other" in said
-    assert "each other" not in report.describe_budget("two-hours")[1]  # whose scores are held against a printed model's
-    assert len(report.describe_budget("paper")) == len(report.describe_budget("smoke")) == 1
+def test_the_site_opens_on_what_was_found_then_on_what_failed_and_has_the_menu(tmp_path):
+    front = write_front(tmp_path, _01_results_in_brief="done", _40_biobert__a="done", _40_biobert__b="failed")
+    assert front.startswith("# Title of 01_results_in_brief\n\nOf ")
+    assert 'Of <a href="40_biobert.html">tables</a>, leaks.\n\n## Failed' in front
+    assert '- <a href="40_biobert--b--failed.html">40_biobert--b</a>: failed' in front
+    assert ":caption: Start, and what was found\n\nself\n" in front and ":caption: BioBERT\n\n40_biobert\n" in front
+    assert ":hidden:" in front
+    listed = (tmp_path / "source" / "40_biobert.md").read_text()
+    assert "40_biobert--a.html" in listed and "40_biobert--b--failed.html" in listed
 
 
-def test_a_scale_writes_its_own_summary_where_its_marks_are(tmp_path, monkeypatch):
-    marked = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
-    pages = {"README.md": "laptop", "docs/small.md": "two-hours", "docs/other.md": "gpu"}
-    for name, scale in pages.items():
-        artefacts.write_text(tmp_path / name, f"before\n{marked.get(scale, '').format('old')}\nafter")
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    monkeypatch.setattr(report, "summarise", lambda scale: [f"of {scale}"])
-    for scale in ("laptop", "smoke"):  # smoke has no marks
-        report.update_summaries(scale)
-    assert [(tmp_path / name).read_text() for name in pages] == [
-        f"before\n{marked['laptop'].format('of laptop')}\nafter",
-        f"before\n{marked['two-hours'].format('old')}\nafter",
-        "before\n\nafter",
-    ]
-
-
-def test_a_bar_stands_first_and_an_empty_scoreboard_does_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    line = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
-            "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
-    results.write_csv(paths.table("two-hours", "panels"), [line])
-    judged = pd.DataFrame([{"claim": "a", "paper": "lee-biobert", "verdict": "n/a", "n": 0}])
-    (said,) = report.describe_findings("two-hours", judged)
-    assert "NCBI-disease, F1" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said
-    assert report.describe_findings("laptop", judged)[0] == claims.describe(judged)
-
-
-def test_papers_have_a_section_once_something_of_theirs_is_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    assert "## Claims and cells" not in report.make_papers("two-hours", {})
-    results.write_csv(paths.table("two-hours", "gu-1"), [{"published": 1, "ours": 1, "verdict": "agrees"}])
-    assert "## Claims and cells" in report.make_papers("two-hours", {})
+def test_where_nothing_was_found_yet_the_site_opens_on_the_menu(tmp_path):
+    front = write_front(tmp_path, _01_results_in_brief="interrupted", _14_leaks="done")
+    assert front.startswith(f"# {report.TITLE}: smoke\n\n## Failed or interrupted\n\n- <a href=")
+    assert "\n01_results_in_brief--interrupted\n" in front and "\n14_leaks\n" in front and ":hidden:" not in front

@@ -55,3 +55,10 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     assert show.say_floors(fill(CELLS)) == "1 of 2 cells of ours are no better than the best without an encoder."
     said = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
     assert said[0] == "- one\n- two" and "made up" in said[1] and "one" not in said[1]
+
+
+def test_what_a_scale_gives_its_models_is_said():
+    said = show.say_budget(open_study("laptop"))
+    assert "4 layers" in said and "4.0 million tokens" in said and "2,000 examples" in said and "each other" in said
+    assert "each other" not in show.say_budget(open_study("two-hours"))  # whose scores a printed model's stand beside
+    assert show.say_budget(open_study("paper")).count(".") == show.say_budget(open_study("smoke")).count(".") == 1

@@ -241,10 +241,14 @@ def describe_verdict(claim: dict) -> str:
     return f"{said} as far as tested" if in_part else said
 
 
-def describe_effect(claim: dict) -> str:
-    """A measured claim's effect, 95% interval and number of comparisons, and what they are of."""
-    interval = f" (95% {claim['ci_low']:g} to {claim['ci_high']:g})" if pd.notna(claim["ci_low"]) else ""
-    return f"Effect {claim['effect']:g}{interval}, n = {claim['n']}: {claim['note']}."
+def tally(judged: pd.DataFrame) -> pd.DataFrame:
+    """The claims by verdict, of each paper and of all."""
+    lines = []
+    for paper, name in [*results.list_papers().items(), (None, "all")]:
+        verdicts = judged.loc[judged["paper"].eq(paper) | (paper is None), "verdict"].tolist()
+        counts = {words: verdicts.count(verdict) for verdict, words in VERDICTS.items()}
+        lines.append({"paper": name, "claims": len(verdicts)} | counts)
+    return pd.DataFrame(lines)
 
 
 def describe(judged: pd.DataFrame) -> str:

@@ -268,7 +268,7 @@ def take_over(scale: str) -> int:
     changed = record.take_over(scale)
     print(f"{len(changed)} files of outputs/record/{scale}/ are new or changed" if changed else "Nothing has changed.")
     if changed:
-        report.update_summaries(scale)
+        record.update_summaries(scale)
         print("See git diff, then commit them.")
     return 0
 

@@ -268,9 +268,9 @@ def split_tables(named: Iterable[str]) -> dict[str, Keys]:
 
 
 def read_claimed(plan: Plan) -> dict[str, Keys]:
-    """Every published table, and what else claims are judged by: tables, runs, vocabularies."""
+    """Every published table, what needs no encoder, and what else claims are judged by: tables, runs, vocabularies."""
     tests = [claim.test for claim in claims.CLAIMS if claim.test]
-    return split_tables([*params.keys("tables"), *(table for test in tests for table in test.tables)]) | {
+    return split_tables([*params.keys("tables"), "floors", *(table for test in tests for table in test.tables)]) | {
         "finetune": plan.jobs_of(claims.list_runs(plan.study)),
         "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
     }
@@ -294,7 +294,7 @@ def read_data(plan: Plan) -> dict[str, Keys]:
 
 PAGES = {
     "00_start_here": Page("tables/settings.csv"),
-    "01_scoreboard": Page("tables/claims.csv", read_claimed),
+    "01_results_in_brief": Page("tables/claims.csv", read_claimed),
     "11_corpus_sizes": Page(
         "tables/corpora.csv", lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.scale))}
     ),
@@ -331,8 +331,9 @@ PAGES = {
         lambda plan: {"page": [("25_models_side_by_side",)] if plan.study.budget.models else []},
     ),
     "92_plan": Page(
-        "tables/plan.csv", lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_scoreboard"])}
+        "tables/plan.csv",
+        lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
     ),
     "93_bioelectra_inference": Page("tables/inference-times.csv"),
-    "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_scoreboard", "14_leaks"])}),
+    "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_results_in_brief", "14_leaks"])}),
 }

@@ -10,13 +10,13 @@ import pandas as pd
 
 from lib import artefacts
 from lib.errors import StudyError
-from lib.study import params, paths, results
+from lib.study import claims, open_study, params, paths, results, scores, show
 
 PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")  # vocab.txt says it again
 PAGES = "01_*", "33_*", "[4-9]*"  # of results; those of data and of single runs are many, and are made again by a run
 POINTS = 25  # of the log of a run: a curve as one sees it
-CLAIMS = "claims"  # the figure of them, which the front page shows
+CLAIMS = "claims"  # the figure of them, which README shows
 
 
 def take_over(scale: str) -> list[Path]:
@@ -103,3 +103,24 @@ def thin(log: list) -> list:
     if len(log) <= POINTS:
         return log
     return [log[round(number * (len(log) - 1) / (POINTS - 1))] for number in range(POINTS)]
+
+
+def update_summaries(scale: str) -> None:
+    """Write the scale's summary between its marks in README.md and docs/*.md, where they are."""
+    begin, end = f"<!-- {scale}: generated -->", f"<!-- /{scale} -->"
+    for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
+        before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+        _, _, after = rest.partition(end)
+        if after:
+            artefacts.write_text(path, f"{before}{begin}\n{summarise(scale)}\n{end}{after}")
+
+
+def summarise(scale: str) -> str:
+    """The state of the study (Markdown), at most 120 words: scores against the scale's bar where it has one, else the
+    claims of each paper by verdict."""
+    study = open_study(scale)
+    said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
+    if not study.budget.bar:
+        return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)
+    ran = results.find_table(paths.table(scale, "panels"))
+    return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_bar(study, ran)))

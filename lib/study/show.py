@@ -38,6 +38,19 @@ def sentences(study: "Study", *said: str) -> Markdown:
     return Markdown("\n".join(f"- {one}" for one in said))
 
 
+def say_budget(study: "Study") -> str:
+    """What a scale gives each of its models, in two sentences; the seeds alone where the papers decide the rest, or
+    nothing is a finding."""
+    budget, tuned = study.budget, study.budget.finetuning.train_instances
+    said = f"Seeds {', '.join(map(str, budget.seeds))}."
+    if budget.pretraining.recipe is None or budget.made_up:
+        return said
+    said += f" Models of {budget.bodies['base'].layers} layers, each pretrained once on at most "
+    said += f"{budget.pretraining.recipe.tokens / 1e6:.1f} million tokens"
+    said += f" and fine-tuned on at most {tuned:,} examples" if tuned else ""
+    return said + ("." if budget.bar else ": compare their scores with each other, not with printed ones.")
+
+
 def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> str:
     """A sentence as text, its entities in brackets, with `kinds` their types behind; an I of another type, or without a
     B before it, begins one, as in predictions."""

@@ -132,7 +132,7 @@ STAGES = {
 # Of notebooks that take no key. One that is not named is done again for its code and its inputs alone.
 PAGES = {
     "00_start_here": lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed()],
-    "01_scoreboard": lambda scale: [claims.VERSION, printed()],
+    "01_results_in_brief": lambda scale: [claims.VERSION, printed()],
     "11_corpus_sizes": lambda scale: [
         [whole.settings.model_dump() for whole in corpora.list_whole(scale)],
         dump("tables", *list_tables("corpora")),

@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lib.benchmarks import registry
-from lib.study import claims, params, results
-from lib.study.analysis import figures
-from lib.study.effects import Test, Trend
+from lib.study import claims, figures, params, results
+from lib.study.effects import Trend
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 FROM_0_TO_1 = "ranking-mrr"  # the one metric whose scores are no points
 COLORS = {  # blue for, orange against: told apart without red and green, and dark enough for words
@@ -26,31 +29,29 @@ EVERY, HERE = PAPER | {"marker": "o", "markersize": 6.5}, PAPER | {"marker": "D"
 OURS = {"marker": "o", "markersize": 5.5, "linewidth": 1.6}
 
 
-def in_points(judged: pd.DataFrame) -> pd.Series:
-    """Which claims are measured in points of a score between two models, or along an axis: not in %, pieces or times,
+def in_points(key: str) -> bool:
+    """Whether a claim is measured in points of a score between two models, or along an axis: not in %, tokens or times,
     not by scoring one model in two ways, and not where a set is scored from 0 to 1."""
-
-    def is_one(test: Test | None) -> bool:
-        if test is None or not test.parts:
-            return False
-        named = [dataset for part in test.parts for dataset in getattr(part, "datasets", ())]
-        for key in test.tables:
-            scores = getattr(params.load("tables", key), "of", [key])  # of a figure: the tables whose runs it shows
-            named += [run.dataset for one in scores for run in params.load("tables", one).parts if run.dataset]
-        return all(registry.lookup(dataset).metric != FROM_0_TO_1 for dataset in named)
-
-    return judged["claim"].map(lambda key: is_one(claims.find(key).test)).astype(bool)
+    test = claims.find(key).test
+    if test is None or not test.parts:
+        return False
+    named = [dataset for part in test.parts for dataset in getattr(part, "datasets", ())]
+    for table in test.tables:
+        scores = getattr(params.load("tables", table), "of", [table])  # of a figure: the tables whose runs it shows
+        named += [run.dataset for one in scores for run in params.load("tables", one).parts if run.dataset]
+    return all(registry.lookup(dataset).metric != FROM_0_TO_1 for dataset in named)
 
 
-def draw(judged: pd.DataFrame, scale: str) -> Figure:
+def draw(study: "Study", judged: pd.DataFrame) -> Figure:
     """The forest: a row a claim that was measured in points, by paper; below it the other measured claims as text.
 
-    `judged`: as of claims.read.
+    `judged`: as of claims.judge.
     """
-    measured = judged[judged["n"] > 0].reindex(columns=claims.COLUMNS)  # of which there are fewer before a run
+    measured = judged[judged["n"] > 0]
     papers = list(results.list_papers())
     measured = measured.sort_values("paper", key=lambda column: column.map(papers.index), kind="stable")
-    rows, others = (measured[chosen] for chosen in (in_points(measured), ~in_points(measured)))
+    drawn = measured["claim"].map(in_points).astype(bool)
+    rows, others = measured[drawn], measured[~drawn]
     # The axis holds every interval of ours; what the papers print beyond it is an arrow and a number.
     reach = 1.05 * np.nanmax([5, *rows[["effect", "ci_low", "ci_high"]].abs().max()])
     lowest = np.nanmin([-1, *rows[["effect", "ci_low", "paper_effect", "paper_effect_here"]].min()])
@@ -75,7 +76,7 @@ def draw(judged: pd.DataFrame, scale: str) -> Figure:
         y += write(axes, 0, y, [said], weight="bold") + 0.4
     for claim in others.to_dict("records"):
         y += write_claim(axes, y, claim, f"{results.list_papers()[claim['paper']]}: ", 116) + 0.1
-    notes = [line for note in list_notes(judged, scale) for line in textwrap.wrap(note, 145)]
+    notes = [line for note in list_notes(study.budget, judged) for line in textwrap.wrap(note, 145)]
     height = y + 0.6 + write(axes, 0, y + 0.6, notes, color="#444444") + 2  # and two of the legend
     figure.set_size_inches(WIDTH, LINE * height)
     axes.set_ylim(bottom, 0)
@@ -129,9 +130,9 @@ def draw_row(axes, claim: dict, y: float, height: float) -> None:
     axes.errorbar(claim["effect"], y + 0.45, xerr=interval, color=COLORS[claim["verdict"]], **OURS)
 
 
-def list_notes(judged: pd.DataFrame, scale: str) -> list[str]:
+def list_notes(budget: params.Scale, judged: pd.DataFrame) -> list[str]:
     """What is said below the forest: of the scale, of what is not drawn or not decided, and of stars."""
-    budget, missing = params.load("scales", scale), (judged["n"] == 0).sum()
+    missing = (judged["n"] == 0).sum()
     return [
         f"Scale {budget.title}." + " The data are made up: no number is a finding." * budget.made_up
         + f" There is {claims.ONE_MODEL}, whose chance no interval holds: a claim about how to pretrain at most "
@@ -139,5 +140,5 @@ def list_notes(judged: pd.DataFrame, scale: str) -> list[str]:
         f"{missing} of {len(judged)} claims are not measured here. Undecided is also what was run on too few of the "
         "sets or models that a claim speaks of, or is lost to correction for the number of claims. Without a hollow "
         "marker the paper prints no such scores. Of a claim of several parts the one that decides is drawn.",
-        "* Ours has another set, model or fine-tuning protocol in place of the paper's; the scoreboard says which.",
+        "* Ours has another set, model or fine-tuning protocol in place of the paper's; page 01 says which.",
     ]  # fmt: skip
