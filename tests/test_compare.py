@@ -158,3 +158,33 @@ def test_damaged_results_are_named(laptop_results):
     paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
     with pytest.raises(compare.results.StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
         fill("lee-4")
+
+
+@pytest.fixture
+def two_tables(tmp_path, monkeypatch):
+    """Two tables of three cells each: one agrees, one is below, the others could not be run for one reason."""
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+
+    def line(ours, verdict, note):
+        values = ["p", "t", "r", "c", "F1", 80.0, None, ours, None, 3 if ours else 0, verdict, note]
+        return dict(zip(results.COLUMNS, values, strict=True))
+
+    first = [line(80.0, "agrees", ""), line(70.0, "below", ""), line(None, "n/a", "no data")]
+    second = [line(None, "n/a", "no data"), line(None, "n/a", "no data"), line(None, "n/a", "no model")]
+    for key, lines in (("lee-4", first), ("gu-6", second)):
+        results.write_csv(paths.table("laptop", key), pd.DataFrame(lines))
+
+
+def test_verdicts_are_counted_over_all_tables(two_tables):
+    counted = compare.count_verdicts("laptop").set_index("table")
+    assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
+    assert counted.loc["gu-6", "ours beside"] == 0
+
+
+def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
+    results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
+    parts = compare.split_verdicts(compare.count_verdicts("laptop"))
+    said = {name: compare.describe_agreement(counts) for name, counts in parts.items()}
+    assert said == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
+    nothing = compare.split_verdicts(compare.count_verdicts("laptop").iloc[:0])
+    assert {compare.describe_agreement(counts) for counts in nothing.values()} == {"none is judged"}

@@ -335,5 +335,5 @@ PAGES = {
         lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
     ),
     "93_bioelectra_inference": Page("tables/inference-times.csv"),
-    "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_results_in_brief", "14_leaks"])}),
+    "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_results_in_brief", FLOORS])}),
 }
