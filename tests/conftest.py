@@ -97,9 +97,6 @@ class Study:
         self.edit_yaml("params/attention.yaml", models=[], vocabularies={"general": "bert-uncased"})
         both = {"general": "bert-random", "biomedical": "bert-general", "protocol": "lee", "datasets": ["ncbi-disease"]}
         self.edit_yaml("params/samples.yaml", comparisons=[both])
-        small = {'"bio-electra"': '"bert-random"', '"bert-uncased"': '"bert-general"', '"paper"': '"smoke"'}
-        for old, new in small.items():
-            self.edit_text("notebooks/93_bioelectra_inference.ipynb", old.replace('"', '\\"'), new.replace('"', '\\"'))
         long = "In series test 1, symptoms of babrer improved after tevilolol was given by mouth."
         self.edit_text("notebooks/02_explore_an_encoder.ipynb", long, "The town of babrer.")
         with open(folder / "lib/study/claims.py", "a") as file:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from lib.errors import StudyError, unknown
 from lib.settings import Settings
@@ -120,15 +120,6 @@ class TimeTable(Table):
 
     kind: Literal["times"]
     rows: dict[str, str]  # the paper's row -> model
-    beside: str  # the row that the others are compared with
-    batch_size: int = Field(gt=0)  # rows in a timed step, the same for all
-    repetitions: int = Field(gt=1)
-
-    @model_validator(mode="after")
-    def check(self):
-        if self.beside not in self.rows:
-            raise ValueError("beside names one of the rows")
-        return self
 
 
 AnyTable = Annotated[

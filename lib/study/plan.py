@@ -28,6 +28,7 @@ FINETUNING = {  # family -> the notebook that fine-tunes
 }
 BASELINE = "15_japanese_baselines"
 FLOORS = "15_without_pretraining"
+BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the one whose page makes it too
 Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
 
 
@@ -260,7 +261,7 @@ def list_targets(scale: str) -> dict[str, list[str]]:
 
 def split_tables(named: Iterable[str]) -> dict[str, Keys]:
     """The jobs that make some tables, registered ones and others: of their own, or pages."""
-    named = list(named)
+    named = [BESIDE.get(key, key) for key in named]
     notebooks = {key: params.load("tables", key).notebook for key in params.keys("tables") if key in named}
     made = {page.makes.split("/")[-1].removesuffix(".csv"): name for name, page in PAGES.items()}
     pages = [found for key in named if (found := notebooks.get(key, made.get(key))) in PAGES]
@@ -334,6 +335,5 @@ PAGES = {
         "tables/plan.csv",
         lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
     ),
-    "93_bioelectra_inference": Page("tables/inference-times.csv"),
     "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_results_in_brief", FLOORS])}),
 }

@@ -107,7 +107,7 @@ def table(scale: str, key: str) -> list:
             models = published.list_models(key, scale)
             others = dump("tables", *filter(None, (*found.of, found.sizes)))
         case "times":
-            models, others = [*found.rows.values()], [timed(scale), hardware.read().model_dump()]
+            models, others = [*found.rows.values()], [timed("paper"), timed(scale), hardware.read().model_dump()]
         case "counts":
             others = [dataset_files(scale)]
         case "lengths":
@@ -162,6 +162,5 @@ PAGES = {
         dump("models"), dump("vocabularies"), hardware.read().model_dump(), budget("paper"), printed()
     ],  # fmt: skip
     "92_plan": budget,
-    "93_bioelectra_inference": lambda scale: [timed("paper"), timed(scale)],
     "94_lessons": lambda scale: [dump("models"), dump("protocols")],
 }

@@ -7,21 +7,6 @@ from matplotlib.figure import Figure
 from lib.study.figures import new_figure, save  # noqa: F401  (pages save through this module)
 
 
-def draw_times(times: pd.DataFrame, what: str) -> Figure:
-    """Seconds of each repetition, a row a model; the median as a bar."""
-    names = list(dict.fromkeys(times["model"]))
-    figure, axes = new_figure(6.5, 1 + 0.45 * len(names))
-    color, grey = sns.color_palette("colorblind")[0], "0.8"
-    medians = times.groupby("model")["seconds"].median()
-    axes[0, 0].barh(range(len(names)), [medians[name] for name in names], color=grey, height=0.6, label="median")
-    axes[0, 0].plot(times["seconds"], [names.index(name) for name in times["model"]], "o", color=color, markersize=4,
-                    markerfacecolor="none", label="a repetition")  # fmt: skip
-    axes[0, 0].set(xlabel=what, yticks=range(len(names)), yticklabels=names, xlim=(0, None))
-    axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
-
-
 def draw_attention(table: pd.DataFrame) -> Figure:
     """A panel an example and model: the attention on each word, written in its pieces; printed words hatched.
 
