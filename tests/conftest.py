@@ -94,7 +94,8 @@ class Study:
         for run in runs:
             run["days"] = {model: days for model, days in run["days"].items() if model in KEPT["models"]}
         self.edit_yaml("params/hardware.yaml", runs=[run for run in runs if run["days"]], ratios=[])
-        self.edit_yaml("params/attention.yaml", models=[], vocabularies={"general": "bert-uncased"})
+        self.edit_text("lib/study/deciders.py", '"bert-cased", "pubmed', '"bert-uncased", "pubmed')
+        self.edit_text("lib/study/contrasts.py", 'ATTENDED = "bert-general-pubmed", "pubmedbert"', "ATTENDED = ()")
         both = {"general": "bert-random", "biomedical": "bert-general", "protocol": "lee", "datasets": ["ncbi-disease"]}
         self.edit_yaml("params/samples.yaml", comparisons=[both])
         long = "In series test 1, symptoms of babrer improved after tevilolol was given by mouth."

@@ -9,7 +9,7 @@ import pandas as pd
 
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.study import params, paths, published, results
-from lib.study.analysis import attention, compare
+from lib.study.analysis import compare
 from lib.study.effects import Judgement, Test, decide_all
 from lib.vocabularies.words import WORD, count_by_word
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lib.study import Study
 
 SIZES = {"albert-base": 12, "albert-large": 18, "bioalbert-large1": 16, "bert-uncased": 110}  # millions, as printed
+CUT = "bert-cased", "pubmedbert-uncased"  # the vocabularies of BioBERT and PubMedBERT, as published
 WHOLE = "focused-other-amplified", "focused-other-uncased"  # the better vocabulary, and what it is better than
 
 
@@ -158,11 +159,22 @@ def decide_sizes(study: "Study") -> Judgement:
     return decide_share(right, len(SIZES), right == len(SIZES), note)
 
 
+def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
+    """Of the printed words of each example of attention, how many each vocabulary cuts or does not know, and which."""
+    rows = []
+    words = table[table["word"].notna()].drop_duplicates(["example", "vocabulary", "place"])
+    for (example, vocabulary), found in words[words["printed"].eq(True)].groupby(["example", "vocabulary"], sort=False):
+        cut = found[(found["count"] > 1) | (found["pieces"] == "[UNK]")]
+        rows.append({"example": example, "vocabulary": vocabulary, "printed words": len(found), "cut": len(cut),
+                     "in pieces": ", ".join(cut["pieces"])})  # fmt: skip
+    return pd.DataFrame(rows, columns=["example", "vocabulary", "printed words", "cut", "in pieces"])
+
+
 def decide_shattered(study: "Study") -> Judgement:
     """BERT's vocabulary cuts more of the printed words than PubMedBERT's, in each example of attention."""
-    better, than = "pubmedbert-uncased", "bert-cased"
+    than, better = CUT
     table = find_table(study, "gu-figure-3")
-    found = pd.DataFrame() if table is None else attention.count_shattered(table)
+    found = pd.DataFrame() if table is None else count_shattered(table)
     named = found[found["vocabulary"].isin([better, than])] if len(found) else found
     if not len(named) or named["vocabulary"].nunique() < 2:
         return Judgement(note="the two vocabularies have not been compared")

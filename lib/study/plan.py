@@ -6,8 +6,8 @@ from functools import cached_property
 
 from lib.benchmarks import registry
 from lib.errors import unknown
-from lib.study import claims, corpora, open_study, params, paths, published, scores, state, vocabularies
-from lib.study.analysis import attention, facts, samples
+from lib.study import claims, contrasts, corpora, open_study, params, paths, published, scores, state, vocabularies
+from lib.study.analysis import samples
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -277,12 +277,6 @@ def read_claimed(plan: Plan) -> dict[str, Keys]:
     }
 
 
-def read_attention(plan: Plan) -> dict[str, Keys]:
-    """The models whose attention is shown, and the vocabularies that cut the words."""
-    shown = facts.attention().vocabularies.values()
-    return {"vocabulary": plan.trained(shown), "pretrain": each(attention.choose_models(plan.scale))}
-
-
 def read_documents(plan: Plan) -> dict[str, Keys]:
     """The documents of every corpus that can be built."""
     found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
@@ -318,7 +312,9 @@ PAGES = {
         "tables/panels.csv",
         lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": [(FLOORS,)]},
     ),
-    "54_attention": Page("tables/gu-figure-3.csv", read_attention),
+    "54_attention": Page(
+        "tables/gu-figure-3.csv", lambda plan: {"pretrain": each(contrasts.list_attended(plan.scale))}
+    ),
     "71_bioalbert_samples": Page(
         "tables/naseem-9.csv", lambda plan: read_data(plan) | {"finetune": plan.jobs_of(samples.list_runs(plan.scale))}
     ),

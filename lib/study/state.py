@@ -7,7 +7,7 @@ from lib import provenance
 from lib.benchmarks import baselines, datasets, definitions, registry, versions
 from lib.corpora import rows
 from lib.made_up import smoke_data
-from lib.study import claims, corpora, documents, hardware, open_study, params, paths, published, scores
+from lib.study import claims, corpora, deciders, documents, hardware, open_study, params, paths, published, scores
 from lib.study.analysis import facts, samples, texts
 from lib.vocabularies import training
 
@@ -146,11 +146,7 @@ PAGES = {
     ],  # fmt: skip
     "25_models_side_by_side": lambda scale: dump("models"),
     "33_all_benchmarks": lambda scale: [budget(scale, "panels"), printed()],
-    "54_attention": lambda scale: [
-        facts.attention().model_dump(),
-        dump("vocabularies", *facts.attention().vocabularies.values()),
-        vocabulary_files(scale),
-    ],
+    "54_attention": lambda scale: [dump("vocabularies", *deciders.CUT), vocabulary_files(scale)],
     "71_bioalbert_samples": lambda scale: [
         facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)
     ],  # fmt: skip

@@ -1,36 +1,12 @@
 """What the papers print besides their tables: files of params/ beside its folders."""
 
 from functools import cache
-from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from lib.settings import Settings
 from lib.study import paths
 from lib.study.parsing import read_yaml
-
-
-class AttentionExample(Settings):
-    """A sentence of ours around the words that a paper prints of a figure's sentence."""
-
-    dataset: str  # that the paper's sentence is from
-    sentence: str  # words and signs, with spaces between them
-    asked: str  # whose attention is shown: of a word its first piece, or [CLS]
-    printed: list[str] = Field(min_length=1)  # the words of it that the paper prints
-
-    @model_validator(mode="after")
-    def check(self):
-        words = self.sentence.split()
-        if not set(self.printed) <= set(words) or self.asked not in (*words, "[CLS]"):
-            raise ValueError("printed and asked name words of the sentence")
-        return self
-
-
-class Attention(Settings):
-    where: str
-    vocabularies: dict[str, str]  # what is said of a published one -> which it is
-    models: list[Annotated[list[str], Field(min_length=2, max_length=2)]]  # the first two that a scale has are shown
-    examples: dict[str, AttentionExample]
 
 
 class PrintedSample(Settings):
@@ -62,12 +38,6 @@ class Samples(Settings):
     where: str
     printed: list[PrintedSample]
     comparisons: list[Comparison]  # the first one that a scale has is shown
-
-
-@cache
-def attention() -> Attention:
-    """The examples whose attention is shown."""
-    return read_yaml(paths.PARAMS / "attention.yaml", Attention)
 
 
 @cache
