@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import json
 
 import pandas as pd
 import pyarrow as pa
@@ -31,13 +32,15 @@ def outputs(tmp_path, monkeypatch):
     return tmp_path
 
 
-def write_run(model: str, dataset: str, gold: list, predicted: list, seeds=(1,)) -> None:
-    runs = [{"seed": seed, "fold": 1} for seed in seeds]
-    artefacts.write_json(paths.results("smoke", model, dataset, "gu"), {"runs": runs})
+def write_run(model: str, dataset: str, gold: list, predicted: list, seeds=(1,), fingerprint: str = "f") -> None:
+    runs = [{"seed": seed, "fold": 1, "fingerprint": "f"} for seed in seeds]
+    result = {"model": model, "dataset": dataset, "setting": "gu", "runs": runs}
+    artefacts.write_json(paths.results("smoke", model, dataset, "gu"), result)
     for seed in seeds:
         path = paths.predictions("smoke", model, dataset, "gu", str(seed))
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"gold": gold, "predicted": predicted}), path)
+        table = pa.table({"gold": gold, "predicted": predicted})
+        pq.write_table(table.replace_schema_metadata({"record": json.dumps({"fingerprint": fingerprint})}), path)
 
 
 @pytest.mark.parametrize(("one", "other", "p"), [(0, 0, 1), (5, 0, 2 / 2**5), (1, 9, 2 * 11 / 2**10), (4, 4, 1)])
@@ -87,7 +90,10 @@ def test_predictions_that_are_gone_or_of_other_instances_are_named(outputs):
     for model in "gb":
         write_run(model, "ncbi-disease", TAGS, SAID[model])
     paths.predictions("smoke", "b", "ncbi-disease", "gu", "1").unlink()
-    with pytest.raises(StudyError, match=r"b--ncbi-disease--gu--1.parquet: delete .* and run again"):
+    with pytest.raises(StudyError, match="the predictions are not on this machine"):
+        samples.build("smoke")
+    write_run("b", "ncbi-disease", TAGS, SAID["b"], fingerprint="another")
+    with pytest.raises(StudyError, match=r"b--ncbi-disease--gu--1.parquet: predictions of another run"):
         samples.build("smoke")
     write_run("b", "ncbi-disease", TAGS[::-1], SAID["b"])
     with pytest.raises(StudyError, match="different gold labels"):

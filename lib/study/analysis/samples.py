@@ -9,9 +9,7 @@ from lib.benchmarks import metrics, rates, registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.corpora import leakage
 from lib.errors import StudyError
-from lib.finetuning.runs import name_run, read_predictions
-from lib.places import show_path
-from lib.study import open_study, params, paths, published, results
+from lib.study import open_study, params, published, results
 from lib.study.analysis import compare, facts
 
 COUNTS = ["both", "only general", "only biomedical", "neither"]
@@ -49,13 +47,10 @@ def list_runs(scale: str) -> list[params.RunKey]:
 
 
 def read_run(scale: str, model: str, dataset: str, protocol: str, seed: int, fold: int) -> tuple[list, list]:
-    """Gold and predicted of every test instance; StudyError where the predictions of a run are not there."""
-    name = name_run(seed, fold, registry.lookup(dataset).folds)
-    path = paths.predictions(scale, model, dataset, protocol, name)
-    if not path.exists():
-        result = show_path(paths.results(scale, model, dataset, protocol))
-        raise StudyError(f"no {show_path(path)}: delete {result} and run again")
-    return read_predictions(path)
+    """Gold and predicted of every test instance; StudyError as in results.read_predictions."""
+    result = results.read(scale, model, dataset, protocol)
+    run = next(run for run in result["runs"] if (run["seed"], run["fold"]) == (seed, fold))
+    return results.read_predictions(scale, result, run)
 
 
 def list_folds(scale: str, one: facts.Comparison, dataset: str) -> dict[int, list[int]]:
