@@ -66,6 +66,9 @@ CLAIM = """
 KEPT = {"lee-beats-bert-ner": paired("lee-4", ("BERT (Wiki+Books)", "Random initialisation"), metric="F1")}
 CLAIMS = tuple(replace(claim, test=KEPT.get(claim.key)) for claim in CLAIMS)
 """
+COMPARISON = """
+COMPARISONS = (Comparison("bert-random", "bert-general", "lee", ("ncbi-disease",)),)
+"""
 
 
 class Study:
@@ -96,12 +99,11 @@ class Study:
         self.edit_yaml("params/hardware.yaml", runs=[run for run in runs if run["days"]], ratios=[])
         self.edit_text("lib/study/deciders.py", '"bert-cased", "pubmed', '"bert-uncased", "pubmed')
         self.edit_text("lib/study/contrasts.py", 'ATTENDED = "bert-general-pubmed", "pubmedbert"', "ATTENDED = ()")
-        both = {"general": "bert-random", "biomedical": "bert-general", "protocol": "lee", "datasets": ["ncbi-disease"]}
-        self.edit_yaml("params/samples.yaml", comparisons=[both])
         long = "In series test 1, symptoms of babrer improved after tevilolol was given by mouth."
         self.edit_text("notebooks/02_explore_an_encoder.ipynb", long, "The town of babrer.")
-        with open(folder / "lib/study/claims.py", "a") as file:
-            file.write(CLAIM)
+        for module, lines in (("claims", CLAIM), ("contrasts", COMPARISON)):
+            with open(folder / f"lib/study/{module}.py", "a") as file:
+                file.write(lines)
 
     @property
     def outputs(self) -> Path:

@@ -18,9 +18,14 @@ def read_code(name: str) -> list[str]:
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def definitions(name: str) -> SimpleNamespace:
-    """What a notebook imports, and the functions and classes that it defines; nothing else of its cells is run."""
-    body = [node for source in read_code(name) for node in ast.parse(source).body if isinstance(node, DEFINITIONS)]
+def definitions(name: str, *constants: str) -> SimpleNamespace:
+    """What a notebook imports, the functions and classes that it defines, and its constants of some names.
+
+    Nothing else of its cells is run.
+    """
+    nodes = [node for source in read_code(name) for node in ast.parse(source).body]
+    named = [node for node in nodes if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in constants]
+    body = [node for node in nodes if isinstance(node, DEFINITIONS) or node in named]
     found = {"__name__": name}
     exec(compile(ast.Module(body, type_ignores=[]), f"{name}.ipynb", "exec"), found)
     return SimpleNamespace(**found)

@@ -6,12 +6,11 @@ import pytest
 from conftest import each
 
 from lib.benchmarks import datasets
-from lib.benchmarks.registry import DATASETS, lookup
+from lib.benchmarks.registry import DATASETS
 from lib.corpora import readers
 from lib.errors import StudyError
 from lib.settings import Settings
 from lib.study import open_study, params, parsing, paths, registry, results
-from lib.study.analysis import facts
 from lib.study.published import find_run
 
 
@@ -117,17 +116,6 @@ def check_curves(table: params.CurveTable) -> None:
         assert all(len(corpora) == 1 for corpora in parts)
     if table.sizes:
         assert params.load("tables", table.sizes).kind == "counts"
-
-
-def test_samples_name_what_is_registered():
-    samples = facts.samples()
-    for comparison in samples.comparisons:
-        assert {comparison.general, comparison.biomedical} <= set(params.keys("models"))
-        assert comparison.protocol in params.keys("protocols")
-        assert {lookup(key).family for key in comparison.datasets} <= {"tagging", "documents"}
-    for printed in samples.printed:  # no text of a restricted set, although its paper prints some
-        public = {lookup(key).access for key in printed.ours} == {"public"}
-        assert public or printed.withheld
 
 
 @each("key", params.keys("corpora"))

@@ -1,8 +1,29 @@
 """Two models that a page sets beside each other, a general and a biomedical one, as far as a scale has them."""
 
-from lib.study import params
+from dataclasses import dataclass, replace
+
+from lib.study import params, published
 
 ATTENDED = "bert-general-pubmed", "pubmedbert"  # whose attention is shown: for BioBERT and PubMedBERT of gu's figure 3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models, and the datasets whose test instances both answer under a protocol."""
+
+    general: str
+    biomedical: str
+    protocol: str
+    datasets: tuple[str, ...]
+
+
+COMPARISONS = (  # the models of naseem's table 9, then what stands in their place where a scale does not have them
+    Comparison("albert-base", "bioalbert-base1", "naseem",
+               ("jnlpba-biobert", "share-clef-2013", "hoc-blue", "bc5cdr-disease", "bc5cdr-chem", "linnaeus",
+                "ncbi-disease", "s800", "bc2gm")),
+    Comparison("bert-general", "pubmedbert", "gu",
+               ("jnlpba", "hoc", "bc5cdr-disease", "bc5cdr-chem", "ncbi-disease", "bc2gm")),
+)  # fmt: skip
 
 
 def why_not_pretrained(model: str, scale: str) -> str:
@@ -19,3 +40,24 @@ def why_not_pretrained(model: str, scale: str) -> str:
 def list_attended(scale: str) -> list[str]:
     """The models whose attention is shown at a scale: both or none."""
     return [] if any(why_not_pretrained(model, scale) for model in ATTENDED) else list(ATTENDED)
+
+
+def choose(scale: str) -> Comparison | None:
+    """The first of COMPARISONS that can be made at a scale, with the datasets on which it can; or None."""
+    for one in COMPARISONS:
+        pair = one.general, one.biomedical
+        possible = [
+            key
+            for key in one.datasets
+            if not any(published.find_obstacle(model, [[key]], scale, one.protocol) for model in pair)
+        ]
+        if possible:
+            return replace(one, datasets=tuple(possible))
+    return None
+
+
+def list_runs(scale: str) -> list[params.RunKey]:
+    """Model, dataset and protocol of every run whose predictions are compared."""
+    one = choose(scale)
+    pair = (one.general, one.biomedical) if one else ()
+    return [(model, key, one.protocol) for key in (one.datasets if one else ()) for model in pair]

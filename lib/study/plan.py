@@ -7,7 +7,6 @@ from functools import cached_property
 from lib.benchmarks import registry
 from lib.errors import unknown
 from lib.study import claims, contrasts, corpora, open_study, params, paths, published, scores, state, vocabularies
-from lib.study.analysis import samples
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -194,7 +193,7 @@ class Plan:
         Whatever a command line asks for, a job makes all of its runs, so that its page stays the same.
         """
         named = [run for runs in self.runs_of_tables.values() for run in runs]
-        named += [*self.study.budget.panel_runs(), *claims.list_runs(self.study), *samples.list_runs(self.scale)]
+        named += [*self.study.budget.panel_runs(), *claims.list_runs(self.study), *contrasts.list_runs(self.scale)]
         found: dict[tuple[str, ...], list[params.RunKey]] = {}
         for run in dict.fromkeys(named):
             if not self.study.why_not(run[1], run[2]):
@@ -316,7 +315,8 @@ PAGES = {
         "tables/gu-figure-3.csv", lambda plan: {"pretrain": each(contrasts.list_attended(plan.scale))}
     ),
     "71_bioalbert_samples": Page(
-        "tables/naseem-9.csv", lambda plan: read_data(plan) | {"finetune": plan.jobs_of(samples.list_runs(plan.scale))}
+        "tables/naseem-9.csv",
+        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(contrasts.list_runs(plan.scale))},
     ),
     "90_audit": Page("tables/audit.csv"),
     "91_protocols": Page(

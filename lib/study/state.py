@@ -7,8 +7,9 @@ from lib import provenance
 from lib.benchmarks import baselines, datasets, definitions, registry, versions
 from lib.corpora import rows
 from lib.made_up import smoke_data
-from lib.study import claims, corpora, deciders, documents, hardware, open_study, params, paths, published, scores
-from lib.study.analysis import facts, samples, texts
+from lib.study import claims, contrasts, corpora, documents, hardware, open_study, params, paths, published, scores
+from lib.study.analysis import texts
+from lib.study.deciders import CUT
 from lib.vocabularies import training
 
 
@@ -146,10 +147,8 @@ PAGES = {
     ],  # fmt: skip
     "25_models_side_by_side": lambda scale: dump("models"),
     "33_all_benchmarks": lambda scale: [budget(scale, "panels"), printed()],
-    "54_attention": lambda scale: [dump("vocabularies", *deciders.CUT), vocabulary_files(scale)],
-    "71_bioalbert_samples": lambda scale: [
-        facts.samples().model_dump(), dataset_files(scale), samples.list_runs(scale)
-    ],  # fmt: skip
+    "54_attention": lambda scale: [dump("vocabularies", *CUT), vocabulary_files(scale)],
+    "71_bioalbert_samples": lambda scale: [dataset_files(scale), contrasts.list_runs(scale)],
     "90_audit": lambda scale: [dump("tables", *list_tables("scores")), printed()],
     "91_protocols": lambda scale: [
         definitions.PAIRS, versions.SETS, dump("tables", *list_tables("scores")), dataset_files(scale), printed()

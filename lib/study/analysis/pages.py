@@ -9,7 +9,6 @@ from IPython import get_ipython
 from IPython.display import HTML, Markdown, display
 
 from lib import provenance
-from lib.benchmarks import registry
 from lib.benchmarks.instances import Instance, Sentence
 from lib.made_up import smoke_language
 from lib.places import show_path
@@ -80,29 +79,6 @@ def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
     if isinstance(instance, Sentence):
         return bracket(instance.words, instance.tags), ""
     return " / ".join(instance.inputs)[:letters], str(instance.gold)
-
-
-def look_at_differences(differences: list[dict], show_text: bool, letters: int = 600) -> HTML | Markdown:
-    """Instances with what models say of each, from samples.find_differences; a sentence in place of text that is not to
-    be shown."""
-    rows = [row for row in differences if registry.lookup(row["dataset"]).access == "public"]
-    if not show_text:
-        return Markdown("No text is shown here: only where a person runs this page, with `show_text`.")
-    if not rows:
-        return Markdown("No instance of a public dataset that one of the two models alone has right.")
-    shown = []
-    for row in rows:
-        text, label = show_instance(row["instance"], letters)
-        said = {model: show_said(row["instance"], predicted) for model, predicted in row["said"].items()}
-        shown.append({"dataset": row["dataset"], "gold": text, "label": label} | said)
-    return show(shown)
-
-
-def show_said(instance: Instance, predicted: list[str]) -> str:
-    """What a model says of an instance: its text with brackets around the entities that were found, or labels."""
-    if isinstance(instance, Sentence):
-        return bracket(instance.words, predicted)
-    return ", ".join(predicted) or "none"
 
 
 def show_made_up(what: str) -> HTML:
