@@ -51,8 +51,7 @@ from lib.modeling import heads, loading, models
 from lib.modeling.settings import Body
 from lib.places import show_path
 from lib.progress import Progress
-from lib.study import open_study, paths
-from lib.study.analysis import compare
+from lib.study import open_study, paths, results
 from lib.training import optimizers, training
 
 DATASET, SCALE, VOCABULARY, PRETRAINED = "bc5cdr-chem", "laptop", "pubmed-uncased", "pubmedbert"
@@ -247,7 +246,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="study-") as folder:
             if words.cases == ["scores"]:
                 lines = compare_scores(words.repetitions, Path(folder))
-                return compare.write_table(paths.output("record", "benchmarks", "finetuning-scores.csv"), lines)
+                return results.write_csv(paths.output("record", "benchmarks", "finetuning-scores.csv"), lines)
             for case in words.cases:
                 if case not in CASES:
                     raise unknown("case", case, [*CASES, "scores"])
@@ -257,7 +256,7 @@ def main() -> None:
                 for line in measure(case, words.sentences, words.repetitions, Path(folder))
             ]
             if not words.cases:
-                compare.write_table(paths.output("record", "benchmarks", "finetuning.csv"), lines)
+                results.write_csv(paths.output("record", "benchmarks", "finetuning.csv"), lines)
     except StudyError as error:
         sys.exit(f"error: {error}")
 

@@ -108,8 +108,7 @@ def time_reader(code: str, path: Path) -> tuple[int, float, float]:
 
 def main() -> None:
     from lib import provenance
-    from lib.study import paths
-    from lib.study.analysis import compare
+    from lib.study import paths, results
 
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
     repetitions = int(sys.argv[2]) if len(sys.argv) > 2 else 5
@@ -130,7 +129,7 @@ def main() -> None:
             {"what": f"{what}, {count} citations", "ours": round(ours, 1), "peer": round(peer, 1),
              "ratio": round(ours / peer, 2), "unit": unit, "device": "CPU, one core", "commit": provenance.commit()}
         )  # fmt: skip
-    compare.write_table(paths.output("record", "benchmarks", "medline.csv"), lines)
+    results.write_csv(paths.output("record", "benchmarks", "medline.csv"), lines)
     for line in lines:
         print(line)
 

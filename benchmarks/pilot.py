@@ -20,8 +20,7 @@ import torch
 
 from lib import provenance
 from lib.errors import StudyError, unknown
-from lib.study import open_study, paths
-from lib.study.analysis import compare
+from lib.study import open_study, paths, results
 
 FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
 SMALL = [MORE_SMALL | {"learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4)]
@@ -89,7 +88,7 @@ def main() -> None:
         sys.exit(f"error: {error}")
     before = pd.read_csv(PATH, keep_default_na=False).to_dict("records") if PATH.exists() else []
     others = [line for line in before if (line["scale"], line["dataset"]) not in {one[:2] for one in tried}]
-    compare.write_table(PATH, others + lines)
+    results.write_csv(PATH, others + lines)
 
 
 if __name__ == "__main__":

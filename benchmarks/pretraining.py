@@ -56,8 +56,7 @@ from lib.modeling import costs, models
 from lib.modeling.settings import Body
 from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
-from lib.study import open_study, params, paths
-from lib.study.analysis import compare
+from lib.study import open_study, params, paths, results
 from lib.training import training
 from lib.vocabularies.loading import SPECIAL, load_wordpiece
 from lib.vocabularies.training import train_wordpiece
@@ -374,20 +373,20 @@ def compare_speeds(keys: list[str], steps: int | None, repetitions: int) -> list
     found = {key: {side: [] for side in sides_of(CASES[key])} for key in keys}
     for key, runs in found.items():
         for repetition in range(repetitions):
-            for side, results in runs.items():
+            for side, done in runs.items():
                 if side.bfloat16 and emulated and repetition:
                     continue
                 begun = time.perf_counter()
-                results.append(run_apart(measure_speed, CASES[key], side, steps or CASES[key].steps))
+                done.append(run_apart(measure_speed, CASES[key], side, steps or CASES[key].steps))
                 print(
-                    f"{key}, {side.loop}, {side.title}: {results[-1]['speed']:,.0f} pieces/s, matrix products "
-                    f"{results[-1]['matrix rate'] / 1e9:,.0f} GFLOP/s; {time.perf_counter() - begun:.0f} s",
+                    f"{key}, {side.loop}, {side.title}: {done[-1]['speed']:,.0f} pieces/s, matrix products "
+                    f"{done[-1]['matrix rate'] / 1e9:,.0f} GFLOP/s; {time.perf_counter() - begun:.0f} s",
                     flush=True,
                 )
-    results = [result for runs in found.values() for results in runs.values() for result in results]
+    every = [result for runs in found.values() for done in runs.values() for result in done]
     rates = {
-        kind: statistics.median(r["matrix rate"] for r in results if r["dtype"] == kind)
-        for kind in sorted({r["dtype"] for r in results})
+        kind: statistics.median(r["matrix rate"] for r in every if r["dtype"] == kind)
+        for kind in sorted({r["dtype"] for r in every})
     }
     where = {"device": describe_device(), "commit": provenance.commit()}
     lines = []
@@ -504,7 +503,7 @@ def main() -> None:
     os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
     if words.cases == ["curves"]:
         lines = compare_curves(words.steps or 400, words.repetitions)
-        compare.write_table(OUTPUT / "pretraining-curves.csv", lines)
+        results.write_csv(OUTPUT / "pretraining-curves.csv", lines)
         print(describe_curves(lines))
         return
     for name in words.cases:
@@ -512,7 +511,7 @@ def main() -> None:
             parser.error(str(unknown("case", name, [*CASES, "curves"])))
     lines = compare_speeds(words.cases or list(CASES), words.steps, words.repetitions)
     if not words.cases:
-        compare.write_table(OUTPUT / "pretraining.csv", [{name: line.get(name) for name in COLUMNS} for line in lines])
+        results.write_csv(OUTPUT / "pretraining.csv", [{name: line.get(name) for name in COLUMNS} for line in lines])
     for line in lines:
         print(line)
 

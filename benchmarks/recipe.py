@@ -44,8 +44,7 @@ from lib import artefacts, provenance
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.pretraining.pretraining import read_log
-from lib.study import params, paths
-from lib.study.analysis import compare
+from lib.study import params, paths, results
 
 OUTPUT = paths.output("record", "benchmarks")
 STUDY = paths.output("benchmarks", "recipe")  # a copy of the study, with a scale of its own for each run
@@ -273,7 +272,7 @@ def main() -> None:
         make_study()
         if words.what == "bar":
             lines = measure_bar(words.seeds)
-            compare.write_table(OUTPUT / "recipe.csv", lines)
+            results.write_csv(OUTPUT / "recipe.csv", lines)
             print(describe_bar(lines))
             return
         known = SETTINGS if words.what == "settings" else BODIES
@@ -283,7 +282,7 @@ def main() -> None:
         with ThreadPoolExecutor(2) as pool:
             lines = list(pool.map(measure_change, words.names or known))
         path = OUTPUT / f"recipe-{words.what}.csv"
-        compare.write_table(path, merge(path, lines))
+        results.write_csv(path, merge(path, lines))
     except StudyError as error:
         sys.exit(f"error: {error}")
 

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from lib.study import paths
-from lib.study.analysis import pages
+from lib.study import pages, paths
 
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 

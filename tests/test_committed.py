@@ -10,8 +10,7 @@ from notebook_code import definitions
 
 from lib.benchmarks import baselines, registry
 from lib.corpora import cleaning, leakage, readers
-from lib.study import documents, open_study, params, paths, results, scores, tables, vocabularies
-from lib.study.analysis import compare
+from lib.study import agreement, documents, open_study, params, paths, results, scores, tables, vocabularies
 
 SCALE = "laptop"
 SCALES = ["laptop", "two-hours"]  # a scale whose record is not where it is looked for fails, and is never left out
@@ -52,9 +51,9 @@ def test_chance_is_what_page_04_found_it_to_be():
 
 
 def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():
-    counted = compare.count_verdicts(SCALE)
+    counted = agreement.count_verdicts(SCALE)
     assert counted["ours beside"].sum() > 0
-    assert (counted[list(compare.VERDICTS)].sum(axis=1) == counted["ours beside"]).all()
+    assert (counted[list(agreement.VERDICTS)].sum(axis=1) == counted["ours beside"]).all()
 
 
 @pytest.mark.parametrize("scale", SCALES)

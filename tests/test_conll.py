@@ -15,7 +15,7 @@ from lib.benchmarks import conll, counting, i2b2, pico, pubtator, shareclef
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.made_up import smoke_tagging
-from lib.study.analysis import texts
+from lib.study import texts
 
 read_blocks = partial(texts.read_blocks, breaks=texts.BLOCKS["jnlpba"])
 READERS = (conll.read, conll.read_merged, conll.read_pico, read_blocks)

@@ -15,8 +15,7 @@ from lib.corpora import build as building
 from lib.corpora import leakage, rows
 from lib.errors import StudyError
 from lib.made_up import smoke_corpora, smoke_files
-from lib.study import documents, open_study, params, paths
-from lib.study.analysis import texts
+from lib.study import documents, open_study, params, paths, texts
 from lib.study.study import read_mesh
 
 FEW = settings(max_examples=30, deadline=None, derandomize=True)

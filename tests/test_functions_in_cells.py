@@ -5,7 +5,7 @@ import pandas as pd
 from notebook_code import definitions
 
 from lib.benchmarks.instances import Answer, Labelled, Pair, Question, Sentence
-from lib.study.analysis import compare
+from lib.study import agreement
 
 
 def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
@@ -32,7 +32,7 @@ def test_runs_that_know_no_more_than_what_needs_no_encoder():
 
 
 def test_cells_are_counted_by_paper_and_in_all():
-    numbers = {name: [0, 0] for name in compare.VERDICTS} | {"agrees": [2, 0], "below": [0, 1]}
+    numbers = {name: [0, 0] for name in agreement.VERDICTS} | {"agrees": [2, 0], "below": [0, 1]}
     keys = {"table": ["gu-1", "lee-4"], "paper": ["A", "B"]}
     verdicts = pd.DataFrame(keys | {"printed": [3, 4], "ours beside": [2, 1]} | numbers)
     found = definitions("01_results_in_brief").tally_cells(verdicts).set_index("paper")

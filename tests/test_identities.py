@@ -9,8 +9,7 @@ from lib import provenance
 from lib.benchmarks import registry
 from lib.finetuning import finetuning
 from lib.pretraining import pretraining
-from lib.study import open_study, params, paths
-from lib.study.analysis import baselines
+from lib.study import classifiers, open_study, params, paths
 from lib.training import training
 from tools import stamp
 
@@ -23,7 +22,7 @@ def test_every_committed_run_has_the_identity_that_its_settings_give():
     faults = []
     for path in COMMITTED:
         result = json.loads(path.read_text())
-        if result["model"] in baselines.SPACES:
+        if result["model"] in classifiers.SPACES:
             continue
         settings = open_study(result["scale"]).protocol(result["setting"], result["dataset"])
         threads = params.load("scales", result["scale"]).threads

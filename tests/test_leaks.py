@@ -11,8 +11,7 @@ from notebook_code import definitions, run
 from lib.benchmarks import datasets, leaks, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.corpora import leakage
-from lib.study import documents, open_study, paths
-from lib.study.analysis import texts
+from lib.study import documents, open_study, paths, texts
 from lib.study.corpora import Corpus
 
 QUICK = settings(max_examples=25, deadline=None)

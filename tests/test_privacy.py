@@ -37,8 +37,7 @@ from lib.made_up import smoke_texts as made_texts
 from lib.made_up.smoke_files import write_gzip, write_lines, write_zip
 from lib.made_up.smoke_language import Lexicon
 from lib.modeling.settings import Body
-from lib.study import open_study, params, paths, show
-from lib.study.analysis import pages
+from lib.study import open_study, pages, params, paths, show
 
 REPOSITORY = Path(__file__).parent.parent
 CANARY = re.compile(rb"qzcanary\w*", re.IGNORECASE)  # of any set and field; the start is enough where a word was cut

@@ -12,7 +12,6 @@ import pytest
 from lib import artefacts
 from lib.errors import StudyError
 from lib.study import open_study, paths, record, results
-from lib.study.analysis import compare
 
 COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 
@@ -121,7 +120,7 @@ def test_what_is_read_is_of_a_run_here_else_of_the_record(run, monkeypatch):
     assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [78.7, 77.0]
     assert results.find_table(paths.table("laptop", "lee-5")) is None
     monkeypatch.setenv("STUDY_DATA", "nowhere")
-    shown = compare.computed(paths.table("laptop", "lee-4"), "laptop", lambda: pytest.fail("made again"))
+    shown = results.computed(paths.table("laptop", "lee-4"), "laptop", lambda: pytest.fail("made again"))
     assert shown["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
     kept = open_study("laptop").keep("lee-4", shown[:0])
     assert kept["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
@@ -130,7 +129,7 @@ def test_what_is_read_is_of_a_run_here_else_of_the_record(run, monkeypatch):
 def test_where_nothing_is_at_hand_a_page_names_a_command_and_writes_nothing(run):
     path = paths.table("laptop", "datasets")
     with pytest.raises(StudyError, match=r"datasets.csv: nothing at hand to make it of: run ./run_all.sh laptop"):
-        compare.computed(path, "laptop", list)
+        results.computed(path, "laptop", list)
     assert not path.exists()
 
 

@@ -11,8 +11,7 @@ from lib import artefacts, provenance
 from lib.benchmarks import datasets, instances, registry
 from lib.corpora import leakage
 from lib.errors import StudyError
-from lib.study import open_study, paths
-from lib.study.analysis import texts
+from lib.study import open_study, paths, texts
 
 QUICK = settings(max_examples=25, deadline=None)
 LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes

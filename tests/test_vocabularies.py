@@ -9,8 +9,7 @@ import pytest
 from transformers import BertTokenizer
 
 from lib.errors import StudyError
-from lib.study import documents, open_study, params, paths
-from lib.study.analysis import texts
+from lib.study import documents, open_study, params, paths, texts
 from lib.study.vocabularies import load as load_registered
 from lib.vocabularies import training
 from lib.vocabularies.loading import SPECIAL, check_casing, load, wrap

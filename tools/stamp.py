@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from lib import artefacts, provenance  # noqa: E402
 from lib.benchmarks import registry  # noqa: E402
 from lib.places import show_path  # noqa: E402
-from lib.study.analysis import texts  # noqa: E402
+from lib.study import texts  # noqa: E402
 
 RIGHT = json.loads((ROOT / "tools" / "right-at-41b8d68.json").read_text())
 ADAMW = {"optimizer": "adamw", "betas": [0.9, 0.999], "clip": 1.0, "epsilon": 1e-6}  # of fine-tuning, at that commit

@@ -39,8 +39,13 @@ from lib.corpora import build, leakage, rows  # noqa: E402
 from lib.finetuning import finetuning  # noqa: E402
 from lib.places import show_path  # noqa: E402
 from lib.pretraining import pretraining, tokens  # noqa: E402
-from lib.study import documents, open_study, params, paths  # noqa: E402
-from lib.study.analysis import texts  # noqa: E402
+from lib.study import (  # noqa: E402
+    documents,
+    open_study,
+    params,
+    paths,
+    texts,  # noqa: E402
+)
 from lib.study.study import Study  # noqa: E402
 from lib.vocabularies import training  # noqa: E402
 

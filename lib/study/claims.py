@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML
 
+from lib import statistics
 from lib.errors import unknown
 from lib.study import deciders, effects, params, paths, results, show
-from lib.study.analysis import compare
 from lib.study.deciders import exact, faster, follows
 from lib.study.effects import Judgement, Test, all_of, limit_verdict, paired, paired_runs, trend
 
@@ -182,7 +182,7 @@ def judge(study: "Study") -> pd.DataFrame:
     """
     lines = [judge_alone(claim, study) for claim in CLAIMS]
     tried = [line for line in lines if not np.isnan(line["p"])]
-    for line, p in zip(tried, compare.correct([line["p"] for line in tried]), strict=True):
+    for line, p in zip(tried, statistics.correct([line["p"] for line in tried]), strict=True):
         line["p"] = p
         if line["verdict"] in ("holds", "fails") and p >= SIGNIFICANT:
             line |= {"verdict": "undecided", "note": f"not after correction for {len(tried)} claims; {line['note']}"}

@@ -20,8 +20,7 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.study import downloads, open_study, params, parsing, paths, plan, receipts, record, report, scores, warm
-from lib.study.analysis import texts
+from lib.study import downloads, open_study, params, parsing, paths, plan, receipts, record, report, scores, texts, warm
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lib import statistics
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.study import params, paths, published, results
-from lib.study.analysis import compare
 from lib.study.effects import Judgement, Test, decide_all
 from lib.vocabularies.words import WORD, count_by_word
 
@@ -93,8 +93,8 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
 
 def judge_ratios(ratios: np.ndarray, asked: float, margin: float) -> Judgement:
     """The median of how many times as fast one is, a ratio a repetition, and whether it is as asked."""
-    drawn = np.random.default_rng(0).choice(ratios, (compare.RESAMPLES, len(ratios)))
-    judged = compare.judge_means(np.median(drawn, axis=1) - asked, "equals" if margin else "beats", margin)
+    drawn = np.random.default_rng(0).choice(ratios, (statistics.RESAMPLES, len(ratios)))
+    judged = statistics.judge_means(np.median(drawn, axis=1) - asked, "equals" if margin else "beats", margin)
     judged |= {bound: judged[bound] + asked for bound in ("ci_low", "ci_high")}
     return Judgement(effect=float(np.median(ratios)), n=len(ratios), **judged)
 
@@ -108,7 +108,7 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
     if wide.empty:
         return Judgement(note="no row of gu-8 can be tried")
     differences = (wide["Wiki+Books vocab"] - wide["PubMed vocab"]).tolist()
-    judged = compare.judge_difference([[difference] for difference in differences])
+    judged = statistics.judge_difference([[difference] for difference in differences])
     del judged["p"]  # decided by every set, not by the mean
     shorter, rows = sum(d > 0 for d in differences), found["row"].nunique()
     judged["verdict"] = "fails" if shorter < len(differences) else "holds" if len(wide) == rows else "undecided"
@@ -127,9 +127,9 @@ def decide_whole_words(study: "Study") -> Judgement:
     found = one.astype(int) - other  # 1: only the better one keeps it whole, -1: only the other
     values, shares = np.array([-100, 0, 100]), np.array([(found == v).sum() for v in (-1, 0, 1)]) / len(found)
     # Drawing words with replacement is drawing how many fall into each of the three groups.
-    means = np.random.default_rng(0).multinomial(len(found), shares, compare.RESAMPLES) @ values / len(found)
+    means = np.random.default_rng(0).multinomial(len(found), shares, statistics.RESAMPLES) @ values / len(found)
     note = f"% of the distinct words of MeSH's terms kept whole, {better} against {than}"
-    return Judgement(effect=float(shares @ values), n=len(found), note=note, **compare.judge_means(means))
+    return Judgement(effect=float(shares @ values), n=len(found), note=note, **statistics.judge_means(means))
 
 
 def decide_core_share(study: "Study") -> Judgement:
@@ -214,7 +214,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     if lines.empty:
         return not_scored
     found = dict(list(lines.groupby("second")))
-    gaps = {name: compare.judge_difference(list_differences(part)) for name, part in found.items()}
+    gaps = {name: statistics.judge_difference(list_differences(part)) for name, part in found.items()}
     without, counted, entities = gaps[WORDS], gaps[WORDS_AND_O], found[WORDS_AND_O]
     note = (
         f"{run.model} under {run.protocol} on {', '.join(entities['dataset'])}: "
@@ -249,4 +249,4 @@ def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
     ours, theirs = (np.mean(found) - np.mean(over) for found in (entities["first_value"], of_model))
     note += f"; the effect is entity F1 less the {COLUMN} printed"
     note += f"; over {OVER} {ours:+.2f} points, printed {theirs:+.2f}"
-    return Judgement(**compare.judge_difference(gains, "as good as", MARGIN), note=note)
+    return Judgement(**statistics.judge_difference(gains, "as good as", MARGIN), note=note)

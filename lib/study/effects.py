@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
+from lib import statistics
 from lib.benchmarks import registry
 from lib.study import params, published, results, tables
-from lib.study.analysis import compare
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -162,7 +162,7 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     if ran.empty:
         return Judgement(note="no pair has been run", paper_effect=printed)
     differences = [ours.tolist() for _, ours in ran.groupby(["pair", "place"], sort=False)["ours"]]
-    found = compare.judge_difference(differences, part.relation, part.margin)
+    found = statistics.judge_difference(differences, part.relation, part.margin)
     judged = Judgement(**found, paper_effect=printed, paper_effect_here=here)
     (sets, of_sets), (pairs, of_pairs) = ((ran[name].nunique(), gaps[name].nunique()) for name in ("place", "pair"))
     if pairs < of_pairs or sets == 1 < of_sets:
@@ -276,9 +276,9 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
         return Judgement(note=note, paper_effect=printed, paper_effect_here=of_ours)
     if table.along == "rows":
         (points,) = found.values()
-        judged = compare.judge_cloud(points)
+        judged = statistics.judge_cloud(points)
     else:
-        judged = compare.judge_trend(list(found.values()))
+        judged = statistics.judge_trend(list(found.values()))
     way, count = "fewer" if part.falls else "more", sum(map(len, found.values()))
     note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points"
     return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=of_ours)
@@ -299,13 +299,13 @@ def list_seeds(part: Trend, study: "Study") -> pd.DataFrame:
     return seeds[seeds[name].isin(part.only or seeds[name])]
 
 
-def list_points(seeds: pd.DataFrame, sign: int) -> compare.Curve:
+def list_points(seeds: pd.DataFrame, sign: int) -> statistics.Curve:
     """A curve: each of its places on the axis, with the values of its seeds, turned where it is said to fall."""
     each = seeds.groupby(tables.PLACE, sort=False)
     return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in each]
 
 
-def is_long(curve: compare.Curve) -> bool:
+def is_long(curve: statistics.Curve) -> bool:
     """Whether a curve has points at enough places to make a trend."""
     return len({x for x, _ in curve}) >= FEWEST
 
@@ -315,5 +315,5 @@ def find_printed_slope(points: pd.DataFrame, name: str) -> float:
     printed = points.drop_duplicates(tables.PLACE).dropna(subset=["published_x", "published"])
     lines = printed.groupby(name)
     curves = [[(x, [y]) for x, y in line[["published_x", "published"]].itertuples(index=False)] for _, line in lines]
-    slopes = [compare.find_slope(curve) for curve in curves if is_long(curve)]
+    slopes = [statistics.find_slope(curve) for curve in curves if is_long(curve)]
     return float(np.mean(slopes)) if slopes else np.nan

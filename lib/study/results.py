@@ -1,6 +1,7 @@
 """Reading what exists: our results, and the papers' printed numbers."""
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -183,3 +184,18 @@ def find_table(path: Path) -> pd.DataFrame | None:
     """One of our tables, of a run here or of the record; None where there is neither."""
     path = paths.find(path)
     return read_table(path) if path.exists() else None
+
+
+def computed(path: Path, scale: str, make: Callable[..., object], *arguments) -> pd.DataFrame:
+    """A table of a page: made of what is at hand, and written; or, without the scale's data, that of the record.
+
+    So a page that is opened where there are neither data nor weights shows what was measured, and changes nothing.
+    Raises StudyError where nothing is at hand.
+    """
+    if not paths.data(scale).is_dir() and (recorded := find_table(path)) is not None:
+        return recorded
+    table = pd.DataFrame(make(*arguments))
+    if table.columns.empty:
+        raise StudyError(f"{show_path(path)}: nothing at hand to make it of: run ./run_all.sh {scale}")
+    write_csv(path, table)
+    return table

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lib import artefacts
+from lib import artefacts, statistics
 from lib.benchmarks import metrics, registry
 from lib.errors import StudyError
-from lib.study import params, paths, published, results
-from lib.study.analysis.compare import find_interval, show_ours, show_value
+from lib.study import params, paths, published, results, show
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -66,7 +65,7 @@ def summarise(result: dict) -> dict:
         "n_seeds": len(values),
         "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
         **{name: sum(run[name] for run in result["runs"]) for name in costs},
-        **dict(zip(INTERVAL, find_interval(values) if several else (None, None), strict=True)),
+        **dict(zip(INTERVAL, statistics.find_interval(values) if several else (None, None), strict=True)),
     }
 
 
@@ -153,7 +152,7 @@ def say_bar(study: "Study", lines: pd.DataFrame) -> list[str]:
         ours = f"n/a, {line['note']}"
         if pd.notna(line["ours"]):
             verdict = "reached" if line["ours"] >= printed else "not reached"
-            ours = f"{show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
+            ours = f"{show.show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
         where = f"{registry.lookup(line['dataset']).title}, {line['score'].upper()}"
-        said.append(f"{where}: {bar} prints {show_value(printed)} (its Table {table}); {line['model']} {ours}.")
+        said.append(f"{where}: {bar} prints {show.show_value(printed)} (its Table {table}); {line['model']} {ours}.")
     return said

@@ -79,7 +79,7 @@ class FinetuningBudget(Changes):
         return self.model_dump(exclude_none=True, exclude={"families"}) | own.model_dump(exclude_none=True)
 
 
-# Of lib/study/analysis/baselines.py: they stand where models do, and are not pretrained.
+# Of lib/study/classifiers.py: they stand where models do, and are not pretrained.
 BASELINES = ("tfidf-svm", "cnn", "bilstm")
 
 

@@ -13,7 +13,6 @@ from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
 from lib.finetuning.settings import say_settings
 from lib.study import params, paths, results
-from lib.study.analysis import compare
 from lib.study.tables import PLACE
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     runs = {place: found[["model", "dataset", "protocol"]].values.tolist() for place, found in cells.groupby(PLACE)}
     places = lines[PLACE].itertuples(index=False, name=None)
     ours = [
-        "n/a" if pd.isna(line["ours"]) else link_runs(compare.show_ours(line, decimals), runs[place], study.scale)
+        "n/a" if pd.isna(line["ours"]) else link_runs(show_ours(line, decimals), runs[place], study.scale)
         for line, place in zip(lines.to_dict("records"), places, strict=True)
     ]
     if not metric:
@@ -174,7 +173,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     for key, name in REFERENCES.items():  # as columns, or as rows
         parts.append(lines.assign(**{across: name}, whose="ours" if along == "row" else "", said=lines[key]))
     long = pd.concat(parts).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
-    long["said"] = [compare.show_value(value, decimals) for value in long["said"]]
+    long["said"] = [show_value(value, decimals) for value in long["said"]]
     wide = long.pivot(index=["row", "whose"], columns="column", values="said")
     order = pd.MultiIndex.from_product([dict.fromkeys(long["row"]), ["paper", "ours", ""]])
     columns = [*dict.fromkeys(lines["column"]), *REFERENCES.values()]
@@ -253,3 +252,13 @@ def finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
     ]
     alike = pd.DataFrame(rows).groupby(["setting", "value", "from"], sort=False)["dataset"].agg(", ".join)
     return table(alike.reset_index())
+
+
+def show_value(value: float | str, decimals: int = 2) -> str:
+    return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
+
+
+def show_ours(line: dict, decimals: int = 2) -> str:
+    if pd.isna(line["ours"]):
+        return "n/a"
+    return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")

@@ -7,8 +7,19 @@ from lib import provenance
 from lib.benchmarks import baselines, datasets, definitions, registry, versions
 from lib.corpora import rows
 from lib.made_up import smoke_data
-from lib.study import claims, contrasts, corpora, documents, hardware, open_study, params, paths, published, scores
-from lib.study.analysis import texts
+from lib.study import (
+    claims,
+    contrasts,
+    corpora,
+    documents,
+    hardware,
+    open_study,
+    params,
+    paths,
+    published,
+    scores,
+    texts,
+)
 from lib.study.deciders import CUT
 from lib.vocabularies import training
 

@@ -146,9 +146,9 @@ class Study:
 
     def keep(self, name: str, table: "pd.DataFrame") -> "pd.DataFrame":
         """Save a table; what a page shows of it: the same, or without the scale's data that of the record."""
-        from lib.study.analysis import compare
+        from lib.study import results
 
-        return compare.computed(paths.table(self.scale, name), self.scale, lambda: table)
+        return results.computed(paths.table(self.scale, name), self.scale, lambda: table)
 
     def why_missing(self, dataset: str, protocol: str = "") -> str:
         """Why some split of a dataset cannot be read, or an empty string when all can.

@@ -5,8 +5,7 @@ A cell is a row, a column and a metric; its lines are the datasets that it is a 
 
 import pandas as pd
 
-from lib.study import results
-from lib.study.analysis import compare
+from lib.study import agreement, results
 
 PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
@@ -42,7 +41,7 @@ def summarise(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not 
     found = {"ours": each.mean().round(2), "ours_std": each.std().round(2), "n_seeds": each.count()}
     table = table.assign(**{name: values.to_numpy() for name, values in found.items()})
     values = [ours.dropna().tolist() for _, ours in each]
-    judged = [compare.judge_cell(*both) for both in zip(table["published"], values, strict=True)]
+    judged = [agreement.judge_cell(*both) for both in zip(table["published"], values, strict=True)]
     known = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["instead"]
     missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
     table["note"] = missing.where(table["n_seeds"] == 0, results.MADE_UP if made_up else known.str.removesuffix("; "))

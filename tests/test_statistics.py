@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from filled import fill
 
-from lib.study import paths, results
-from lib.study.analysis import compare
+from lib import statistics
+from lib.errors import StudyError
+from lib.study import agreement, paths, results
 
 
 @pytest.mark.parametrize(
@@ -17,15 +18,15 @@ from lib.study.analysis import compare
      (80.0, [80.0], "n/a"), (float("nan"), [80.0, 81.0], "n/a")],
 )  # fmt: skip
 def test_a_cell(published, ours, verdict):
-    assert compare.judge_cell(published, ours) == verdict
+    assert agreement.judge_cell(published, ours) == verdict
 
 
 def test_a_cell_at_the_edge_of_the_interval():
     # mean 80, sd 1, n 4: the half width is t(0.975, 3) / 2 = 1.591
     ours = [79.0, 79.5, 80.5, 81.0]
     half = 3.182446 * np.std(ours, ddof=1) / 2
-    assert compare.judge_cell(80 + half - 0.01, ours) == "agrees"
-    assert compare.judge_cell(80 + half + 0.01, ours) == "below"
+    assert agreement.judge_cell(80 + half - 0.01, ours) == "agrees"
+    assert agreement.judge_cell(80 + half + 0.01, ours) == "below"
 
 
 @pytest.mark.parametrize(
@@ -34,11 +35,11 @@ def test_a_cell_at_the_edge_of_the_interval():
      ([[2.0, -2.5], [3.0, -2.2]], "undecided")],
 )  # fmt: skip
 def test_a_difference(differences, verdict):
-    judged = compare.judge_difference(differences)
+    judged = statistics.judge_difference(differences)
     assert judged["verdict"] == verdict
     assert judged["effect"] == pytest.approx(np.mean([np.mean(d) for d in differences]))
     assert judged["ci_low"] <= judged["effect"] <= judged["ci_high"]
-    assert judged == compare.judge_difference(differences)
+    assert judged == statistics.judge_difference(differences)
 
 
 @pytest.mark.parametrize(
@@ -50,26 +51,26 @@ def test_a_difference(differences, verdict):
 )  # fmt: skip
 def test_relations_and_margins(relation, margin, mean, verdict):
     means = np.linspace(mean - 0.5, mean + 0.5, 10_001)  # the interval is the mean +- 0.475
-    judged = compare.judge_means(means, relation, margin)
+    judged = statistics.judge_means(means, relation, margin)
     assert judged["verdict"] == verdict and (judged["p"] < 0.05) == (verdict != "undecided")
     assert judged["ci_high"] - judged["ci_low"] == pytest.approx(0.95)
 
 
 def test_p_is_twice_the_share_on_the_wrong_side():
     means = np.array([-1.0] * 2 + [1.0] * 198)
-    assert compare.judge_means(means)["p"] == pytest.approx(0.02)
-    assert compare.judge_means(-means)["p"] == pytest.approx(0.02)
+    assert statistics.judge_means(means)["p"] == pytest.approx(0.02)
+    assert statistics.judge_means(-means)["p"] == pytest.approx(0.02)
 
 
 def test_holm_s_correction():
     # sorted 0.01, 0.02, 0.04 times 3, 2, 1; never below the one before
-    assert compare.correct([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
-    assert compare.correct([0.6, 0.5]) == [1.0, 1.0]
+    assert statistics.correct([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert statistics.correct([0.6, 0.5]) == [1.0, 1.0]
 
 
 def test_the_bootstrap_draws_datasets_not_only_seeds():
     """Two datasets that disagree leave the claim open however well the seeds agree."""
-    judged = compare.judge_difference([[5.0, 5.0, 5.0], [-1.0, -1.0, -1.0]])
+    judged = statistics.judge_difference([[5.0, 5.0, 5.0], [-1.0, -1.0, -1.0]])
     assert judged["verdict"] == "undecided"
     assert (judged["ci_low"], judged["ci_high"]) == (-1.0, 5.0)
 
@@ -81,11 +82,11 @@ def rising(*slopes, spread=0.0):
 
 
 def test_a_slope_is_that_for_each_tenfold():
-    assert compare.find_slope([(1.0, [60.0]), (10.0, [61.0, 65.0]), (100.0, [66.0])]) == pytest.approx(3.0)
+    assert statistics.find_slope([(1.0, [60.0]), (10.0, [61.0, 65.0]), (100.0, [66.0])]) == pytest.approx(3.0)
     # least squares by hand: places -1.5, -0.5, 0.5, 1.5; sum of products 4.5 + 0 + 0.5 + 3 = 8; of squares 5
     points = [(1.0, [-3.0]), (10.0, [0.0]), (100.0, [1.0]), (1000.0, [2.0])]
-    assert compare.find_slope(points) == pytest.approx(1.6)
-    assert np.isnan(compare.find_slope([(5.0, [1.0]), (5.0, [2.0])]))
+    assert statistics.find_slope(points) == pytest.approx(1.6)
+    assert np.isnan(statistics.find_slope([(5.0, [1.0]), (5.0, [2.0])]))
 
 
 @pytest.mark.parametrize(
@@ -94,31 +95,32 @@ def test_a_slope_is_that_for_each_tenfold():
      (rising(0.1, 0.2, spread=5.0), 0.15, "undecided"), (rising(3.0), 3.0, "holds")],
 )  # fmt: skip
 def test_trends(curves, effect, verdict):
-    judged = compare.judge_trend(curves)
+    judged = statistics.judge_trend(curves)
     assert judged["effect"] == pytest.approx(effect) and judged["verdict"] == verdict
     assert judged["n"] == sum(2 * 3 for _ in curves) and judged["ci_low"] <= judged["effect"] <= judged["ci_high"]
-    assert judged == compare.judge_trend(curves)
+    assert judged == statistics.judge_trend(curves)
 
 
 def test_slopes_are_for_ten_times_as_much_and_need_two_places():
     x, y = np.array([10, 100, 1000]), np.array([50.0, 52.0, 54.0])
-    assert compare.find_slopes(x, y) == pytest.approx(2) and np.isnan(compare.find_slopes(x[:1], y[:1]))
-    assert np.isnan(compare.find_slopes(x, np.nan * y))
+    assert statistics.find_slopes(x, y) == pytest.approx(2) and np.isnan(statistics.find_slopes(x[:1], y[:1]))
+    assert np.isnan(statistics.find_slopes(x, np.nan * y))
 
 
 def test_the_spread_of_seeds_widens_a_trend():
     """One curve of slope 1: a draw's is 1 + (a - b) / 2, where a and b are -5, 0 or 5 with chances 1/4, 1/2, 1/4."""
-    judged = compare.judge_trend(rising(1.0, spread=5.0))
+    judged = statistics.judge_trend(rising(1.0, spread=5.0))
     assert (judged["ci_low"], judged["ci_high"]) == (-4.0, 6.0)
 
 
 def test_a_cloud_is_resampled_over_its_points():
     falling = [(10.0 * 2**i, [10.0 - 2 * i, 10.2 - 2 * i]) for i in range(8)]
-    judged = compare.judge_cloud(falling)
+    judged = statistics.judge_cloud(falling)
     assert judged["effect"] == pytest.approx(-2 / np.log10(2)) and judged["verdict"] == "fails" and judged["n"] == 16
     outlier = [*[(x, [5.0]) for x, _ in falling], (10_000.0, [50.0])]  # one set makes the slope
-    assert compare.judge_cloud(outlier)["verdict"] == "undecided"
-    assert compare.judge_cloud([(1.0, [1.0]), (10.0, [2.0])])["ci_low"] == 1.0  # draws of one point twice have no slope
+    assert statistics.judge_cloud(outlier)["verdict"] == "undecided"
+    two = [(1.0, [1.0]), (10.0, [2.0])]  # draws of one point twice have no slope
+    assert statistics.judge_cloud(two)["ci_low"] == 1.0
 
 
 @pytest.fixture
@@ -156,7 +158,7 @@ def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
 
 def test_damaged_results_are_named(laptop_results):
     paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
-    with pytest.raises(compare.results.StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
+    with pytest.raises(StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
         fill("lee-4")
 
 
@@ -176,15 +178,15 @@ def two_tables(tmp_path, monkeypatch):
 
 
 def test_verdicts_are_counted_over_all_tables(two_tables):
-    counted = compare.count_verdicts("laptop").set_index("table")
+    counted = agreement.count_verdicts("laptop").set_index("table")
     assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
     assert counted.loc["gu-6", "ours beside"] == 0
 
 
 def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
     results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
-    parts = compare.split_verdicts(compare.count_verdicts("laptop"))
-    said = {name: compare.describe_agreement(counts) for name, counts in parts.items()}
+    parts = agreement.split_verdicts(agreement.count_verdicts("laptop"))
+    said = {name: agreement.describe_agreement(counts) for name, counts in parts.items()}
     assert said == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
-    nothing = compare.split_verdicts(compare.count_verdicts("laptop").iloc[:0])
-    assert {compare.describe_agreement(counts) for counts in nothing.values()} == {"none is judged"}
+    nothing = agreement.split_verdicts(agreement.count_verdicts("laptop").iloc[:0])
+    assert {agreement.describe_agreement(counts) for counts in nothing.values()} == {"none is judged"}

@@ -12,8 +12,7 @@ from lib.benchmarks import conll
 from lib.benchmarks.datasets import Dataset
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling.loading import load_encoder
-from lib.study import open_study, params, results
-from lib.study.analysis import plans
+from lib.study import open_study, params, results, workload
 
 PAGE = definitions("92_plan")
 LAPTOP = open_study("laptop")
@@ -65,6 +64,6 @@ def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp
     given = load_encoder(tmp_path / "encoder"), notes.at(tmp_path)
     settings = FinetuningSettings(epochs=[2, 4], batch_size=[16], learning_rate=[1e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.1, max_length=32)  # fmt: skip
-    assert plans.count_tokens(*given, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
-    assert plans.count_tokens(*given, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
-    assert plans.count_tokens(*given, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5
+    assert workload.count_tokens(*given, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
+    assert workload.count_tokens(*given, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
+    assert workload.count_tokens(*given, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5

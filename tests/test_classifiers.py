@@ -6,8 +6,7 @@ import torch
 from conftest import copy_made_up
 
 from lib.errors import StudyError
-from lib.study import open_study, params, paths
-from lib.study.analysis import baselines
+from lib.study import classifiers, open_study, params, paths
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def study(home, monkeypatch):
     monkeypatch.setattr(paths, "output", home.joinpath)
     params.load.cache_clear()
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(baselines, "look_up", lambda words, *_: rng.normal(size=(len(words), baselines.VECTORS)))
+    monkeypatch.setattr(classifiers, "look_up", lambda words, *_: rng.normal(size=(len(words), classifiers.VECTORS)))
 
 
 POINTS = {
@@ -37,7 +36,7 @@ POINTS = {
 
 
 def test_the_registered_baselines_are_those_that_there_are():
-    assert set(params.BASELINES) == set(baselines.SPACES) == set(POINTS) == set(baselines.TITLES)
+    assert set(params.BASELINES) == set(classifiers.SPACES) == set(POINTS) == set(classifiers.TITLES)
 
 
 @pytest.mark.parametrize("key", POINTS)
@@ -45,14 +44,14 @@ def test_documents_are_learnt_by_heart(study, key):
     found = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
     labels = [one.labels[0] for one in found]
     assert len(set(labels)) > 1
-    assert baselines.predict(key, POINTS[key], found, found, "smoke", 1) == labels
+    assert classifiers.predict(key, POINTS[key], found, found, "smoke", 1) == labels
 
 
 @pytest.mark.parametrize("key", ["tfidf-svm", "cnn"])
 def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch, key):
-    monkeypatch.setitem(baselines.SPACES, key, {name: [value] for name, value in POINTS[key].items()}
+    monkeypatch.setitem(classifiers.SPACES, key, {name: [value] for name, value in POINTS[key].items()}
                         | ({"C": [0.01, 10.0]} if key == "tfidf-svm" else {"epochs": [1, 2]}))  # fmt: skip
-    result = baselines.run(key, "jmed-smdis", "smoke", "wada")
+    result = classifiers.run(key, "jmed-smdis", "smoke", "wada")
     assert [run["fold"] for run in result["runs"]] == [1, 2]  # as many as the scale's budget
     assert len(result["candidates"]) == params.load("scales", "smoke").finetuning.trials
     assert paths.results("smoke", key, "jmed-smdis", "wada").exists()
@@ -60,16 +59,16 @@ def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch, key):
 
 def test_an_unknown_baseline_names_the_nearest(study):
     with pytest.raises(StudyError, match="unknown baseline 'cnm': did you mean cnn"):
-        baselines.run("cnm", "jmed-smdis", "smoke", "wada")
+        classifiers.run("cnm", "jmed-smdis", "smoke", "wada")
 
 
 def test_neighbours_are_joined():
-    assert baselines.join_neighbours(["a", "b", "c"], 2) == ["a", "b", "c", "a b", "b c"]
+    assert classifiers.join_neighbours(["a", "b", "c"], 2) == ["a", "b", "c", "a b", "b c"]
 
 
 def test_attention_is_on_words_alone_and_rows_that_agree_cost():
     torch.manual_seed(0)
-    network = baselines.AttentiveLstm(torch.randn(9, 8), 3, 4, 0.0).eval()
+    network = classifiers.AttentiveLstm(torch.randn(9, 8), 3, 4, 0.0).eval()
     ids = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0]])
     batch = {"input_ids": ids, "padding": ids == 0, "target": torch.tensor([0, 1])}
     scores, weights = network.attend(batch)
@@ -81,5 +80,5 @@ def test_attention_is_on_words_alone_and_rows_that_agree_cost():
 
 
 def test_a_short_document_is_no_error_for_a_wide_filter():
-    network = baselines.Cnn(torch.randn(5, 8), 3, 4, 0.0).eval()
+    network = classifiers.Cnn(torch.randn(5, 8), 3, 4, 0.0).eval()
     assert network({"input_ids": torch.tensor([[1]])}).shape == (1, 3)

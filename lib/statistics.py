@@ -1,28 +1,8 @@
-"""Ours beside the papers': the rules for a verdict, tables as people read them."""
-
-from collections.abc import Callable
-from pathlib import Path
+"""Intervals, verdicts on paired differences and slopes by resampling, corrections for several tests."""
 
 import numpy as np
-import pandas as pd
-
-from lib.errors import StudyError
-from lib.places import show_path
-from lib.study import params, paths, results
 
 RESAMPLES = 10_000
-VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
-
-
-def judge_cell(published: float, ours: list[float]) -> str:
-    """`agrees` when the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
-
-    Fewer than two seeds give no interval: `n/a`.
-    """
-    if len(ours) < 2 or np.isnan(published):
-        return "n/a"
-    low, high = find_interval(ours)
-    return "agrees" if low <= published <= high else "below" if high < published else "above"
 
 
 def find_interval(values: list[float]) -> tuple[float, float]:
@@ -128,68 +108,3 @@ def correct(ps: list[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(ps) - done) * ps[i]))
         corrected[i] = highest
     return corrected
-
-
-def show_value(value: float | str, decimals: int = 2) -> str:
-    return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
-
-
-def show_ours(line: dict, decimals: int = 2) -> str:
-    if pd.isna(line["ours"]):
-        return "n/a"
-    return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
-
-
-def read_tables(scale: str) -> dict[str, pd.DataFrame]:
-    """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
-    keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
-    found = {key: results.find_table(paths.table(scale, key)) for key in keys}
-    return {key: table for key, table in found.items() if table is not None}
-
-
-def count_verdicts(scale: str) -> pd.DataFrame:
-    """Of each table: its printed cells, how many have ours beside them, and how many of these each verdict took.
-
-    In the order of the notebooks. Tables that have not been made, and figures whose values the papers do not print,
-    count nothing.
-    """
-    lines, made = [], read_tables(scale)
-    for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
-        cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
-        printed = cells[cells["published"].notna()]
-        ran = printed[printed["ours"].notna()]
-        verdicts = ran["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-        lines.append({"table": key, "printed": len(printed), "ours beside": len(ran)} | verdicts.to_dict())
-    return pd.DataFrame(lines)
-
-
-def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
-    """The verdicts of tables added up: of what needs no training, and of the scores of models trained here."""
-    scores = np.array([params.load("tables", key).kind == "scores" for key in verdicts["table"]], dtype=bool)
-    counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
-    return {"what is counted": counts[~scores].sum(), "scores of models": counts[scores].sum()}
-
-
-def describe_agreement(counts: pd.Series) -> str:
-    """Of the cells that were judged, how many agree: of one table, or of several added up."""
-    judged = counts["ours beside"] - counts["n/a"]
-    if not judged:
-        return "none is judged"
-    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
-    below = f", {counts['below']} below" if counts["below"] else ""
-    return f"{counts['agrees']} of {judged} agree{explained}{below}"
-
-
-def computed(path: Path, scale: str, make: Callable[..., object], *arguments) -> pd.DataFrame:
-    """A table of a page: made of what is at hand, and written; or, without the scale's data, that of the record.
-
-    So a page that is opened where there are neither data nor weights shows what was measured, and changes nothing.
-    Raises StudyError where nothing is at hand.
-    """
-    if not paths.data(scale).is_dir() and (recorded := results.find_table(path)) is not None:
-        return recorded
-    table = pd.DataFrame(make(*arguments))
-    if table.columns.empty:
-        raise StudyError(f"{show_path(path)}: nothing at hand to make it of: run ./run_all.sh {scale}")
-    results.write_csv(path, table)
-    return table

@@ -1,0 +1,60 @@
+"""Ours beside printed cells: the verdict on each, and counted over tables and papers."""
+
+import numpy as np
+import pandas as pd
+
+from lib import statistics
+from lib.study import params, paths, results
+
+VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
+
+
+def judge_cell(published: float, ours: list[float]) -> str:
+    """`agrees` when the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
+
+    Fewer than two seeds give no interval: `n/a`.
+    """
+    if len(ours) < 2 or np.isnan(published):
+        return "n/a"
+    low, high = statistics.find_interval(ours)
+    return "agrees" if low <= published <= high else "below" if high < published else "above"
+
+
+def read_tables(scale: str) -> dict[str, pd.DataFrame]:
+    """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
+    keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
+    found = {key: results.find_table(paths.table(scale, key)) for key in keys}
+    return {key: table for key, table in found.items() if table is not None}
+
+
+def count_verdicts(scale: str) -> pd.DataFrame:
+    """Of each table: its printed cells, how many have ours beside them, and how many of these each verdict took.
+
+    In the order of the notebooks. Tables that have not been made, and figures whose values the papers do not print,
+    count nothing.
+    """
+    lines, made = [], read_tables(scale)
+    for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
+        cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
+        printed = cells[cells["published"].notna()]
+        ran = printed[printed["ours"].notna()]
+        verdicts = ran["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+        lines.append({"table": key, "printed": len(printed), "ours beside": len(ran)} | verdicts.to_dict())
+    return pd.DataFrame(lines)
+
+
+def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
+    """The verdicts of tables added up: of what needs no training, and of the scores of models trained here."""
+    scores = np.array([params.load("tables", key).kind == "scores" for key in verdicts["table"]], dtype=bool)
+    counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
+    return {"what is counted": counts[~scores].sum(), "scores of models": counts[scores].sum()}
+
+
+def describe_agreement(counts: pd.Series) -> str:
+    """Of the cells that were judged, how many agree: of one table, or of several added up."""
+    judged = counts["ours beside"] - counts["n/a"]
+    if not judged:
+        return "none is judged"
+    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
+    below = f", {counts['below']} below" if counts["below"] else ""
+    return f"{counts['agrees']} of {judged} agree{explained}{below}"

@@ -1,1 +1,0 @@
-"""What the pages of results compute: cells, curves, claims, counts."""
