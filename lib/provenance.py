@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import platform
 import subprocess
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -31,63 +30,16 @@ def file_fingerprint(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def notebook_fingerprint(notebook: Path) -> str:
-    """A hash of a notebook's code cells and of every lib module they import, directly or not. Prose is free."""
-    sources, modules = read_cells(notebook)
-    return fingerprint(sources, [[name, read_module(name)[0]] for name in sorted(reachable_modules(modules))])
-
-
-def read_cells(notebook: Path) -> tuple[list[str], set[str]]:
-    """The code cells of a notebook, and the modules of lib that they import; StudyError where they are not Python."""
+def code_fingerprint(notebook: Path) -> str:
+    """A hash of a notebook's code cells; prose is free. StudyError where they are not Python."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        return sources, {name for source in sources for name in list_imports(ast.parse(source))}
+        for source in sources:
+            ast.parse(source)
     except (OSError, ValueError, KeyError, SyntaxError) as error:
         raise StudyError(f"{show_path(notebook)}: not a notebook of plain Python cells: {error}") from None
-
-
-def reachable_modules(modules: Iterable[str]) -> set[str]:
-    """The named modules of lib and all of it that they import, directly or not."""
-    found, waiting = set(), list(modules)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += read_module(name)[1]
-    return found
-
-
-@cache
-def read_module(name: str) -> tuple[str, set[str]]:
-    """A hash of the code of a module of lib, without its docstrings and comments, and the modules that it imports."""
-    tree = ast.parse(module_path(name).read_text(encoding="utf-8"))
-    drop_docstrings(tree)
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), list_imports(tree)
-
-
-def module_path(name: str) -> Path:
-    return ROOT / f"{name.replace('.', '/')}.py"
-
-
-def list_imports(tree: ast.Module) -> set[str]:
-    """The modules of lib that a piece of code imports, by their full names."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return {name for name in found if name.startswith("lib.") and module_path(name).exists()}
-
-
-def drop_docstrings(node: ast.AST) -> None:
-    """Take the docstrings out of a module, a class or a function, and of what is defined in it."""
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-        node.body = node.body[1:]
-    for statement in node.body:
-        if hasattr(statement, "body"):
-            drop_docstrings(statement)
+    return fingerprint(sources)
 
 
 @cache

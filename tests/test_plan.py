@@ -11,6 +11,7 @@ from conftest import each
 from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import StudyError
+from lib.finetuning import settings
 from lib.study import open_study, params, paths, plan
 
 
@@ -103,51 +104,24 @@ def test_the_graph_does_what_the_plan_lists():
     }
 
 
-@pytest.fixture
-def notebook(tmp_path):
-    """A notebook with a cell of prose and a cell of code that imports one lib module."""
-    path = tmp_path / "n.ipynb"
-
-    def write(prose="Some prose.", code="from lib import metrics", outputs=None):
+def test_prose_and_outputs_do_not_count_and_code_does(tmp_path):
+    def write(prose="Some prose.", code="from lib import metrics", outputs=()):
         cells = [
             {"cell_type": "markdown", "metadata": {}, "source": prose},
-            {"cell_type": "code", "metadata": {}, "source": code, "outputs": outputs or [], "execution_count": None},
+            {"cell_type": "code", "metadata": {}, "source": code, "outputs": [*outputs], "execution_count": None},
         ]
-        path.write_text(json.dumps({"cells": cells}))
-        return provenance.notebook_fingerprint(path)
+        (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
+        return provenance.code_fingerprint(tmp_path / "n.ipynb")
 
-    return write
-
-
-def test_prose_and_outputs_do_not_count_and_code_does(notebook):
-    before = notebook()
-    assert notebook(prose="Other prose.") == before
-    assert notebook(outputs=[{"output_type": "stream", "text": "x"}]) == before
-    assert notebook(code="from lib.benchmarks import metrics\nmetrics") != before
+    before = write()
+    assert write(prose="Other prose.") == before
+    assert write(outputs=[{"output_type": "stream", "text": "x"}]) == before
+    assert write(code="from lib.benchmarks import metrics\nmetrics") != before
 
 
-@pytest.fixture
-def library(notebook, tmp_path, monkeypatch):
-    """A lib of three modules, a imports b, c stands alone; and a notebook that imports a."""
-    monkeypatch.setattr(provenance, "ROOT", tmp_path)
-    (tmp_path / "lib").mkdir()
-
-    def write(**modules):
-        for name, source in modules.items():
-            (tmp_path / "lib" / f"{name}.py").write_text(source)
-        provenance.read_module.cache_clear()
-        return notebook(code="from lib import a")
-
-    write(a='"""Doc."""\nfrom lib import b\nx = b.y', b="y = 1  # why", c="z = 1")
-    yield write
-    provenance.read_module.cache_clear()
-
-
-def test_modules_imported_directly_or_not_count_and_others_do_not(library):
-    before = library()
-    assert library(c="z = 2") == before
-    assert library(b="y = 1  # another reason") == before
-    assert library(a='"""Another doc."""\nfrom lib import b\nx = b.y') == before
-    changed = library(b="y = 2")
-    assert changed != before
-    assert library(a="from lib.b import y\nx = y") != changed
+def test_what_computes_is_done_again_for_its_version(monkeypatch):
+    wanted = plan.Plan("smoke")
+    jobs = [("finetune", "bert-general", "lee", "tagging"), ("pretrain", "bert-general"), ("table", "lee-4")]
+    before = [wanted.state(*job) for job in jobs]
+    monkeypatch.setattr(settings, "VERSION", 0)
+    assert [wanted.state(*job) == one for job, one in zip(jobs, before, strict=True)] == [False, True, True]

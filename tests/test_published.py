@@ -8,12 +8,12 @@ from lib.errors import StudyError
 from lib.study import open_study, tables
 
 CELLS = pd.DataFrame(
-    [("NCBI", "BERT", "F1", 80.0, "bert", "ncbi", "p", "f1", 0, ""),
-     ("NCBI", "BioBERT", "F1", 82.0, "bio", "ncbi", "p", "f1", 0, ""),
-     ("mean", "BioBERT", "F1", 70.0, "bio", "ncbi", "p", "f1", 0, ""),
+    [("NCBI", "BERT", "F1", 80.0, "bert", "ncbi-disease", "p", "f1", 0, ""),
+     ("NCBI", "BioBERT", "F1", 82.0, "bio", "ncbi-disease", "p", "f1", 0, ""),
+     ("mean", "BioBERT", "F1", 70.0, "bio", "ncbi-disease", "p", "f1", 0, ""),
      ("mean", "BioBERT", "F1", 70.0, "bio", "bc2gm", "p", "f1", 0, ""),
      ("mean", "BioBERT", "F1", 70.0, "bio", "biosses", "p", "r", 1, ""),
-     ("NCBI", "XLNet", "F1", 75.0, "bert", "ncbi", "p", "f1", 0, "no such model here")],
+     ("NCBI", "XLNet", "F1", 75.0, "bert", "ncbi-disease", "p", "f1", 0, "no such model here")],
     columns=["row", "column", "metric", "published", "model", "dataset", "protocol", "score", "group", "why_not"],
 ).assign(instead=["", "bio in place of bio-1m", "", "", "", ""])  # fmt: skip
 
@@ -24,8 +24,9 @@ def run(model, dataset, score, values, pretraining=1, fold=1):
 
 
 RUNS = pd.DataFrame(
-    run("bert", "ncbi", "f1", {1: 78.0, 2: 80.0})
-    + run("bio", "ncbi", "f1", {1: 81.0, 2: 83.0, 3: 90.0}) + run("bio", "ncbi", "f1", {1: 83.0}, fold=2)
+    run("bert", "ncbi-disease", "f1", {1: 78.0, 2: 80.0})
+    + run("bio", "ncbi-disease", "f1", {1: 81.0, 2: 83.0, 3: 90.0})
+    + run("bio", "ncbi-disease", "f1", {1: 83.0}, fold=2)
     + run("bio", "bc2gm", "f1", {1: 60.0, 2: 61.0}) + run("bio", "biosses", "r", {1: 40.0, 3: 50.0})
     + run("bio", "biosses", "accuracy", {2: 99.0})
 )  # fmt: skip
@@ -52,7 +53,7 @@ def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
 
 def test_what_needs_no_encoder_is_a_mean_of_all_sets_of_a_cell_or_empty():
     known = pd.DataFrame(
-        [("ncbi", "f1", 20.0, 60.0), ("bc2gm", "f1", 30.0, 70.0), ("biosses", "r", np.nan, 25.0)],
+        [("ncbi-disease", "f1", 20.0, 60.0), ("bc2gm", "f1", 30.0, 70.0), ("biosses", "r", np.nan, 25.0)],
         columns=["dataset", "score", "chance", "without_pretraining"],
     )
     found = tables.floors(CELLS, known).set_index(["row", "column"])
@@ -75,7 +76,7 @@ def test_differences_are_of_the_seeds_that_both_have():
 
 
 def test_a_second_pretraining_is_a_seed_of_its_own():
-    runs = pd.concat([RUNS, pd.DataFrame(run("bert", "ncbi", "f1", {1: 70.0}, pretraining=2))])
+    runs = pd.concat([RUNS, pd.DataFrame(run("bert", "ncbi-disease", "f1", {1: 70.0}, pretraining=2))])
     seeds = tables.by_seed(CELLS, runs)
     assert seeds[seeds["column"] == "BERT"][["pretraining", "seed", "ours"]].to_numpy().tolist() == [
         [1, 1, 78.0], [1, 2, 80.0], [2, 1, 70.0],

@@ -19,7 +19,7 @@ from conftest import Study, each, jobs_started
 
 from lib.study import cli, paths, report, warm
 
-EVERYTHING = 28  # notebooks in the tiny study
+EVERYTHING = 27  # notebooks in the tiny study
 
 
 def processes_in(folder) -> list[int]:
@@ -117,10 +117,12 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     page = (study.outputs / "report" / "23_pretrain--bert-general.html").read_text()
     assert "A new remark." in page and "bert-general: What does a model learn" in page
 
-    # A lib module that only fine-tuning imports: it would be done again, and what reads it; no model.
-    study.edit_text("lib/finetuning/examples.py", "POOL = 50", "POOL = 51")
+    # The version of fine-tuning: it would be done again, and what reads it; no model.
+    study.edit_text("lib/finetuning/settings.py", "VERSION = 1", "VERSION = 2")
     planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run"), re.M))
     assert planned == {"all", "finetune", "table", "page", "explored"}
+
+    study.edit_text("lib/finetuning/settings.py", "VERSION = 2", "VERSION = 1")
 
     # A parameter of fine-tuning: the same, and this time a table of it is run.
     weights = study.outputs / "models" / "bert-general" / "model.safetensors"

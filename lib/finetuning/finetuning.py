@@ -18,15 +18,13 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions, runs, tuning
 from lib.finetuning.examples import BucketedBatches
-from lib.finetuning.settings import FinetuningSettings, say_settings
+from lib.finetuning.settings import VERSION, FinetuningSettings, say_settings
 from lib.finetuning.splits import Splits
 from lib.modeling import loading, models
 from lib.progress import Progress
 from lib.training import optimizers, training
 from lib.training.settings import Machine
 
-# Raised when the same settings, examples and weights give other scores: sequences, heads, the loop, metrics.
-VERSION = 1
 LOWEST = -100.0  # below every score: stands for one that is undefined
 
 

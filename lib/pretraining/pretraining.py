@@ -20,14 +20,13 @@ from lib.errors import StudyError
 from lib.modeling import costs, loading, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
 from lib.pretraining.card import write_card
-from lib.pretraining.settings import Pretraining
+from lib.pretraining.settings import VERSION, Pretraining
 from lib.pretraining.tokens import Tokens
 from lib.progress import Progress
 from lib.training import checkpoints, optimizers, training
 from lib.training.settings import Machine, Phase
 from lib.vocabularies.loading import fingerprint
 
-VERSION = 1  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
 HELD_OUT_SHARE, HELD_OUT_SEQUENCES = 0.15, 32  # of held-out text: what is masked, and the sequences looked at together
 
 

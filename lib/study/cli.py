@@ -51,6 +51,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--list", action="store_true", help="what can be asked for")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
+    parser.add_argument("--again", action="store_true", help="do the targets again, as when code of lib has changed")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", help="of Snakemake, for a cluster: profiles/slurm")
     options = parser.parse_args(words)
@@ -94,6 +95,10 @@ def run(options: argparse.Namespace) -> int:
     check(wanted)
     where = choose_place(options)
     receipts.forget(scale)
+    if options.again:
+        for stage, keys in wanted.asked.items():
+            for one in keys:
+                receipts.find(scale, stage, one).unlink(missing_ok=True)
     if options.dry_run:
         return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
     if wanted.jobs["corpus"] and (difference := texts.compare_sets(scale)):
@@ -117,7 +122,7 @@ def evaluate(words: list[str]) -> int:
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     options = parser.parse_args(words)
-    from lib.study.analysis import plans  # here, as it takes seconds
+    from lib.study import workload  # here, as it takes seconds
 
     scale, protocol = options.scale, options.protocol
     study, _ = open_study(scale), params.load("protocols", protocol)
@@ -133,16 +138,17 @@ def evaluate(words: list[str]) -> int:
             print(f"left out: {key}: {study.why_missing(key, protocol)}")
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
-    trainings = sum(plans.count_trainings(key, protocol, scale) for key in at_hand)
+    trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
     if scale in plan.ON_GPUS:
-        print(f"about {plans.estimate_hours(loaded, at_hand, protocol, scale):,.1f} hours of training on this machine")
+        hours = workload.estimate_hours(loaded, at_hand, protocol, scale)
+        print(f"about {hours:,.1f} hours of training on this machine")
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     request = {"source": source, "datasets": chosen}
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
     asked = [scale, f"{encoder.key}--{protocol}"]
-    return run(argparse.Namespace(words=asked, list=False, status=False, profile=None, cores=options.cores,
-                                  dry_run=options.dry_run))  # fmt: skip
+    return run(argparse.Namespace(words=asked, list=False, status=False, again=False, profile=None,
+                                  cores=options.cores, dry_run=options.dry_run))  # fmt: skip
 
 
 def check(wanted: plan.Plan) -> None:

@@ -4,6 +4,7 @@ Snakemake deletes what a job declares as output before it runs it again, and whe
 itself lies beside its receipt, and stays until another takes its place.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from lib import artefacts
@@ -13,6 +14,11 @@ from lib.study import paths
 def write(receipt: Path, *made: Path) -> None:
     """Say what a job made."""
     artefacts.write_text(receipt, "".join(f"{path.relative_to(paths.ROOT)}\n" for path in made))
+
+
+def find(scale: str, stage: str, keys: Iterable[str]) -> Path:
+    """The receipt of a job."""
+    return paths.output(scale, "done", stage, "--".join(keys))
 
 
 def forget(scale: str) -> None:

@@ -61,8 +61,7 @@ def build(scale: str) -> tuple[Path, bool]:
     if not pages:
         raise StudyError(f"nothing has been run at scale '{scale}' yet: run ./run_all.sh {scale}")
     folder = paths.output(scale, "report")
-    runs, prose = paths.find_all(scale, "results", "*.json"), sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-    read = [*pages, *runs, *prose, Path(__file__)]
+    read = [*pages, *sorted(paths.NOTEBOOKS.glob("*.ipynb")), Path(__file__)]
     state = provenance.fingerprint([[path.name, provenance.file_fingerprint(path)] for path in read], [*pages.values()])
     stamp = folder / "built.json"
     if stamp.exists() and json.loads(stamp.read_text()).get("state") == state:

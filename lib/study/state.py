@@ -1,12 +1,18 @@
-"""What a job is done again for, besides the jobs that it reads: settings, raw files, printed numbers, its code."""
+"""What a job is done again for, besides the jobs that it reads: settings, versions, raw files, printed numbers, cells.
+
+Never the code of lib: what computes has a version, which is raised by hand; `--again` does anything again.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 from lib import provenance
 from lib.benchmarks import baselines, datasets, definitions, registry, versions
-from lib.corpora import rows
+from lib.corpora import build, rows
+from lib.finetuning import settings as finetuning_settings
 from lib.made_up import smoke_data
+from lib.pretraining import embeddings, tokens
+from lib.pretraining import settings as pretraining_settings
 from lib.study import (
     claims,
     contrasts,
@@ -21,12 +27,13 @@ from lib.study import (
     texts,
 )
 from lib.study.deciders import CUT
+from lib.study.settings import BASELINES_VERSION
 from lib.vocabularies import training
 
 
 def find(scale: str, stage: str, notebook: str, *keys: str) -> str:
     """A fingerprint of all that; `notebook`: empty for a job without one. StudyError for bad settings."""
-    code = provenance.notebook_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb") if notebook else ""
+    code = provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb") if notebook else ""
     if stage == "page":
         return provenance.fingerprint(code, PAGES[notebook](scale) if notebook in PAGES else [])
     return provenance.fingerprint(code, STAGES[stage](scale, *keys))
@@ -81,7 +88,8 @@ def documents_of(scale: str, source: str, file: str) -> list:
 def corpus(scale: str, key: str) -> list:
     found = open_study(scale).corpus(key)
     left_out = [params.load("sources", source).leave_out for source, _ in found.files]
-    return [dump("corpora", key), dump("cleaning", found.settings.cleaning), dump("selections"), left_out]
+    return [dump("corpora", key), dump("cleaning", found.settings.cleaning), dump("selections"), left_out,
+            build.VERSION]  # fmt: skip
 
 
 def vocabulary(scale: str, key: str) -> list:
@@ -90,7 +98,8 @@ def vocabulary(scale: str, key: str) -> list:
 
 def pretraining(scale: str, model: str) -> list:
     plan = params.load_pretraining(model, scale).model_dump()
-    return [dump("models", model), plan, budget(scale, "precision", "threads", "seeds", "pretraining")]
+    versions = [pretraining_settings.VERSION, tokens.VERSION, embeddings.VERSION]
+    return [dump("models", model), plan, budget(scale, "precision", "threads", "seeds", "pretraining"), versions]
 
 
 def finetuning(scale: str, model: str, dataset: str, protocol: str) -> list:
@@ -99,7 +108,9 @@ def finetuning(scale: str, model: str, dataset: str, protocol: str) -> list:
         found = study.dataset(dataset)
         files = datasets.list_files(file for part in found.parts for file in found.paths(*part))
     settings = study.protocol(protocol, dataset).model_dump()
-    return [settings, budget(scale, "seeds", "precision", "threads"), raw_files(scale, files)]
+    made_by = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
+    readers = [made_by, registry.lookup(dataset).version]
+    return [settings, budget(scale, "seeds", "precision", "threads"), raw_files(scale, files), readers]
 
 
 def explored(scale: str, model: str) -> list:
