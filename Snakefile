@@ -8,7 +8,7 @@ from lib.study.plan import KEY, ON_GPUS, PAGES, Plan
 plan = Plan(config["scale"], config["targets"])  # every job that the targets need, by stage
 budget, OUT = plan.study.budget, f"outputs/{plan.scale}"
 STEP = "exec python -SP lib/study/submit.py "
-RUN = f"{STEP} lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # then what it makes, and its keys
+RUN = f"{STEP}lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # then what it makes, and its keys
 
 
 def done(stage, keys):
