@@ -1,6 +1,8 @@
-"""Questions to be answered with a span: spans are where the answers stand, passages of a question come together."""
+"""Questions to be answered with a span: spans are where the answers stand, passages of a question come together.
 
-import gzip
+That every form is read as it is written, and what is said of bad files: test_formats.py.
+"""
+
 import hashlib
 import json
 import random
@@ -9,76 +11,29 @@ from functools import partial
 
 import pytest
 from conftest import each
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from golden import golden, squad, write
 
 from lib.benchmarks import questions
 from lib.benchmarks.instances import Question, Span
 from lib.errors import StudyError
 from lib.made_up import smoke_language, smoke_texts
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True)
-SECRET = "Zebrafish"  # stands in every bad file; no message may quote it
 
-
-def squad(*entries: tuple) -> str:
-    """A file in SQuAD's format of (id, question, context, answers or None, each a text and its offset)."""
-    paragraphs = []
-    for id, question, context, answers in entries:
-        asked = {"id": id, "question": question}
-        if answers is not None:
-            asked["answers"] = [{"text": text, "answer_start": start} for text, start in answers]
-        paragraphs.append({"context": context, "qas": [asked]})
-    return json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]})
-
-
-def golden(*entries: tuple, kind: str = "factoid") -> str:
-    """A golden file of (id, question, snippets, exact answer)."""
-    return json.dumps({"questions": [
-        {"id": id, "type": kind, "body": body, "snippets": [{"text": text} for text in snippets], "exact_answer": exact}
-        for id, body, snippets, exact in entries
-    ]})  # fmt: skip
-
-
-def read(reader, folder, *contents: str | bytes, **options) -> list[Question]:
-    files = [folder / (f"bad{i}" if i else "bad") for i in range(len(contents))]
-    for path, content in zip(files, contents, strict=True):
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+def read(reader, folder, *contents: str, **options) -> list[Question]:
+    files = [write(folder / (f"bad{i}" if i else "bad"), content) for i, content in enumerate(contents)]
     return reader(*files, **options)
 
 
-read_squad = partial(read, questions.read_squad)
 read_bioasq = partial(read, questions.read_bioasq_squad)
 read_golden = partial(read, questions.read_golden)
 
 
-def test_squad_is_read_entry_by_entry(tmp_path):
-    content = squad(
-        ("a", "Who?", "Ann saw Bob.", [("Bob", 8), ("Bob.", 8), ("Bob", 8)]),
-        ("b", "Who saw?", "Ann saw Bob.", [("Ann", 0)]),
-    )
-    expected = [
-        Question("a", "Who?", ("Ann saw Bob.",), ("Bob", "Bob."), (Span(0, 8, 11), Span(0, 8, 12))),
-        Question("b", "Who saw?", ("Ann saw Bob.",), ("Ann",), (Span(0, 0, 3),)),
-    ]
-    assert read_squad(tmp_path, content) == expected
-    assert read_squad(tmp_path, gzip.compress(content.encode())) == expected
-
-
-def test_passages_of_a_bioasq_question_come_together_in_the_order_of_their_numbers(tmp_path):
-    first = squad(
-        ("q1_002", "What?", "It is aspirin.", [("aspirin", 6)]),
-        ("q2_001", "Where?", "In Oxford.", [("Oxford", 3)]),
-        ("q1_001", "What?", "Aspirin, or aspirin?", [("aspirin", 12)]),
-        ("q1_010", "What?", "An oxide.", []),
-    )
-    second = squad(("q3:1", "Why?", "So.", None))
+def test_the_batch_of_a_bioasq_question_is_its_file(tmp_path):
+    first, second = squad(("q1_000", "What?", "Here.", [])), squad(("q3:1", "Why?", "So.", None))
     assert read_bioasq(tmp_path, first, second) == [
-        Question("q1", "What?", ("Aspirin, or aspirin?", "It is aspirin.", "An oxide."), ("aspirin",),
-                 (Span(0, 12, 19), Span(1, 6, 13)), "bad"),
-        Question("q2", "Where?", ("In Oxford.",), ("Oxford",), (Span(0, 3, 9),), "bad"),
-        Question("q3", "Why?", ("So.",), (), (), "bad1"),  # the batch is the file
-    ]  # fmt: skip
+        Question("q1", "What?", ("Here.",), (), (), "bad"),
+        Question("q3", "Why?", ("So.",), (), (), "bad1"),
+    ]
 
 
 def test_golden_files_answer_the_questions_of_a_test(tmp_path):
@@ -96,7 +51,7 @@ def test_golden_files_answer_the_questions_of_a_test(tmp_path):
         read_bioasq(tmp_path, tests, golden(("q1", "What?", [], [["aspirin"]])))
 
 
-@pytest.mark.parametrize(
+@each(
     "exact, answers, spans",
     [
         ([["IL-2", "interleukin 2"]], ("IL-2", "interleukin 2"), ((0, 0, 4), (1, 4, 8))),  # not the IL-2 of IL-2R
@@ -125,134 +80,18 @@ def test_only_factoid_questions_of_golden_files_are_read(tmp_path):
     ]
 
 
-P = "bad: data[0].paragraphs[0]"  # of the first context
-FIRST = ("q_1", "A?", SECRET, [(SECRET, 0)])
-BAD = [
-    (read_squad, "", "bad: Invalid JSON: EOF"),
-    (read_squad, f'{{"data": ["{SECRET}', "bad: Invalid JSON: EOF"),
-    (read_squad, "[" * 100_000, "bad: Invalid JSON: recursion limit"),
-    (read_squad, "caf\xe9".encode("latin-1"), "bad:1: not UTF-8"),
-    (read_squad, gzip.compress(squad(FIRST).encode(), mtime=0)[:-9], "bad: cut off or damaged"),
-    (read_squad, f'["{SECRET}"]', "bad: Input should be an object"),
-    (read_squad, f'{{"data": "{SECRET}"}}', "bad: data: Input should be a valid array"),
-    (read_squad, f'{{"data": ["{SECRET}"]}}', "bad: data[0]: Input should be an object"),
-    (read_squad, '{"data": []}', "bad: no questions"),
-    (read_squad, '{"data": [{"paragraphs": [{"context": "A"}]}]}', P + ".qas: Field required"),
-    (read_squad, squad(("a", SECRET, ["B"], [])), P + ".context: Input should be"),
-    (read_squad, squad((7, SECRET, "B", [])), P + ".qas[0].id: Input should be"),
-    (read_squad, squad(("a", " ", SECRET, [])), P + ".qas[0].question: String should match"),
-    (read_squad, squad(("a", "A?", SECRET, [])), P + ".qas[0]: no answers"),
-    (read_squad, squad(("a", "A?", SECRET, None)), P + ".qas[0]: no answers"),
-    (read_squad, squad(FIRST, FIRST), "bad: data[0].paragraphs[1].qas[0]: an id that came before"),
-    (read_squad, squad(("a", "A?", SECRET, [(SECRET, 1)])), P + ": qas[0]: an answer is"),
-    (read_squad, squad(("a", "A?", SECRET, [(SECRET[-3:], -3)])), P + ": qas[0]: an answer is"),
-    (read_squad, squad(("a", "A?", SECRET, [("", 0)])), P + ".qas[0].answers[0].text: String should have"),
-    (read_squad, squad(("a", "A?", SECRET, [(SECRET, "0")])), P + ".qas[0].answers[0].answer_start: Input should be"),
-    (read_bioasq, squad((SECRET, "A?", "B", None)), P + ".qas[0]: expected an id such as"),
-    (read_bioasq, squad(FIRST, ("q_001", "A?", SECRET, None)), "bad: data[0].paragraphs[1].qas[0]: an id that came"),
-    (read_bioasq, squad(FIRST, ("q_2", "B?", SECRET, [])), "bad: data[0].paragraphs[1].qas[0]: another question"),
-    (read_golden, f'["{SECRET}"]', "bad: Input should be an object"),
-    (read_golden, '{"questions": []}', "bad: no questions"),
-    (read_golden, golden(("q", SECRET, [], ["x"]), kind=SECRET), "bad: questions[0].type: Input should be 'yesno'"),
-    (read_golden, golden(("", SECRET, [], ["x"])), "bad: questions[0].id: String should match"),
-    (read_golden, golden(("q", SECRET, [5], ["x"])), "bad: questions[0].snippets[0].text: Input should be"),
-    (read_golden, golden(("q", SECRET, [], [])), "bad: questions[0]: expected texts under exact_answer"),
-    (read_golden, golden(("q", SECRET, [], None)), "bad: questions[0].exact_answer[0]: Input should be"),
-    (read_golden, golden(("q", SECRET, [], [[[SECRET]]])), "bad: questions[0].exact_answer[0]: Input should be"),
-    (read_golden, golden(("q", "A?", [], ["x"]), ("q", SECRET, [], ["x"])), "bad: questions[1]: an id that came"),
-]  # fmt: skip
-
-
-@each("reader, content, message", BAD)
-def test_names_the_place_of_what_is_wrong_and_quotes_nothing(tmp_path, reader, content, message):
-    with pytest.raises(StudyError) as error:
-        reader(tmp_path, content)
-    assert str(error.value).startswith(message)
-    assert SECRET not in str(error.value)
-    assert error.value.__cause__ is None
-
-
 def test_refuses_a_question_that_comes_in_two_files(tmp_path):
+    entry = squad(("q_1", "A?", "B", []))
     with pytest.raises(StudyError, match=r"^bad1: data\[0\]\.paragraphs\[0\]\.qas\[0\]: an id that came before"):
-        read_bioasq(tmp_path, squad(FIRST), squad(FIRST))
+        read_bioasq(tmp_path, entry, entry)
     gold = golden(("q", "What?", [], ["x"]))
     with pytest.raises(StudyError, match=r"^bad1: questions\[0\]: an id that came before"):
         read_golden(tmp_path, gold, gold)
 
 
-TEXTS = st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=30).filter(str.strip)
-SPANS = st.tuples(st.integers(0, 29), st.integers(1, 30))
-
-
-@FEW
-@given(st.lists(st.tuples(TEXTS, st.lists(st.tuples(TEXTS, SPANS), min_size=1, max_size=3)), min_size=1, max_size=5))
-def test_what_is_written_is_read_again(tmp_path_factory, rows):
-    folder, entries, expected, single = tmp_path_factory.mktemp("written"), [], [], []
-    for i, (question, passages) in enumerate(rows):
-        spans, answers = [], []
-        for number, (context, (start, length)) in enumerate(passages):
-            start %= len(context)
-            answers.append(context[start : start + length])
-            spans.append(Span(number, start, start + len(answers[-1])))
-            entries.append((f"q{i}_{number:03}", question, context, [(answers[-1], start)]))
-            own = (Span(0, *spans[-1][1:]),)
-            single.append(Question(entries[-1][0], question, (context,), (answers[-1],), own))
-        contexts = tuple(context for context, _ in passages)
-        expected.append(Question(f"q{i}", question, contexts, tuple(dict.fromkeys(answers)), tuple(spans), "bad"))
-    assert read_bioasq(folder, squad(*entries)) == expected
-    assert read_squad(folder, squad(*entries)) == single
-    assert questions.answerable(expected) == expected
-
-
-@FEW
-@given(
-    st.lists(
-        st.tuples(TEXTS, st.lists(TEXTS, max_size=3), st.lists(TEXTS, min_size=1, max_size=3)), min_size=1, max_size=5
-    )
-)
-def test_golden_files_are_read_as_written_and_spans_hold_answers(tmp_path_factory, rows):
-    folder = tmp_path_factory.mktemp("golden")
-    entries = [(f"q{i}", body, snippets, [answers]) for i, (body, snippets, answers) in enumerate(rows)]
-    found = read_golden(folder, golden(*entries))
-    for question, (body, snippets, answers) in zip(found, rows, strict=True):
-        assert (question.question, question.passages) == (body, tuple(snippets))
-        assert question.answers == tuple(dict.fromkeys(map(str.strip, answers)))
-        for passage, start, end in question.spans:
-            assert len(question.passages[passage][start:end]) in {len(answer) for answer in question.answers}
-        whole = {i for i, text in enumerate(snippets) if text.strip() in question.answers}
-        assert whole <= {span.passage for span in question.spans}
-
-
-GOOD = {
-    "squad": (read_squad, squad(("a", "Who?", "Ann saw Bob.", [("Bob", 8)]), ("b", "Who?", "Ann", [("Ann", 0)]))),
-    "bioasq": (read_bioasq, squad(("a_1", "Who?", "Ann saw Bob.", [("Bob", 8)]), ("a_2", "Who?", "Ann", None))),
-    "golden": (read_golden, golden(("q", "What?", ["A b", "C"], [["b"]]), ("r", "Who?", ["D"], ["E"]))),
-}
-
-
-@settings(FEW, max_examples=60)
-@given(st.sampled_from(sorted(GOOD)), st.data())
-def test_a_cut_or_spoilt_file_gives_questions_or_a_study_error(tmp_path_factory, name, data):
-    reader, content = GOOD[name]
-    content = gzip.compress(content.encode(), mtime=0) if data.draw(st.booleans()) else content.encode()
-    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(content))] * 2)))
-    patch = data.draw(st.sampled_from([b"null", b"[]", b"{}", b"1"]) | st.binary(max_size=5))
-    spoilt = data.draw(st.sampled_from([content[:end], content[:start] + patch + content[end:]]))
-    try:
-        found = reader(tmp_path_factory.mktemp("spoilt"), spoilt)
-    except StudyError as error:
-        assert str(error).startswith("bad")
-    else:
-        assert all(isinstance(question, Question) and question.question for question in found)
-
-
-def test_made_up_files_are_the_same_each_time_and_can_be_read(tmp_path):
-    for folder in ("one", "two"):
-        smoke_texts.write(tmp_path / folder, random.Random(1), smoke_language.Lexicon(1).names)
-    files = {path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()}
-    assert files == {path.relative_to(tmp_path / "two") for path in (tmp_path / "two").rglob("*") if path.is_file()}
-    assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
-    qa = tmp_path / "one/qa"
+def test_made_up_files_can_be_read(tmp_path):
+    smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
+    qa = tmp_path / "qa"
     for name in ("squad-v1.1/train-v1.1.json", "squad-v1.1-dev-derived/dev-v1.1.derived.json.gz",
                  "bioasq-8b-factoid/train.json", "bioasq-8b-factoid/dev.json"):  # fmt: skip
         assert len(questions.read_squad(qa / name)) == 60
