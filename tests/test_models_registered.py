@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lib.errors import StudyError
 from lib.study import open_study, params, results
+from lib.study.published import find_run
 from lib.training import optimizers
 
 MODELS = params.keys("models")
@@ -17,81 +18,19 @@ HALVES = {key for key in MODELS if key.endswith("-half") and key != "pubmedbert-
 POINTS = {key for key in MODELS if "-steps-" in key or "-text-" in key}  # of curves
 OURS = {"bert-random", "small-encoder", *HALVES, *POINTS}
 
-GU = {
-    "6": {
-        "BERT uncased": "bert-uncased", "BERT cased": "bert-general", "RoBERTa cased": "roberta",
-        "BioBERT cased": "biobert-1m", "SciBERT uncased": "scibert-uncased", "SciBERT cased": "scibert-cased",
-        "ClinicalBERT cased": "clinicalbert", "BlueBERT cased": "bluebert-pubmed-mimic",
-        "PubMedBERT uncased": "pubmedbert",
-    },
-    "7": {
-        "Wiki+Books vocab, word-piece masking": "pubmedbert-general-vocabulary-word-piece",
-        "Wiki+Books vocab, whole-word masking": "pubmedbert-general-vocabulary",
-        "PubMed vocab, word-piece masking": "pubmedbert-word-piece",
-        "PubMed vocab, whole-word masking": "pubmedbert",
-    },
-    "9": {
-        "Wiki+Books then PubMed, Wiki+Books vocab": "biobert-1m",
-        "Wiki+Books then PubMed, PubMed vocab": "pubmedbert-general-first",
-        "PubMed (half time), PubMed vocab": "pubmedbert-half",
-    },
-    "10": {
-        "PubMed": "pubmedbert", "PubMed+PMC": "pubmedbert-pmc",
-        "PubMed+PMC (longer training)": "pubmedbert-pmc-longer",
-    },
-    "11": {"PubMedBERT": "pubmedbert", "PubMedBERT + adversarial": "pubmedbert-adversarial"},
-}  # fmt: skip
-LEE = {
-    "BERT (Wiki+Books)": "bert-general", "BioBERT (+PubMed)": "bert-general-pubmed", "BioBERT (+PMC)": "biobert-pmc",
-    "BioBERT (+PubMed+PMC)": "biobert-pubmed-pmc", "State-of-the-art": "",
-}  # fmt: skip
-WADA = {
-    "6": {
-        "TF-IDF + SVM": "", "CNN": "", "biLSTM with SA": "", "BERT (jpW: jpWVocab)": "tohoku-bert",
-        "UTH-BERT (EMR: EMRVocab)": "uth-bert", "BERT (jpCR: CRVocab)": "medbert-ja-core-only",
-        "BERT (jpW/ jpCR: jpWVocab)": "tohoku-bert-clinical",
-        "BERT (prop jpCR + jpW: AmpVocab) SimPT+AmpV": "medbert-ja",
-        "BERT (prop jpCR + jpW) SimPT only": "medbert-ja-plain-vocabulary",
-    },
-    "7": {
-        "BERT (W + BC: BaseVocab)": "bert-uncased", "BioBERT (W + BC/ P: BaseVocab)": "biobert-1m",
-        "clinicalBERT (W + BC/ P/ M: BaseVocab)": "clinicalbert", "SciBERT (Sci: SciVocab)": "scibert-uncased",
-        "BlueBERT (W + BC/ P: BaseVocab)": "bluebert-pubmed",
-        "BlueBERT (W + BC/ P/ M: BaseVocab)": "bluebert-pubmed-mimic",
-        "BERT (sP: BaseVocab)": "medbert-en-core-only", "BERT (W + BC/ sP: BaseVocab)": "bert-uncased-pubmed-small",
-        "BERT (prop sP + W + BC: AmpVocab)": "medbert-en",
-    },
-    "8": {
-        "BioBERT (W+BC/P: BaseVocab)": "biobert-1m", "BlueBERT (W+BC/P: BaseVocab)": "bluebert-pubmed",
-        "BlueBERT (W+BC/P/M: BaseVocab)": "bluebert-pubmed-mimic", "BERT (prop fP+oP) SimPT+AmpV": "oubiobert",
-        "BERT (prop fP+oP) SimPT only": "oubiobert-plain-vocabulary", "BERT (prop fP+oP) neither": "oubiobert-neither",
-    },
-}  # fmt: skip
-BIOALBERT = {
-    f"{size.title()}{number}": f"bioalbert-{size}{number}" for size in ("base", "large") for number in range(1, 5)
-}
-NASEEM = {
-    "7": BIOALBERT | {"SOTA": "", "difference over SOTA": ""},
-    "8": {f"BioALBERT {name}": key for name, key in BIOALBERT.items()}
-    | {"BioBERT Base1": "bert-general-pubmed", "BioBERT Base2": "biobert-pubmed-pmc"},
-}
-OZYURT = {
-    "Bio-ELECTRA (1.8M)": "bio-electra", "Bio-ELECTRA": "bio-electra", "Bio-ELECTRA (weighted)": "bio-electra",
-    "Bio-ELECTRA++": "bio-electra-plus", "Bio-ELECTRA++ (weighted)": "bio-electra-plus",
-    "Bio-ELECTRA++ opt": "bio-electra-plus", "ELECTRA Small++": "electra-small-plus",
-    "ELECTRA Small++ (weighted)": "electra-small-plus", "BERT": "bert-general", "BERT Base": "bert-general",
-    "SBERT bert-base-nli-mean-tokens": "", "SBERT domain-adaptation": "",
-}  # fmt: skip
-PRINTED = [
-    *(("gu-pubmedbert", table, "column", names) for table, names in GU.items()),
-    *(("lee-biobert", table, "column", LEE) for table in "456"),
-    ("wada-oubiobert", "6", "row", WADA["6"]),
-    ("wada-oubiobert", "7", "row", WADA["7"]),
-    ("wada-oubiobert", "8", "row", WADA["8"]),
-    ("naseem-bioalbert", "7", "column", NASEEM["7"]),
-    ("naseem-bioalbert", "8", "row", NASEEM["8"]),
-    *(("ozyurt-bioelectra", table, "column", OZYURT) for table in "234567"),
-]
+
+def list_printed() -> set[tuple[str, str]]:
+    """The papers and the models that cells of their tables stand for, in scores and in times."""
+    found = set()
+    for table in (params.load("tables", key) for key in params.keys("tables")):
+        paper = table.paper.split("-")[0]
+        if table.kind == "times":
+            found |= {(paper, model) for model in table.rows.values()}
+        if table.kind == "scores":
+            for cell in results.read_published(table.paper, table.table).to_dict("records"):
+                if not {cell["row"], cell["column"]} & set(table.not_run):
+                    found.add((paper, find_run(table, cell["row"], cell["column"]).model))
+    return {(paper, model) for paper, model in found if model not in params.BASELINES}
 
 
 def chain(key: str) -> list[str]:
@@ -123,18 +62,10 @@ def settings_that_differ(one: str, other: str) -> set[str]:
     return {name for name in first if first[name] != second[name]}
 
 
-@each(("paper", "table", "axis", "names"), PRINTED)
-def test_every_model_that_a_table_prints_is_registered(paper, table, axis, names):
-    printed = set(results.read_published(paper, table)[axis])
-    assert printed <= set(names)
-    for name in printed:
-        if names[name]:
-            assert paper.split("-")[0] in params.load("models", names[name]).papers, name
-
-
-def test_every_registered_model_is_printed_in_a_table_or_our_own():
-    printed = {key for *_, names in PRINTED for key in names.values() if key}
-    assert set(MODELS) == printed | OURS | {"albert-base", "albert-large"}  # ALBERT is in a figure
+def test_the_registered_models_are_those_that_papers_print_and_our_own():
+    printed = list_printed()
+    assert set(MODELS) == {model for _, model in printed} | OURS | {"albert-base", "albert-large"}  # ALBERT: a figure
+    assert [(paper, key) for paper, key in printed if paper not in params.load("models", key).papers] == []
 
 
 @each("key", MODELS)
@@ -188,16 +119,13 @@ def test_published_steps_are_the_papers(key, expected):
     assert steps_by_batch(key) == expected
 
 
-@pytest.mark.parametrize(("key", "steps"), [("pubmedbert", 62_500), ("pubmedbert-pmc-longer", 100_000)])
-def test_pubmedbert_takes_the_printed_steps_in_batches_of_8192(key, steps):
-    assert sum(steps for steps, _ in steps_by_batch(key)) == steps
-    assert {batch for _, batch in steps_by_batch(key)} == {8192}
-
-
-def test_biobert_reads_131072_pieces_a_batch():
+def test_batches_are_the_papers():
+    for key, total in (("pubmedbert", 62_500), ("pubmedbert-pmc-longer", 100_000)):
+        assert sum(steps for steps, _ in steps_by_batch(key)) == total
+        assert {batch for _, batch in steps_by_batch(key)} == {8192}
     for key in ("bert-general-pubmed", "biobert-pmc", "biobert-pubmed-pmc"):
         (phase,) = params.load("models", key).published.phases
-        assert phase.length * phase.batch_size == 131_072
+        assert phase.length * phase.batch_size == 131_072  # pieces
 
 
 @each(
@@ -226,7 +154,7 @@ def test_one_schedule_over_two_lengths_goes_on_where_it_was():
         assert (second.warmup, second.end) == (0, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "step", "rate"),
     [
         ("bert-general", 9_999, 1e-4), ("bert-general", 500_000, 5e-5), ("bert-general", 900_000, 1e-5),
@@ -284,7 +212,7 @@ def test_a_point_of_a_curve_is_the_whole_but_for_its_place(point):
         assert one.model_dump(exclude=said) == other.model_dump(exclude=said)
 
 
-@pytest.mark.parametrize("half", sorted(HALVES))
+@each("half", sorted(HALVES))
 def test_a_half_is_its_whole_but_for_its_share(half):
     assert settings_that_differ(half, half.removesuffix("-half")) == {"share"}
     assert params.load("models", half).share == 0.5
@@ -315,7 +243,7 @@ def test_models_compared_differ_in_what_is_compared(one, other, differing):
     assert settings_that_differ(one, other) == differing
 
 
-@pytest.mark.parametrize("scale", params.keys("scales"))
+@each("scale", params.keys("scales"))
 def test_a_model_in_place_of_another_is_trained_in_the_same_way(scale):
     instead = params.load("scales", scale).instead.models
     assert not instead or scale in RECIPES
@@ -323,7 +251,7 @@ def test_a_model_in_place_of_another_is_trained_in_the_same_way(scale):
         assert settings_that_differ(asked, made) <= {"published"}
 
 
-@pytest.mark.parametrize("scale", RECIPES)
+@each("scale", RECIPES)
 def test_compared_models_get_the_same_start(scale):
     starts = {key: params.load_pretraining(key, scale).start for key in MODELS}
     same = params.load("scales", scale).pretraining.recipe.start
@@ -335,7 +263,7 @@ def test_compared_models_get_the_same_start(scale):
         assert start == ([] if continued or key == "bert-random" else wanted), key
 
 
-@pytest.mark.parametrize("scale", RECIPES)
+@each("scale", RECIPES)
 def test_compared_models_hide_the_same_share(scale):
     assert len({params.load_pretraining(key, scale).masked_share for key in MODELS}) == 1
 
@@ -352,7 +280,7 @@ def test_paper_scale_is_what_was_published_from_random_weights(key):
         assert getattr(resolved, name) == getattr(model.published, name)
 
 
-@pytest.mark.parametrize("scale", RECIPES)
+@each("scale", RECIPES)
 def test_a_recipe_is_the_same_for_every_model_but_for_its_share(scale):
     recipe = params.load("scales", scale).pretraining.recipe
     assert sum(phase.share for phase in recipe.phases) == pytest.approx(1)
@@ -376,7 +304,7 @@ def test_only_unpublished_text_keeps_a_model_from_the_made_up_data(key):
         assert not open_study("smoke").vocabulary(model.vocabulary).why_not
 
 
-@pytest.mark.parametrize("scale", [scale for scale in params.keys("scales") if params.load("scales", scale).models])
+@each("scale", [scale for scale in params.keys("scales") if params.load("scales", scale).models])
 def test_a_scale_shows_a_model_of_each_kind(scale):
     shown = [params.load("models", key) for key in params.load("scales", scale).models]
     assert {model.architecture for model in shown} == {"bert", "albert", "electra"}
@@ -400,7 +328,7 @@ def test_steps_use_up_their_share_of_the_pieces_and_no_more(tokens, share, lengt
     assert (phase.steps + 1) * pieces > tokens * share - 1
 
 
-@pytest.mark.parametrize("scale", params.keys("scales"))
+@each("scale", params.keys("scales"))
 def test_scales_have_a_body_of_each_size_and_room_for_the_longest_row(scale):
     budget = params.load("scales", scale)
     assert set(budget.bodies) == {"small", "base", "large"}
@@ -409,19 +337,17 @@ def test_scales_have_a_body_of_each_size_and_room_for_the_longest_row(scale):
     assert budget.pretraining.micro_batch >= longest
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "changes", "message"),
     [
         ("models", {"published": None}, "params/models/bert-general.yaml: nothing is published .* scale 'paper'"),
         ("scales", {"bodies": {}}, "params/scales/paper.yaml: bodies has no 'base', which model 'bert-general' needs"),
     ],
 )
-def test_what_cannot_be_resolved_is_named(monkeypatch, kind, changes, message):
-    load = params.load
-
-    def changed(asked: str, key: str):
+def test_what_cannot_be_resolved_is_named(kind, changes, message):
+    def changed(asked: str, key: str, load=params.load):
         return load(asked, key).model_copy(update=changes if asked == kind else {})
 
-    monkeypatch.setattr(params, "load", changed)
-    with pytest.raises(StudyError, match=message):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(StudyError, match=message):
+        patch.setattr(params, "load", changed)
         params.load_pretraining("bert-general", "paper")
