@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import copy_made_up
+from conftest import copy_made_up, each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -193,7 +193,7 @@ def test_documents_that_hold_a_test_sentence_go(made_up_files):
 # Versions and deletions: the order of the files is the order of their names.
 
 
-@pytest.mark.parametrize(
+@each(
     ("files", "expected", "left_out"),
     [
         # A later file's record of the same version replaces the earlier one.
@@ -311,7 +311,7 @@ def test_a_corpus_of_nothing_is_an_error(folder, monkeypatch):
     assert not paths.corpus("smoke", "pubmed").exists()
 
 
-@pytest.mark.parametrize("copies", [building.PHRASE - 1, building.PHRASE])
+@each("copies", [building.PHRASE - 1, building.PHRASE])
 def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copies):
     """Near-duplicates, which go first, do not make one."""
     test, rare = prose(1, 12), prose(2, 12)
@@ -372,7 +372,7 @@ def test_half_of_a_text_in_common_is_no_duplicate():
     assert found <= 5
 
 
-@pytest.mark.parametrize("words", [0, 1, 4, 5, 6, 4100, 60_000])
+@each("words", [0, 1, 4, 5, 6, 4100, 60_000])
 def test_texts_of_any_length_have_a_sketch(words):
     text = prose(words, words).split()
     assert (leakage.sketch(text) == leakage.sketch(list(text))).all()
