@@ -85,7 +85,7 @@ GAD_EXAMPLES = [
     Relation("1", "No @GENE$ in @DISEASE$", Mention("", "GENE", 3, 9), Mention("", "DISEASE", 13, 22), "0", True),
 ]
 DDI_TEXT = "Iron, zinc and oral or\nIV gold"
-DRUGS = {"0-3": "Iron", "6-9": "zinc", "15-18;26-29": "oral gold", "23-29": "IV gold"}
+DRUGS = {"6-9": "zinc", "0-3": "Iron", "15-18;26-29": "oral gold", "23-29": "IV gold"}
 FALSE, INT = 'ddi="false"', 'ddi="true" type="int"'
 SPLIT_LIST = "train_dataset/DrugBank/a b.xml\n"
 
@@ -144,12 +144,12 @@ DDI_TABLE_EXAMPLES = [
     Relation("D.d1.s0.p1", "A @DRUG-DRUG$", *[Mention("", "DRUG", 2, 13)] * 2, "DDI-false", True, "D.d1"),
 ]  # fmt: skip
 DDI_EXAMPLES = [
-    make_relation("p0", DDI_TEXT, {"DRUG e0": (0, 4), "DRUG e1": (6, 10)}, "DDI-int", document="d"),  # in text order
-    make_relation("p1", DDI_TEXT, {"DRUG e0": (0, 4), "DRUG e2": (15, 30)}, "DDI-false", document="d"),  # in parts
+    make_relation("p0", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e0": (6, 10)}, "DDI-int", document="d"),  # in text order
+    make_relation("p1", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e2": (15, 30)}, "DDI-false", document="d"),  # in parts
     make_relation("p2", DDI_TEXT, {"DRUG e2": (15, 30), "DRUG e3": (23, 30)}, "DDI-false", document="d"),
-    make_relation("p3", DDI_TEXT, {"DRUG e0": (0, 4), "DRUG e3": (23, 30)}, "DDI-false", document="d"),  # of no type
+    make_relation("p3", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e3": (23, 30)}, "DDI-false", document="d"),  # of no type
 ]
-DDI_BODY = sentence(DDI_TEXT, DRUGS, f"e1 e0 {INT}", f"e0 e2 {FALSE}", f"e3 e2 {FALSE}", 'e0 e3 ddi="true"')
+DDI_BODY = sentence(DDI_TEXT, DRUGS, f"e0 e1 {INT}", f"e1 e2 {FALSE}", f"e3 e2 {FALSE}", 'e1 e3 ddi="true"')
 DDI_FILES = {"ddi.zip": ddi_corpus(DDI_BODY + sentence(" ", {})), "files.tsv": SPLIT_LIST}
 
 # Pairs and documents

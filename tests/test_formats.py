@@ -326,10 +326,9 @@ DAMAGES = [
 ]  # fmt: skip
 DAMAGES += [("chemprot-blue", *rest) for form, *rest in DAMAGES if form == "chemprot"]
 DAMAGES += [("ddi-sentences", *rest) for form, *rest in DAMAGES if form == "ddi" and "entities of its" in rest[1]]
-# A note without mentions has an empty file of annotations; nothing but the words of the test set is read for training.
-MAY_BE_EMPTY = {"note.con", "note.rel", "note.pipe.txt", "gold/note.txt"}
+MAY_BE_EMPTY = ("note.con", "note.rel", "note.pipe.txt", "gold/note.txt")  # of a note without mentions
 NEVER_SHORT = {"ddi.zip", "corpus.tar.gz"}  # an archive that was cut off is never taken for whole
-NOT_READ = {"documents/11.tokens", *(name for name in FORMATS["ebm-nlp"].files if "test/gold" in name)}
+NOT_READ = {"documents/11.tokens", *(name for name in FORMATS["ebm-nlp"].files if "test/gold" in name)}  # for training
 
 
 @each("form", FORMATS)
@@ -375,7 +374,7 @@ def test_every_file_that_is_empty_or_in_another_encoding_or_cut_off_is_refused(t
         (content[:-9] if packed else gzip.compress(content, mtime=0)[:-9], "damaged"),
         (b"\x1f\x8b", CUT),
     ):
-        if damaged or not name.endswith(tuple(MAY_BE_EMPTY)):
+        if damaged or not name.endswith(MAY_BE_EMPTY):
             write_files(folder, {name: damaged})
             found = fail(form, folder)
             assert message in found and name.rpartition("/")[2] in found, (damaged[:9], found)
