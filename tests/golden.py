@@ -270,7 +270,7 @@ def abstract(pmid: str, words: str, split="train", name="{}.AGGREGATED.ann", glu
 
 
 EBM_NLP = {
-    **abstract("9", "ten men . given gold died .", INT="0000100", PAR="1101110", OUT="0000011"),
+    **abstract("9", "ten men . given zinc died .", INT="0000100", PAR="1101110", OUT="0000011"),
     **abstract("10", "secret", INT="0", PAR="0", OUT="1"),
     **abstract("11", "test .", "test/gold", INT="10", PAR="00", OUT="00"),
 }
@@ -389,7 +389,7 @@ FORMATS = {
                              DISORDERS),
     "ebm-nlp": Golden(lambda folder: pico.read(folder, "train"), EBM_NLP, [
         Sentence(["ten", "men", "."], ["I-PAR", "I-PAR", "O"], "9"),
-        Sentence(["given", "gold", "died", "."], ["I-PAR", "I-INT|I-PAR", "I-OUT|I-PAR", "I-OUT"], "9"),
+        Sentence(["given", "zinc", "died", "."], ["I-PAR", "I-INT|I-PAR", "I-OUT|I-PAR", "I-OUT"], "9"),
         Sentence(["secret"], ["I-OUT"], "10"),
     ]),
 }  # fmt: skip

@@ -98,9 +98,7 @@ def test_real_mentions_are_those_of_the_iob_files(real_data, pubtator_file, iob_
     assert ((here - there).total(), (there - here).total()) == (only_here, only_there)
 
 
-@each(
-    ("name", "count", "mentions"), [("train", 592, 5134), ("develop", 100, 787), ("test", 100, 960)]
-)
+@each(("name", "count", "mentions"), [("train", 592, 5134), ("develop", 100, 787), ("test", 100, 960)])
 def test_real_ncbi_disease(real_data, name, count, mentions):
     """The training set without the record that its file has twice, with 11 mentions; counts as Gu et al. print them."""
     path = real_data / f"ner/ncbi-disease-pubtator/NCBI{name}set_corpus.txt"

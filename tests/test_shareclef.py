@@ -34,9 +34,7 @@ def test_mentions_keep_their_parts_and_concepts(tmp_path):
     assert read_mentions(write(tmp_path / "xml", KNOWTATOR, end=".txt.knowtator.xml")) == MENTIONS
 
 
-@each(
-    ("text", "length"), [("[****]", 6), ("[**a**]", 7), ("[**2001-1-1**]", 14), ("||||", 4), ("___", 3)]
-)
+@each(("text", "length"), [("[****]", 6), ("[**a**]", 7), ("[**2001-1-1**]", 14), ("||||", 4), ("___", 3)])
 def test_blanks_keep_the_offsets(text, length):
     found = shareclef.blank(f"a {text} b")
     assert len(found) == length + 4
@@ -60,3 +58,6 @@ def test_notes_can_be_named(tmp_path):
     assert read_mentions(folder, tmp_path / "dev.txt") == MENTIONS
     with pytest.raises(StudyError, match="no note for 1 of 2 names; check their list"):
         read_share_clef(folder, ["note", "third"])
+    (tmp_path / "dev.txt").write_text("In secret it was given.\n")
+    with pytest.raises(StudyError, match=r"no note for 1 of 1 names(?!.*secret)"):
+        read_share_clef(folder, tmp_path / "dev.txt")
