@@ -314,6 +314,12 @@ def test_text_that_is_not_utf_8(tmp_path, reader):
         assert message == f"made-up:{line}: not UTF-8 text (invalid continuation byte); convert the file"
 
 
+def test_a_damaged_namespace_is_no_name(tmp_path):
+    damaged = FORMATS["wikipedia-xml"].content.replace(b'xmlns="http:', b'xmlns="htt}:')
+    found, message = read("wikipedia-xml", write(tmp_path, FORMATS["wikipedia-xml"].name, damaged))
+    assert len(found) == 2 and not message
+
+
 BOMB = "<!DOCTYPE x [<!ENTITY a 'boom'>" + "".join(
     f"<!ENTITY {name} '{f'&{inner};' * 10}'>" for inner, name in zip("abcdefgh", "bcdefghi", strict=True)
 )

@@ -83,7 +83,7 @@ def iterate_xml(
 
 def check_root(path: Path, root: etree._Element, roots: tuple[str, ...]) -> None:
     """StudyError for a document of another kind, such as a page that says that there were too many requests."""
-    name = etree.QName(root).localname
+    name = root.tag.rpartition("}")[2]  # as etree.QName says it, which refuses a namespace with a damaged byte
     if name not in roots:
         raise StudyError(f"{show_path(path)}: a document of <{name}>, expected {' or '.join(roots)}")
 
