@@ -332,4 +332,5 @@ PAGES = {
         lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
     ),
     "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_results_in_brief", FLOORS])}),
+    "95_integer_check": Page("tables/integers.csv"),
 }

@@ -69,6 +69,12 @@ def printed() -> list[str]:
     return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
 
 
+def recorded(*named: str) -> list[str]:
+    """Of tables of real data that are committed, and read as such."""
+    files = [paths.recorded(paths.table("laptop", name)) for name in named]
+    return [provenance.file_fingerprint(file) for file in files if file.exists()]
+
+
 def list_tables(kind: str) -> list[str]:
     return [key for key in params.keys("tables") if params.load("tables", key).kind == kind]
 
@@ -180,4 +186,7 @@ PAGES = {
     ],  # fmt: skip
     "92_plan": budget,
     "94_lessons": lambda scale: [dump("models"), dump("protocols")],
+    "95_integer_check": lambda scale: [
+        versions.SETS, dump("tables", *list_tables("scores")), recorded("datasets", "leaks"), printed()
+    ],  # fmt: skip
 }

@@ -1,0 +1,120 @@
+"""The integer check, by hand and by trying everything; the page that makes it of the papers' tables."""
+
+from itertools import product
+
+import pytest
+from conftest import each
+from notebook_code import run
+
+from lib.benchmarks import counting, integers
+from lib.benchmarks.integers import Printed
+from lib.study import open_study, paths, results
+
+GOLD = {"ncbi-disease": 960, "bc5cdr-chem": 5385, "bc5cdr-disease": 4424, "bc2gm": 6325, "linnaeus": 1433, "s800": 767,
+        "jnlpba": 8662, "jnlpba-biobert": 6241}  # fmt: skip
+
+
+def percent(text: str) -> Printed:
+    return Printed.percent(float(text), len(text.partition(".")[2]))
+
+
+def count(gold: int, precision: str = "", recall: str = "", f1: str = "", cut: bool = False) -> list:
+    scores = [percent(text) if text else None for text in (precision, recall, f1)]
+    return integers.find_counts(gold, *scores, cut).tolist()
+
+
+@each(
+    ("asked", "found"),
+    [
+        # BioBERT on NCBI disease as its journal article has it: one run, and only one.
+        ((960, "88.22", "91.25", "89.71"), [[876, 993, 993]]),
+        ((960, "88.22", "91.26"), []),  # 876 of 960 is 91.25, 877 is 91.35
+        ((3, "66.7", "66.7"), [[2, 3, 3]]),
+        ((3, "66.7", "66.7", "66.6"), []),  # F1 rules it out
+        ((3, "66.6", "66.6"), []),  # 66.66… is 66.7 rounded
+        ((8, "100", "12"), [[1, 1, 1]]),  # 12.5: a tie may go either way
+        ((8, "100", "13"), [[1, 1, 1]]),
+        ((4, "", "", "80"), [[4, 6, 6]]),  # twice 4 of 10
+        ((1, "50"), [[1, 2, 2]]),
+        ((1, "1"), [[1, 67, 200]]),  # many predicted
+    ],
+)
+def test_counts_print_as_scores(asked, found):
+    assert count(*asked) == found
+
+
+def test_digits_may_be_cut_off():
+    assert count(3, "66.6", "66.6", "66.6", cut=True) == [[2, 3, 3]]
+    assert count(8, "100", "13", cut=True) == [] and count(8, "100", "12", cut=True) == [[1, 1, 1]]
+    assert integers.find_right(3, percent("66.6"), cut=True).tolist() == [2]
+
+
+def test_scores_have_the_decimals_they_are_printed_with():
+    assert percent("89.71") == (8971, 10000) and percent("86.6") == (866, 1000) and percent("7") == (7, 100)
+
+
+@each(
+    ("of", "score", "right"),
+    [(140, "85.71", [120]), (140, "85.72", []), (1422, "83.1", [1181, 1182]), (8, "13", [1])],
+)
+def test_an_accuracy_is_a_number_of_right_answers(of, score, right):
+    assert integers.find_right(of, percent(score)).tolist() == right
+
+
+def prints(part: int, of: int, units: int, whole: int) -> bool:
+    return abs(2 * (whole * part - units * of)) <= of
+
+
+@each(("gold", "precision", "recall"), [(30, "80", "90"), (7, "99", "50"), (12, "1", "100"), (40, "62.5", "71.2")])
+def test_chance_is_the_share_of_all_pairs_nearby_that_some_counts_print_as(gold, precision, recall):
+    one, other = percent(precision), percent(recall)
+    most = 300 * gold if one.units < 3 else 3 * gold
+    fit = [
+        any(
+            prints(found, gold, second, other.whole)
+            and any(prints(found, all_, first, one.whole) for all_ in range(found, most))
+            for found in range(1, gold + 1)
+        )
+        for first, second in product(one.near.tolist(), other.near.tolist())
+    ]
+    assert integers.chance_of_pair(gold, one, other) == pytest.approx(sum(fit) / len(fit))
+
+
+def test_chance_of_one_score():
+    right = [percent(f"{100 * n / 140:.2f}").units for n in range(141)]
+    near = percent("85.71").near
+    assert near[[0, -1]].tolist() == [8471, 8671]
+    assert integers.chance_of_accuracy(140, percent("85.71")) == sum(units in right for units in near) / 201
+    assert integers.chance_of_accuracy(1422, percent("83.0")) == 1
+    assert integers.chance_of_f1(6325, percent("84.72")) == 1 > integers.chance_of_f1(20, percent("99.00"))
+
+
+def test_counts_that_are_read_are_those_of_the_datasets(real_data):
+    table = results.read_table(paths.recorded(paths.table("laptop", "datasets")))
+    test = table[table["split"] == "test"].set_index("dataset")["counted besides"]
+    for dataset, gold in GOLD.items():
+        assert counting.entities(open_study("laptop").dataset(dataset).load("test")) == gold
+        assert test[dataset].startswith(f"{gold} entities, ")
+
+
+def test_the_page_makes_the_committed_table(tmp_path, monkeypatch):
+    recorded = paths.recorded(paths.table("laptop", "integers")).read_bytes()
+    monkeypatch.setattr(paths, "figure", lambda scale, key: tmp_path / key)
+    monkeypatch.setattr(results, "write_csv", lambda path, table: table.to_csv(tmp_path / path.name, index=False))
+    page = run("95_integer_check")
+    assert (tmp_path / "integers.csv").read_bytes() == recorded and (tmp_path / "integers.svg").exists()
+    checked = page["checked"]
+    of_biobert = checked.query("paper == 'lee-biobert' and table == '4' and row != 'BC4CHEMD'")
+    cells = page["count_fits"](of_biobert).iloc[0]
+    assert cells[["cells", "fit", "with F1 too", "rare", "rare, fit"]].tolist() == [28, 6, 2, 12, 0]
+    assert cells["by chance"] == pytest.approx(8, abs=0.1)
+    assert set(of_biobert["gold"]) == set(GOLD.values())
+    assert not checked.duplicated(["paper", "table", "row", "column", "gold", "score"]).any()
+    assert len(page["said"]) == 3
+
+
+def test_without_the_record_the_page_shows_what_is_printed(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+    page = run("95_integer_check")
+    assert set(page["sets"].index) == {"bc4chemd", "mednli"}
+    assert set(page["checked"]["gold"]) == {25346, 1422}
