@@ -11,7 +11,7 @@ from conftest import each
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
-from lib.study import claims, deciders, effects, open_study, params, paths, plan, published, results
+from lib.study import claims, deciders, effects, keyless, open_study, params, paths, published, results
 from lib.study.claims import Claim
 from lib.study.deciders import exact, faster, follows
 from lib.study.effects import Judgement, Pairs, Trend, all_of, paired, paired_runs, trend
@@ -322,7 +322,7 @@ def test_a_claim_names_what_is_there(claim):
         return
     assert set(test.vocabularies) <= set(params.keys("vocabularies"))
     for table in test.tables:
-        assert any(plan.split_tables([table]).values())
+        assert any(keyless.split_tables([table]).values())
     for part in test.parts:
         if isinstance(part, Trend):
             figure = params.load("tables", part.figure)

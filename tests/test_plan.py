@@ -12,7 +12,7 @@ from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.finetuning import settings
-from lib.study import open_study, params, paths, plan
+from lib.study import keyless, open_study, params, paths, plan
 
 
 def of(*words: str, scale: str = "smoke") -> dict[str, list]:
@@ -23,7 +23,7 @@ def of(*words: str, scale: str = "smoke") -> dict[str, list]:
 def test_a_table_needs_its_runs_and_no_more():
     jobs = of("lee-4")
     assert ("bert-general", "lee", "tagging") in jobs["finetune"] and ("bert-random",) in jobs["pretrain"]
-    assert jobs["table"] == [("lee-4",)] and jobs["page"] == [(plan.FLOORS,)]
+    assert jobs["table"] == [("lee-4",)] and jobs["page"] == [(keyless.FLOORS,)]
 
 
 @each(

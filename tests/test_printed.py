@@ -6,7 +6,7 @@ from conftest import each
 from notebook_code import definitions, run
 
 from lib.errors import StudyError
-from lib.study import params, paths, plan, printed, repeated
+from lib.study import keyless, params, paths, plan, printed, repeated
 from lib.study.printed import Number, check, count, judge, read, wins
 
 
@@ -184,7 +184,7 @@ def test_the_page_makes_the_committed_audit_and_says_how_it_came_out(tmp_path, m
 def test_the_audit_needs_no_data():
     jobs = plan.Plan("laptop", ["90"]).jobs
     assert {stage: keys for stage, keys in jobs.items() if keys} == {"page": [("90_audit",)]}
-    assert ("90_audit",) in plan.PAGES["01_results_in_brief"].reads(plan.Plan("smoke"))["page"]
+    assert ("90_audit",) in keyless.PAGES["01_results_in_brief"].reads(plan.Plan("smoke"))["page"]
 
 
 # What is printed more than once

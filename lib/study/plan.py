@@ -1,12 +1,13 @@
 """What a command line asks for: the jobs of each stage that its targets need. The Snakefile says how each is done."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property
 
+from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import unknown
-from lib.study import claims, contrasts, corpora, open_study, params, paths, published, scores, state, vocabularies
+from lib.study import claims, contrasts, open_study, params, paths, published, scores, state, vocabularies
+from lib.study.keyless import FLOORS, PAGES, Keys, each
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -26,17 +27,6 @@ FINETUNING = {  # family -> the notebook that fine-tunes
     "questions": "32_finetune_answers",
 }
 BASELINE = "15_japanese_baselines"
-FLOORS = "15_without_pretraining"
-BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the one whose page makes it too
-Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
-
-
-@dataclass(frozen=True)
-class Page:
-    """A notebook that takes no key: what it makes below outputs/<scale>/, and the jobs that it reads, by stage."""
-
-    makes: str
-    reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}
 
 
 class Plan:
@@ -134,8 +124,12 @@ class Plan:
 
     def state(self, stage: str, *keys: str) -> str:
         """A fingerprint of what a job is done again for, besides the jobs that it reads."""
+        notebook = self.notebook(stage, *keys)
+        code = provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb") if notebook else ""
+        if stage == "page":
+            return provenance.fingerprint(code, PAGES[notebook].watches(self.scale))
         named = self.runs_in(*keys) if stage == "finetune" else keys
-        return state.find(self.scale, stage, self.notebook(stage, *keys), *named)
+        return provenance.fingerprint(code, state.STAGES[stage](self.scale, *named))
 
     def table_key(self, table: str) -> str:
         """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""
@@ -184,7 +178,7 @@ class Plan:
 
     @cached_property
     def runs_of_tables(self) -> dict[str, list[params.RunKey]]:
-        return {key: published.list_runs(key, self.scale) for key in list_tables("scores", "curves")}
+        return {key: published.list_runs(key, self.scale) for key in state.list_tables("scores", "curves")}
 
     @cached_property
     def planned(self) -> dict[tuple[str, ...], list[params.RunKey]]:
@@ -234,20 +228,10 @@ class Plan:
         return self.trained(vocabulary.key for vocabulary in vocabularies.choose_common(self.scale))
 
 
-def each(keys: Iterable[str]) -> Keys:
-    """Keys that stand alone."""
-    return [(key,) for key in keys]
-
-
 def name_job(run: params.RunKey) -> tuple[str, str, str]:
     """The job that makes a run: model, protocol and family of tasks."""
     model, dataset, protocol = run
     return model, protocol, registry.lookup(dataset).family
-
-
-def list_tables(*kinds: str) -> list[str]:
-    """The published tables and figures of some kinds."""
-    return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
 
 
 def list_targets(scale: str) -> dict[str, list[str]]:
@@ -256,81 +240,3 @@ def list_targets(scale: str) -> dict[str, list[str]]:
     notebooks = {plan.notebook(stage, *one) for stage, keys in plan.jobs.items() for one in keys}
     named = {kind: params.keys(kind) for kind in ("tables", "models", "corpora", "vocabularies")}
     return {"notebooks": sorted(filter(None, notebooks)), **named, "other": ["report"]}
-
-
-def split_tables(named: Iterable[str]) -> dict[str, Keys]:
-    """The jobs that make some tables, registered ones and others: of their own, or pages."""
-    named = [BESIDE.get(key, key) for key in named]
-    notebooks = {key: params.load("tables", key).notebook for key in params.keys("tables") if key in named}
-    made = {page.makes.split("/")[-1].removesuffix(".csv"): name for name, page in PAGES.items()}
-    pages = [found for key in named if (found := notebooks.get(key, made.get(key))) in PAGES]
-    return {"table": each(key for key, notebook in notebooks.items() if notebook not in PAGES), "page": each(pages)}
-
-
-def read_claimed(plan: Plan) -> dict[str, Keys]:
-    """Every published table, what needs no encoder, and what else claims are judged by: tables, runs, vocabularies."""
-    tests = [claim.test for claim in claims.CLAIMS if claim.test]
-    return split_tables([*params.keys("tables"), "floors", *(table for test in tests for table in test.tables)]) | {
-        "finetune": plan.jobs_of(claims.list_runs(plan.study)),
-        "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
-    }
-
-
-def read_documents(plan: Plan) -> dict[str, Keys]:
-    """The documents of every corpus that can be built."""
-    found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
-    return {"data": plan.data, "documents": list(dict.fromkeys(found))}
-
-
-def read_data(plan: Plan) -> dict[str, Keys]:
-    return {"data": plan.data}
-
-
-PAGES = {
-    "00_start_here": Page("tables/settings.csv"),
-    "01_results_in_brief": Page("tables/claims.csv", read_claimed),
-    "11_corpus_sizes": Page(
-        "tables/corpora.csv", lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.scale))}
-    ),
-    "12_datasets": Page("tables/datasets.csv", read_data),
-    "14_leaks": Page("tables/leaks.csv", read_documents),
-    FLOORS: Page("tables/floors.csv", read_data),
-    "21_medical_terms": Page(
-        "tables/pieces.csv",
-        lambda plan: {"vocabulary": plan.trained(params.keys("vocabularies")), "corpus": [("pubmed",)]},
-    ),
-    "24_simultaneous_pretraining": Page(
-        "tables/wada-figure-3.csv",
-        lambda plan: {
-            "vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.scale) if one.settings.amplify)
-        },
-    ),
-    "25_models_side_by_side": Page("tables/parameters.csv", lambda plan: {"pretrain": each(plan.study.budget.models)}),
-    "26_own_data": Page("tables/own-data.csv"),
-    "33_all_benchmarks": Page(
-        "tables/panels.csv",
-        lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": [(FLOORS,)]},
-    ),
-    "54_attention": Page(
-        "tables/gu-figure-3.csv", lambda plan: {"pretrain": each(contrasts.list_attended(plan.scale))}
-    ),
-    "71_bioalbert_samples": Page(
-        "tables/naseem-9.csv",
-        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(contrasts.list_runs(plan.scale))},
-    ),
-    "90_audit": Page("tables/audit.csv"),
-    "91_protocols": Page(
-        "tables/protocols.csv",
-        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(published.list_compared(plan.scale))},
-    ),
-    "92_cost": Page(
-        "tables/cost.csv",
-        lambda plan: {"page": [("25_models_side_by_side",)] if plan.study.budget.models else []},
-    ),
-    "92_plan": Page(
-        "tables/plan.csv",
-        lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
-    ),
-    "94_lessons": Page("tables/lessons.csv", lambda plan: {"page": each(["01_results_in_brief", FLOORS])}),
-    "95_integer_check": Page("tables/integers.csv"),
-}

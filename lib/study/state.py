@@ -7,16 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lib import provenance
-from lib.benchmarks import baselines, datasets, definitions, registry, versions
+from lib.benchmarks import datasets, registry
 from lib.corpora import build, rows
 from lib.finetuning import settings as finetuning_settings
 from lib.made_up import smoke_data
 from lib.pretraining import embeddings, tokens
 from lib.pretraining import settings as pretraining_settings
 from lib.study import (
-    claims,
-    contrasts,
-    corpora,
     documents,
     hardware,
     open_study,
@@ -26,17 +23,8 @@ from lib.study import (
     scores,
     texts,
 )
-from lib.study.deciders import CUT
 from lib.study.settings import BASELINES_VERSION
 from lib.vocabularies import training
-
-
-def find(scale: str, stage: str, notebook: str, *keys: str) -> str:
-    """A fingerprint of all that; `notebook`: empty for a job without one. StudyError for bad settings."""
-    code = provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb") if notebook else ""
-    if stage == "page":
-        return provenance.fingerprint(code, PAGES[notebook](scale) if notebook in PAGES else [])
-    return provenance.fingerprint(code, STAGES[stage](scale, *keys))
 
 
 def dump(kind: str, *named: str, **options) -> list:
@@ -75,8 +63,9 @@ def recorded(*named: str) -> list[str]:
     return [provenance.file_fingerprint(file) for file in files if file.exists()]
 
 
-def list_tables(kind: str) -> list[str]:
-    return [key for key in params.keys("tables") if params.load("tables", key).kind == kind]
+def list_tables(*kinds: str) -> list[str]:
+    """The published tables and figures of some kinds."""
+    return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
 
 
 def timed(scale: str) -> dict:
@@ -157,36 +146,4 @@ STAGES = {
     "table": table,
     "evaluation": evaluation,
     "explored": explored,
-}
-# Of notebooks that take no key. One that is not named is done again for its code and its inputs alone.
-PAGES = {
-    "00_start_here": lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed()],
-    "01_results_in_brief": lambda scale: [claims.VERSION, printed()],
-    "11_corpus_sizes": lambda scale: [
-        [whole.settings.model_dump() for whole in corpora.list_whole(scale)],
-        dump("tables", *list_tables("corpora")),
-        printed(),
-    ],
-    "12_datasets": lambda scale: [dataset_files(scale), dump("tables", *list_tables("counts"))],
-    "14_leaks": dataset_files,
-    "15_without_pretraining": lambda scale: [baselines.VERSION, budget(scale, "datasets"), dataset_files(scale)],
-    "21_medical_terms": lambda scale: [
-        dump("vocabularies"), dump("tables", *list_tables("terms")), vocabulary_files(scale), printed()
-    ],  # fmt: skip
-    "25_models_side_by_side": lambda scale: dump("models"),
-    "33_all_benchmarks": lambda scale: [budget(scale, "panels"), printed()],
-    "54_attention": lambda scale: [dump("vocabularies", *CUT), vocabulary_files(scale)],
-    "71_bioalbert_samples": lambda scale: [dataset_files(scale), contrasts.list_runs(scale)],
-    "90_audit": lambda scale: [dump("tables", *list_tables("scores")), printed()],
-    "91_protocols": lambda scale: [
-        definitions.PAIRS, versions.SETS, dump("tables", *list_tables("scores")), dataset_files(scale), printed()
-    ],  # fmt: skip
-    "92_cost": lambda scale: [
-        dump("models"), dump("vocabularies"), hardware.read().model_dump(), budget("paper"), printed()
-    ],  # fmt: skip
-    "92_plan": budget,
-    "94_lessons": lambda scale: [dump("models"), dump("protocols")],
-    "95_integer_check": lambda scale: [
-        versions.SETS, dump("tables", *list_tables("scores")), recorded("datasets", "leaks"), printed()
-    ],  # fmt: skip
 }

@@ -1,0 +1,154 @@
+"""Notebooks that take no key: what each makes, what it is done again for, and the jobs that it reads."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lib.benchmarks import baselines, definitions, versions
+from lib.study import claims, contrasts, corpora, hardware, params, published, vocabularies
+from lib.study.deciders import CUT
+from lib.study.state import budget, dataset_files, dump, list_tables, printed, recorded, vocabulary_files
+
+if TYPE_CHECKING:
+    from lib.study.plan import Plan
+
+Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
+FLOORS = "15_without_pretraining"
+BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the one whose page makes it too
+
+
+@dataclass(frozen=True)
+class Page:
+    """A notebook that takes no key."""
+
+    makes: str  # below outputs/<scale>/
+    watches: Callable[[str], object] = lambda scale: []  # of a scale, besides its code and what it reads
+    reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}  # the jobs, by stage
+
+
+def each(keys: Iterable[str]) -> Keys:
+    """Keys that stand alone."""
+    return [(key,) for key in keys]
+
+
+def split_tables(named: Iterable[str]) -> dict[str, Keys]:
+    """The jobs that make some tables, registered ones and others: of their own, or pages."""
+    named = [BESIDE.get(key, key) for key in named]
+    notebooks = {key: params.load("tables", key).notebook for key in params.keys("tables") if key in named}
+    made = {page.makes.split("/")[-1].removesuffix(".csv"): name for name, page in PAGES.items()}
+    pages = [found for key in named if (found := notebooks.get(key, made.get(key))) in PAGES]
+    return {"table": each(key for key, notebook in notebooks.items() if notebook not in PAGES), "page": each(pages)}
+
+
+def read_claimed(plan: "Plan") -> dict[str, Keys]:
+    """Every published table, what needs no encoder, and what else claims are judged by: tables, runs, vocabularies."""
+    tests = [claim.test for claim in claims.CLAIMS if claim.test]
+    return split_tables([*params.keys("tables"), "floors", *(table for test in tests for table in test.tables)]) | {
+        "finetune": plan.jobs_of(claims.list_runs(plan.study)),
+        "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
+    }
+
+
+def read_data(plan: "Plan") -> dict[str, Keys]:
+    return {"data": plan.data}
+
+
+def read_documents(plan: "Plan") -> dict[str, Keys]:
+    """The documents of every corpus that can be built."""
+    found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
+    return {"data": plan.data, "documents": list(dict.fromkeys(found))}
+
+
+def read_terms(plan: "Plan") -> dict[str, Keys]:
+    return {"vocabulary": plan.trained(params.keys("vocabularies")), "corpus": [("pubmed",)]}
+
+
+def read_amplified(plan: "Plan") -> dict[str, Keys]:
+    """The vocabularies of which some corpora are repeated."""
+    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.scale) if one.settings.amplify)}
+
+
+PAGES = {
+    "00_start_here": Page(
+        "tables/settings.csv", lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed()]
+    ),
+    "01_results_in_brief": Page("tables/claims.csv", lambda scale: [claims.VERSION, printed()], read_claimed),
+    "11_corpus_sizes": Page(
+        "tables/corpora.csv",
+        lambda scale: [
+            [whole.settings.model_dump() for whole in corpora.list_whole(scale)],
+            dump("tables", *list_tables("corpora")),
+            printed(),
+        ],
+        lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.scale))},
+    ),
+    "12_datasets": Page(
+        "tables/datasets.csv",
+        lambda scale: [dataset_files(scale), dump("tables", *list_tables("counts"))],
+        read_data,
+    ),
+    "14_leaks": Page("tables/leaks.csv", dataset_files, read_documents),
+    FLOORS: Page(
+        "tables/floors.csv",
+        lambda scale: [baselines.VERSION, budget(scale, "datasets"), dataset_files(scale)],
+        read_data,
+    ),
+    "21_medical_terms": Page(
+        "tables/pieces.csv",
+        lambda scale: [
+            dump("vocabularies"), dump("tables", *list_tables("terms")), vocabulary_files(scale), printed()
+        ],
+        read_terms,
+    ),  # fmt: skip
+    "24_simultaneous_pretraining": Page("tables/wada-figure-3.csv", reads=read_amplified),
+    "25_models_side_by_side": Page(
+        "tables/parameters.csv",
+        lambda scale: dump("models"),
+        lambda plan: {"pretrain": each(plan.study.budget.models)},
+    ),
+    "26_own_data": Page("tables/own-data.csv"),
+    "33_all_benchmarks": Page(
+        "tables/panels.csv",
+        lambda scale: [budget(scale, "panels"), printed()],
+        lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": each([FLOORS])},
+    ),
+    "54_attention": Page(
+        "tables/gu-figure-3.csv",
+        lambda scale: [dump("vocabularies", *CUT), vocabulary_files(scale)],
+        lambda plan: {"pretrain": each(contrasts.list_attended(plan.scale))},
+    ),
+    "71_bioalbert_samples": Page(
+        "tables/naseem-9.csv",
+        lambda scale: [dataset_files(scale), contrasts.list_runs(scale)],
+        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(contrasts.list_runs(plan.scale))},
+    ),
+    "90_audit": Page("tables/audit.csv", lambda scale: [dump("tables", *list_tables("scores")), printed()]),
+    "91_protocols": Page(
+        "tables/protocols.csv",
+        lambda scale: [
+            definitions.PAIRS, versions.SETS, dump("tables", *list_tables("scores")), dataset_files(scale), printed()
+        ],
+        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(published.list_compared(plan.scale))},
+    ),  # fmt: skip
+    "92_cost": Page(
+        "tables/cost.csv",
+        lambda scale: [
+            dump("models"), dump("vocabularies"), hardware.read().model_dump(), budget("paper"), printed()
+        ],
+        lambda plan: {"page": each(["25_models_side_by_side"] if plan.study.budget.models else [])},
+    ),  # fmt: skip
+    "92_plan": Page(
+        "tables/plan.csv",
+        budget,
+        lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
+    ),
+    "94_lessons": Page(
+        "tables/lessons.csv",
+        lambda scale: [dump("models"), dump("protocols")],
+        lambda plan: {"page": each(["01_results_in_brief", FLOORS])},
+    ),
+    "95_integer_check": Page(
+        "tables/integers.csv",
+        lambda scale: [versions.SETS, dump("tables", *list_tables("scores")), recorded("datasets", "leaks"), printed()],
+    ),
+}
