@@ -6,7 +6,7 @@ from notebook_code import definitions
 
 from lib import artefacts
 from lib.benchmarks import registry
-from lib.study import open_study, params, paths, results, scores
+from lib.study import figures, open_study, params, paths, results, scores
 
 BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
@@ -106,3 +106,10 @@ def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():
     assert (ours["whose"], ours["95% interval"]) == ("a/folder", "60.00 to 62.00") and floor["beside it"] == "tie"
     (alone,) = page.rows_of(line | dict.fromkeys(("low", "published", "without_pretraining")), "a/folder")
     assert alone["dataset"] == "ddi" and alone["95% interval"] == ""
+
+
+def test_seeds_that_score_alike_are_drawn_without_an_interval():
+    third = 100 / 3  # rounded, it lies below the interval of no width
+    line = pd.DataFrame([{"dataset": "ddi", "ours": 33.33, "low": third, "high": third, "published": 80.0,
+                          "without_pretraining": 50.0, "chance": 20.0}])  # fmt: skip
+    assert figures.scores(line, line).axes

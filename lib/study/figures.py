@@ -99,7 +99,8 @@ def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
     names, places = references["dataset"].tolist(), range(len(references))
     ran = lines.dropna(subset="ours")
     if len(ran):
-        spread = [(ran["ours"] - ran["low"]).fillna(0), (ran["high"] - ran["ours"]).fillna(0)]
+        sides = ran["ours"] - ran["low"], ran["high"] - ran["ours"]
+        spread = [side.fillna(0).clip(lower=0) for side in sides]  # our score is rounded, and its interval is not
         y = [names.index(dataset) for dataset in ran["dataset"]]
         axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4, label="ours, 95% interval")
     axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
