@@ -16,7 +16,7 @@ PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")  # vocab.txt says it again
 PAGES = "01_*", "33_*", "[4-9]*"  # of results; those of data and of single runs are many, and are made again by a run
 POINTS = 25  # of the log of a run: a curve as one sees it
-CLAIMS = "claims"  # the figure of them, which README shows
+FIGURES = "claims", "integers"  # that show no published table; README has the first
 
 
 def take_over(scale: str) -> list[Path]:
@@ -50,12 +50,12 @@ def take_over(scale: str) -> list[Path]:
 
 
 def list_files(scale: str) -> list[Path]:
-    """What is recorded of a scale: runs of the study's own models, tables, figures with a number of ours and that of
-    the claims, pages, vocabularies."""
+    """What is recorded of a scale: runs of the study's own models, tables, FIGURES and those with a number of ours,
+    pages, vocabularies."""
     here = paths.output(scale)
     runs = [path for path in here.glob("results/*.json") if is_ours(path.stem.split("--")[0])]
     tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
-    drawn = [path for path in here.glob("figures/*.svg") if path.stem == CLAIMS or has_ours(scale, path.stem)]
+    drawn = [path for path in here.glob("figures/*.svg") if path.stem in FIGURES or has_ours(scale, path.stem)]
     pages = [path for pattern in PAGES for path in here.glob(f"notebooks/{pattern}.ipynb")]
     vocabularies = [path for name in VOCABULARY for path in here.glob(f"vocabularies/*/{name}")]
     return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
