@@ -37,7 +37,8 @@ def list_compared(scale: str) -> list[params.RunKey]:
     tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
     planned = [run for key in tables for run in list_runs(key, scale)]
     planned += [run for run in params.load("scales", scale).panel_runs() if not open_study(scale).why_not(run[1])]
-    own = list(dict.fromkeys(run for run in planned if run[2] in results.list_protocols()))
+    protocols = results.list_protocols()
+    own = list(dict.fromkeys(run for run in planned if run[2] in protocols))
     paired = {run for pair in pair_runs(own) for run in pair}
     return [run for run in own if run in paired or list_pairs(registry.lookup(run[1]))]
 
@@ -45,7 +46,8 @@ def list_compared(scale: str) -> list[params.RunKey]:
 def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params.RunKey]]:
     """Runs of one model on one set, on two versions or under two papers' protocols, in the order of these."""
     groups: dict[tuple[str, str], list[params.RunKey]] = {}
-    for run in sorted(runs, key=lambda run: results.list_protocols().index(run[2])):
+    order = results.list_protocols()
+    for run in sorted(runs, key=lambda run: order.index(run[2])):
         groups.setdefault((versions.name_set(run[1]), run[0]), []).append(run)
     return [pair for found in groups.values() for pair in combinations(found, 2)]
 
