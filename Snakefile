@@ -3,6 +3,7 @@
 #
 # A job's output here is its receipt, outputs/<scale>/done/<stage>/<keys>, which names what it made. Texts, weights and
 # results lie beside it and are found again by their own: Snakemake deletes what it does again, and what fails.
+from lib.study import receipts
 from lib.study.keyless import PAGES
 from lib.study.plan import KEY, ON_GPUS, Plan
 
@@ -13,7 +14,7 @@ RUN = f"{STEP}lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # 
 
 
 def done(stage, keys):
-    return [f"{OUT}/done/{stage}/{'--'.join(one)}" for one in keys]
+    return [receipts.name(plan.scale, stage, one) for one in keys]
 
 
 def job(stage):  # its notebook, and a fingerprint of all that it is done again for besides what it reads

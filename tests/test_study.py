@@ -207,6 +207,9 @@ def test_words_that_lead_nowhere(finished_study, monkeypatch, words, message):
 
 def test_list_and_dry_run(study):
     assert "lee-4" in study.run("--list")
+    again = study.run("lee-4", "--again", "--dry-run")
+    assert re.findall(r"^(?:local)?rule (\w+):", again, re.M) == ["table", "all"]
+    assert "Nothing to be done" in study.run("lee-4", "--dry-run")  # and asking has changed nothing
     study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [7]")
     output = study.run("--dry-run")
     assert "finetune" in output and not re.search(r"^(local)?rule pretrain:", output, re.M)

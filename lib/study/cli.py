@@ -94,11 +94,10 @@ def run(options: argparse.Namespace) -> int:
         return print_status(scale, words)
     check(wanted)
     where = choose_place(options)
-    receipts.forget(scale)
     if options.again:
-        for stage, keys in wanted.asked.items():
-            for one in keys:
-                receipts.find(scale, stage, one).unlink(missing_ok=True)
+        asked = [receipts.name(scale, stage, one) for stage, keys in wanted.asked.items() for one in keys]
+        where += ["--forcerun", *asked]
+    receipts.forget(scale)
     if options.dry_run:
         return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
     if wanted.jobs["corpus"] and (difference := texts.compare_sets(scale)):
@@ -287,6 +286,8 @@ def print_targets(scale: str) -> int:
 def print_status(scale: str, words: list[str]) -> int:
     """How many jobs of each stage are done, then what runs, how far it is, and what was interrupted or failed."""
     status, output = snakemake(scale, words, ["--summary"])
+    if status:  # why has been said
+        return status
     columns, *jobs = [line.split("\t") for line in output.splitlines() if line.count("\t") > 3]
     summary = pd.DataFrame(jobs, columns=columns)
     for rule, found in summary.groupby("rule", sort=False):
@@ -296,7 +297,7 @@ def print_status(scale: str, words: list[str]) -> int:
         print(f"{'running' if running else 'interrupted':12} {lock.stem} {describe_progress(lock) if running else ''}")
     for copy in sorted(paths.output(scale, "failed").glob("*.ipynb")):
         print(f"{'FAILED':12} {copy.stem}")
-    return status
+    return 0
 
 
 def count_cores() -> int:

@@ -16,9 +16,9 @@ def write(receipt: Path, *made: Path) -> None:
     artefacts.write_text(receipt, "".join(f"{path.relative_to(paths.ROOT)}\n" for path in made))
 
 
-def find(scale: str, stage: str, keys: Iterable[str]) -> Path:
-    """The receipt of a job."""
-    return paths.output(scale, "done", stage, "--".join(keys))
+def name(scale: str, stage: str, keys: Iterable[str]) -> str:
+    """The receipt of a job, as the graph calls it: from the repository's root."""
+    return f"outputs/{scale}/done/{stage}/{'--'.join(keys)}"
 
 
 def forget(scale: str) -> None:

@@ -255,10 +255,12 @@ def finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
 
 
 def show_value(value: float | str, decimals: int = 2) -> str:
+    """A number of a table as text; a small one, such as a p value, with four decimals, and words as they are."""
     return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
 
 
 def show_ours(line: dict, decimals: int = 2) -> str:
+    """Ours in a line of a table, with its deviation over seeds where there are several."""
     if pd.isna(line["ours"]):
         return "n/a"
     return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
