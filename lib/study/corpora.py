@@ -120,6 +120,6 @@ def choose(selection: str | None) -> Choice | None:
 
 
 def list_whole(scale: str) -> list[Corpus]:
-    """The registered corpora that are not a part of another, and can be built."""
-    found = (Corpus(key, scale) for key in params.keys("corpora"))
+    """The registered corpora within the scale's budget that are not a part of another, and can be built."""
+    found = (Corpus(key, scale) for key in params.load("scales", scale).shown_corpora or params.keys("corpora"))
     return [corpus for corpus in found if corpus.settings.part == 1 and not corpus.why_not]

@@ -41,9 +41,11 @@ def split_tables(named: Iterable[str]) -> dict[str, Keys]:
 
 
 def read_claimed(plan: "Plan") -> dict[str, Keys]:
-    """Every published table, what needs no encoder, and what else claims are judged by: tables, runs, vocabularies."""
-    tests = [claim.test for claim in claims.CLAIMS if claim.test]
-    return split_tables([*params.keys("tables"), "floors", *(table for test in tests for table in test.tables)]) | {
+    """The published tables of the scale, what needs no encoder, and what else claims are judged by."""
+    tests, wanted = [claim.test for claim in claims.CLAIMS if claim.test], plan.study.budget.tables
+    tables = dict.fromkeys(["floors", *params.keys("tables"), *(table for test in tests for table in test.tables)])
+    left_out = {*params.keys("tables")} - {*wanted} if wanted else set()
+    return split_tables(table for table in tables if table not in left_out) | {
         "finetune": plan.jobs_of(claims.list_runs(plan.study)),
         "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
     }
@@ -60,7 +62,7 @@ def read_documents(plan: "Plan") -> dict[str, Keys]:
 
 
 def read_terms(plan: "Plan") -> dict[str, Keys]:
-    return {"vocabulary": plan.trained(params.keys("vocabularies")), "corpus": [("pubmed",)]}
+    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.scale)), "corpus": [("pubmed",)]}
 
 
 def read_amplified(plan: "Plan") -> dict[str, Keys]:

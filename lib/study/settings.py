@@ -115,6 +115,9 @@ class Scale(Settings):
     processes: int | None = Field(default=1, gt=0)  # that pretrain one model; None: one for each GPU
     seeds: list[int] = Field(min_length=1)
     datasets: list[str] | None = None  # None: every dataset that is present
+    shown_corpora: list[str] | None = None  # that pages set beside each other; None: all that can be built
+    shown_vocabularies: list[str] | None = None  # likewise; None: all that can be had
+    tables: list[str] | None = None  # published ones that the whole study makes; None: all
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
     instead: Instead = Instead()
     panels: list[Panel] = []  # what is fine-tuned besides

@@ -139,8 +139,9 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
 
 
 def at_hand(scale: str) -> list[Vocabulary]:
-    """The registered vocabularies that can be had."""
-    found = (Vocabulary(key, scale) for key in params.keys("vocabularies"))
+    """The registered vocabularies within the scale's budget that can be had."""
+    shown = params.load("scales", scale).shown_vocabularies
+    found = (Vocabulary(key, scale) for key in shown or params.keys("vocabularies"))
     return [vocabulary for vocabulary in found if not vocabulary.why_not]
 
 
