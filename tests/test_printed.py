@@ -6,7 +6,7 @@ from conftest import each
 from notebook_code import definitions, run
 
 from lib.errors import StudyError
-from lib.study import keyless, params, paths, plan, printed, repeated
+from lib.study import keyless, params, paths, plan, printed, repeated, results
 from lib.study.printed import Number, check, count, judge, read, wins
 
 
@@ -179,6 +179,16 @@ def test_the_page_makes_the_committed_audit_and_says_how_it_came_out(tmp_path, m
     assert set(shown["kind"]) == {"F1"} and shown["verdict"].drop_duplicates().tolist() == [
         "differs", "averaging", "rounding",
     ]  # fmt: skip
+
+
+def test_lines_that_quote_a_sentence_have_few_words_and_the_numbers_that_they_are_held_against():
+    audit = results.read_table(paths.recorded(paths.table("laptop", "audit")))
+    quoted = audit[audit["note"].str.startswith('"', na=False)]
+    words = quoted["note"].str.extract('^"([^"]+)"')[0].str.split().str.len()
+    assert quoted["kind"].value_counts().to_dict() == {"text": 29, "two papers": 20}
+    assert words.min() >= 3 and words.max() <= 15
+    assert quoted[["printed", "recomputed"]].notna().all(axis=None)
+    assert set(quoted["verdict"]) == {"differs"} and set(quoted["paper"]) == set(results.list_papers())
 
 
 def test_the_audit_needs_no_data():
