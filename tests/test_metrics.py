@@ -1,11 +1,9 @@
-"""Metrics: counted by hand, against independent implementations, and against the papers' own totals."""
+"""Metrics: counted by hand, against an independent implementation, and against the papers' own totals."""
 
 import csv
 import gzip
 import math
-import random
 import re
-import statistics
 from collections import Counter
 from itertools import chain
 
@@ -20,7 +18,6 @@ from lib.benchmarks import answer_metrics, conll, metrics
 from lib.study import paths
 
 few = settings(max_examples=20, deadline=None)
-TAGS = ["O", "B-D", "I-D", "B-C", "I-C"]
 
 
 def three(precision, recall, f1):
@@ -30,24 +27,13 @@ def three(precision, recall, f1):
 # --- tags ---
 
 
-def conlleval_chunks(tags: list[str]) -> set[tuple[int, int, str]]:
-    """Entities after conlleval: one begins at B, or at I after O or after another type."""
-    found, start, kind = set(), None, None
-    for i, tag in enumerate([*tags, "O"]):
-        prefix, _, type_ = tag.partition("-")
-        if start is not None and (prefix in ("B", "O") or type_ != kind):
-            found.add((start, i, kind))
-            start = None
-        if start is None and prefix in ("B", "I"):
-            start, kind = i, type_
-    return found
-
-
 def test_entities_counted_by_hand():
     gold = [["B-D", "I-D", "O", "B-D"], ["O", "B-D"]]
     predicted = [["B-D", "I-D", "O", "O"], ["B-D", "B-D"]]
     scores = metrics.entity_scores(gold, predicted)  # 3 gold, 3 predicted, 2 of them right
     assert scores == three(200 / 3, 200 / 3, 200 / 3) | {"gold entities": 3}
+    sets = metrics.entity_sets(gold), metrics.entity_sets(predicted)
+    assert metrics.strict_spans(*sets) == three(200 / 3, 200 / 3, 200 / 3)
 
 
 @each(
@@ -57,30 +43,11 @@ def test_entities_counted_by_hand():
         ([["B-D", "O"]], [["B-C", "O"]], "f1", 0),
         ([["O", "B-D", "I-D"]], [["O", "I-D", "I-D"]], "f1", 100),  # an I without a B begins an entity
         ([["B", "I", "O", "B"]], [["B", "I", "O", "O"]], "recall", 50),  # tags without types
-        ([["B-D"]], [["O"]], "f1", 0),
+        ([["O"]], [["O"]], "f1", 0),
     ],
 )
 def test_entities_of_a_sentence(gold, predicted, key, value):
     assert metrics.entity_scores(gold, predicted)[key] == value
-
-
-def test_no_entities_are_zero_not_an_error():
-    assert metrics.entity_scores([["O"]], [["O"]]) == three(0, 0, 0) | {"gold entities": 0}
-
-
-def test_equal_to_conlleval_on_random_tags():
-    rng = random.Random(0)
-    for _ in range(200):
-        gold, predicted = ([rng.choices(["O", *TAGS], k=12) for _ in range(4)] for _ in range(2))
-        chunks = [[conlleval_chunks(s) for s in side] for side in (gold, predicted)]
-        right = sum(len(g & p) for g, p in zip(*chunks, strict=True))
-        total_gold, total_predicted = (sum(map(len, side)) for side in chunks)
-        scores = metrics.entity_scores(gold, predicted)
-        assert scores["gold entities"] == total_gold
-        assert scores["precision"] == pytest.approx(100 * right / max(1, total_predicted))
-        assert scores["recall"] == pytest.approx(100 * right / max(1, total_gold))
-        spans = metrics.strict_spans(metrics.entity_sets(gold), metrics.entity_sets(predicted))
-        assert spans == pytest.approx({key: scores[key] for key in spans})
 
 
 def test_entities_as_sets():
@@ -98,11 +65,9 @@ def test_words_with_and_without_o():
 
 
 def test_words_weighted_by_tag():
-    # gold words: O 5, B-D 2, I-D 1; F1 of O 2*4/(5+5), of B-D 2*1/(2+2), of I-D 0
-    f1 = 100 * (5 * 0.8 + 2 * 0.5 + 1 * 0) / 8
-    assert metrics.token_scores(*WORDS, outside=True, average="weighted")["f1"] == pytest.approx(f1)
-    f1 = 100 * (2 * 0.5 + 1 * 0) / 3
-    assert metrics.token_scores(*WORDS, outside=False, average="weighted")["f1"] == pytest.approx(f1)
+    words = [["B-D", "B-D", "B-D", "O"]], [["B-D", "O", "O", "O"]]  # B-D: precision 1, recall 1/3; O: 1/3, 1
+    assert metrics.token_scores(*words, outside=True, average="weighted") == three(250 / 3, 50, 50)
+    assert metrics.token_scores(*words, outside=False, average="weighted") == three(100, 100 / 3, 50)
 
 
 @each("average", ["micro", "weighted"])
@@ -110,13 +75,6 @@ def test_nothing_but_o(average):
     assert metrics.token_scores([["O", "O"]], [["O", "O"]], outside=False, average=average) == three(0, 0, 0)
     assert metrics.token_scores([["O", "O"]], [["O", "O"]], outside=True, average=average) == three(100, 100, 100)
     assert metrics.token_scores([["O", "O"]], [["B", "O"]], outside=False, average=average) == three(0, 0, 0)
-
-
-def test_counting_o_raises_a_score_that_has_no_entity_right():
-    gold, predicted = [["O"] * 8 + ["B-D", "I-D"]], [["O"] * 8 + ["B-D", "O"]]
-    scores = metrics.entity_scores(gold, predicted), metrics.token_scores(gold, predicted, outside=False)
-    assert [score["f1"] for score in scores] == [0, pytest.approx(200 / 3)]  # 1 of 2 gold words, 1 of 1 predicted
-    assert metrics.token_scores(gold, predicted, outside=True)["f1"] == pytest.approx(90)
 
 
 def test_pico_counted_by_hand():
@@ -127,10 +85,7 @@ def test_pico_counted_by_hand():
     scores = metrics.pico_scores(gold, predicted)
     assert scores.pop("f1") == pytest.approx((200 / 3 + 80 + 200 / 3) / 3)
     assert scores == {f"f1 ({name})": pytest.approx(value) for name, value in each.items()}
-
-
-def test_pico_the_order_of_elements_and_a_missing_one():
-    scores = metrics.pico_scores([["I-INT|I-PAR"]], [["I-PAR|I-INT"]])
+    scores = metrics.pico_scores([["I-INT|I-PAR"]], [["I-PAR|I-INT"]])  # in any order; no outcome
     assert [scores[f"f1 ({name})"] for name in ("participants", "interventions", "outcomes")] == [100, 100, 0]
 
 
@@ -153,11 +108,6 @@ def test_relations_counted_by_hand():
     assert metrics.relation_scores(gold, predicted, negative="down") == three(50, 50, 50)  # 4, 4; false, up right
     assert metrics.relation_scores(gold, predicted, negative=None)["f1"] == pytest.approx(50)  # 3 of 6
     assert metrics.relation_scores(["false", "up"], ["false", "false"]) == three(0, 0, 0)
-
-
-def test_a_negative_label_that_does_not_occur_is_refused():
-    with pytest.raises(ValueError, match="none of 2 instances has the negative label"):
-        metrics.relation_scores(["False", "up"], ["False", "False"])
 
 
 def test_positive_class_counted_by_hand():
@@ -195,13 +145,9 @@ def test_labels_of_documents_counted_by_hand():
     assert metrics.multilabel_scores(gold, predicted) == three(50, 200 / 3, 400 / 7)  # 4 predicted, 3 gold, 2 right
     # precision 1, 1/2, 0 and recall 1/2, 1, 0: both means are 1/2
     assert metrics.example_scores(gold, predicted) == three(50, 50, 50)
-
-
-def test_f1_of_the_means_is_not_the_mean_of_f1():
     gold, predicted = [{"a", "b", "c", "d"}, {"a"}], [{"a"}, {"a"}]
-    scores = metrics.example_scores(gold, predicted)  # precision 1 and 1, recall 1/4 and 1
+    scores = metrics.example_scores(gold, predicted)  # precision 1 and 1, recall 1/4 and 1; F1 of the means
     assert scores == three(100, 62.5, 200 * 0.625 / 1.625)
-    assert scores["f1"] != pytest.approx(100 * (0.4 + 1) / 2)
 
 
 @each(
@@ -216,14 +162,13 @@ def test_documents_without_labels(gold, predicted, expected):
 
 
 def test_factoid_counted_by_hand():
-    gold = [["BRCA1", "breast cancer 1"], ["p53"], ["TNF"], ["IL-2"]]
-    predicted = [["brca1", "x"], ["x", "y", "P53"], ["a", "b", "c", "d", "e", "TNF"], []]
-    scores = answer_metrics.bioasq_factoid(gold, predicted)  # ranks 1, 3, none in five, none
-    assert scores == {"strict accuracy": 25, "lenient accuracy": 50, "mrr": pytest.approx(100 * (1 + 1 / 3) / 4)}
-
-
-def test_factoid_normalises_nothing_but_case():
-    for answer in ("the p53", "p-53", "p53 ", "p53."):
+    gold = [["BRCA1", "breast cancer 1"], ["p53"], ["TNF"], ["IL-2"], ["IL-6"]]
+    predicted = [["brca1", "x"], ["x", "y", "P53"], ["a", "b", "c", "d", "e", "TNF"], [], ["a", "b", "c", "d", "IL-6"]]
+    scores = answer_metrics.bioasq_factoid(gold, predicted)  # ranks 1, 3, none in five, none, 5
+    assert scores == {
+        "strict accuracy": 20, "lenient accuracy": 60, "mrr": pytest.approx(100 * (1 + 1 / 3 + 1 / 5) / 5),
+    }  # fmt: skip
+    for answer in ("the p53", "p-53", "p53 "):  # nothing is normalised but case
         assert answer_metrics.bioasq_factoid([["p53"]], [[answer]])["lenient accuracy"] == 0
 
 
@@ -233,38 +178,25 @@ def test_squad_counted_by_hand():
     # right; 2*1/(2+1) with the second answer is better than 2*1/(2+2); 1 of 1 and of 2 words; nothing
     scores = answer_metrics.squad_scores(gold, predicted)
     assert scores == {"exact match": 25, "f1": pytest.approx(100 * (1 + 2 / 3 + 2 / 3 + 0) / 4)}
-
-
-def test_squad_takes_the_best_answer_and_each_word_as_often_as_in_both():
-    found = answer_metrics.squad_scores([["x", "a1 a1 b", "b"]], ["a1 b b"])  # 2 shared of 3 and 3; 1 of 3 and of 1
-    assert found == {"exact match": 0, "f1": pytest.approx(200 / 3)}
+    found = answer_metrics.squad_scores([["x", "a1 a1 b", "b"]], ["a1 a1 b b"])  # 3 shared of 3 and 4; 1 of 1 and 4
+    assert found == {"exact match": 0, "f1": pytest.approx(600 / 7)}
 
 
 def test_squad_normalisation():
     assert answer_metrics.normalise_answer("  The An-swer,\tof a  (Theory) ") == "answer of theory"
     scores = answer_metrics.squad_scores([["the"]], ["A."])  # both are empty then: equal, but they share no word
     assert scores == {"exact match": 100, "f1": 0}
-    assert answer_metrics.squad_scores([["b b a1"]], ["b"])["f1"] == pytest.approx(50)  # 1 shared, of 1 and of 3
 
 
 def test_ranking_counted_by_hand():
     labels, groups = [0, 1, 1, 0, 0, 1], ["q", "q", "q", "r", "r", "s"]
     scores = [0.9, 0.1, 0.5, 0.3, 0.2, 0.1]  # first right: second of q, none of r, first of s
     assert answer_metrics.ranking_scores(labels, scores, groups) == {"mrr": pytest.approx((1 / 2 + 0 + 1) / 3)}
+    equal = answer_metrics.ranking_scores([0, 0, 1], [0.5, 0.5, 0.5], "qqq")  # they keep their order
+    assert equal == {"mrr": pytest.approx(1 / 3)}
 
 
-def test_equal_scores_keep_their_order():
-    assert answer_metrics.ranking_scores([0, 0, 1], [0.5, 0.5, 0.5], "qqq") == {"mrr": pytest.approx(1 / 3)}
-
-
-# --- against independent implementations ---
-
-
-def definition_of_example(gold, predicted) -> tuple[float, float]:
-    """Of documents that all have a gold label."""
-    rows = MultiLabelBinarizer(classes=list("abcd")).fit(gold)
-    tables = rows.transform(gold), rows.transform(predicted)
-    return sklearn_metrics.precision_recall_fscore_support(*tables, average="samples", zero_division=0)[:2]
+# --- against an independent implementation ---
 
 
 def sides(pairs):
@@ -278,55 +210,19 @@ def sklearn_rates(gold, predicted, **how):
 
 types = st.sampled_from(["false", "up", "down"])
 subsets = st.sets(st.sampled_from("abcd"))
-texts = st.text("aAnThe1 .-", max_size=8)
-tagged = st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS)), min_size=1, max_size=6).map(sides)
-elements = st.sampled_from(["O", "I-PAR", "I-INT", "I-OUT", "I-INT|I-PAR", "I-OUT|I-PAR"])
-marked = st.lists(st.tuples(elements, elements), min_size=1, max_size=6).map(sides)
 
 
 @given(st.lists(st.tuples(types, types), min_size=1))
 @few
-def test_relations_equal_sklearn(pairs):
-    gold, predicted = sides([*pairs, ("false", "false")])
-    assert metrics.relation_scores(gold, predicted) == sklearn_rates(
-        gold, predicted, labels=["up", "down"], average="micro"
-    )
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
-@few
 def test_classes_equal_sklearn(pairs):
-    gold, predicted = sides(pairs)
-    expected = sklearn_rates(gold, predicted, labels=[True], average="micro")
-    assert metrics.binary_scores(gold, predicted, positive=True) == expected
-    names = [["yes" if value else "no" for value in side] for side in (gold, predicted)]
-    both = metrics.answer_class_scores(*names)
-    assert {key: both[f"{key} (yes)"] for key in expected} == expected
-    assert metrics.accuracy(*names) == pytest.approx(100 * sklearn_metrics.accuracy_score(*names))
-
-
-@given(st.lists(tagged, min_size=1, max_size=5))
-@few
-def test_words_equal_counts_and_accuracy(pairs):
-    gold, predicted = sides(pairs)
-    flat = [list(chain.from_iterable(side)) for side in (gold, predicted)]
-    accuracy = 100 * sklearn_metrics.accuracy_score(*flat)
-    assert metrics.token_scores(gold, predicted, outside=True) == three(accuracy, accuracy, accuracy)
-    right = sum(g == p != "O" for g, p in zip(*flat, strict=True))
-    not_o = [sum(tag != "O" for tag in side) for side in flat]
-    expected = 200 * right / sum(not_o) if sum(not_o) else 0
-    assert metrics.token_scores(gold, predicted, outside=False)["f1"] == pytest.approx(expected)
-
-
-@given(st.lists(marked, min_size=1, max_size=5))
-@few
-def test_pico_equals_sklearn(pairs):
-    flat = [list(chain.from_iterable(side)) for side in sides(pairs)]
-    found = [
-        sklearn_metrics.f1_score(*([key in tag for tag in side] for side in flat), zero_division=0)
-        for key in ("PAR", "INT", "OUT")
-    ]
-    assert metrics.pico_scores(*sides(pairs))["f1"] == pytest.approx(100 * statistics.mean(found))
+    gold, predicted = sides([*pairs, ("false", "false")])
+    expected = sklearn_rates(gold, predicted, labels=["up", "down"], average="micro")
+    assert metrics.relation_scores(gold, predicted) == expected
+    answers = [["yes" if label == "up" else "no" for label in side] for side in (gold, predicted)]
+    expected = sklearn_rates(*answers, labels=["yes"], average="micro")
+    assert metrics.binary_scores(*answers, positive="yes") == expected
+    assert metrics.answer_class_scores(*answers).items() >= {f"{key} (yes)": expected[key] for key in expected}.items()
+    assert metrics.accuracy(*answers) == pytest.approx(100 * sklearn_metrics.accuracy_score(*answers))
 
 
 @given(st.lists(st.tuples(subsets, subsets), min_size=1))
@@ -335,84 +231,35 @@ def test_labels_of_documents_equal_sklearn(pairs):
     gold, predicted = sides(pairs)
     rows = MultiLabelBinarizer(classes=list("abcd")).fit(gold)
     expected = sklearn_rates(rows.transform(gold), rows.transform(predicted), average="micro")
-    assert metrics.multilabel_scores(gold, predicted) == expected
-    assert metrics.strict_spans(gold, predicted) == expected
-    gold = [labels | {"a"} for labels in gold]
-    precision, recall = definition_of_example(gold, predicted)
+    assert metrics.multilabel_scores(gold, predicted) == metrics.strict_spans(gold, predicted) == expected
+    gold = [labels | {"a"} for labels in gold]  # sklearn has no document without labels
+    expected = sklearn_rates(rows.transform(gold), rows.transform(predicted), average="samples")
     scores = metrics.example_scores(gold, predicted)
-    assert (scores["precision"], scores["recall"]) == pytest.approx((100 * precision, 100 * recall))
-
-
-@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2))
-@few
-def test_pearson_equals_the_standard_library(pairs):
-    gold, predicted = sides(pairs)
-    try:
-        expected = pytest.approx(100 * statistics.correlation(gold, predicted))
-    except statistics.StatisticsError:  # a constant side
-        expected = pytest.approx(math.nan, nan_ok=True)
-    assert metrics.pearson(gold, predicted) == expected
-
-
-answers = st.text("aAbB", min_size=1, max_size=2)
+    assert (scores["precision"], scores["recall"]) == (expected["precision"], expected["recall"])
 
 
 # --- what holds of every metric ---
 
-# name -> the scores; a gold and a predicted instance; an instance that has something to find, and what is right for it
-EVERY = {
-    "entity": (metrics.entity_scores, tagged, ["B-D"], ["B-D"]),
-    "token with O": (lambda g, p: metrics.token_scores(g, p, outside=True), tagged, ["B-D"], ["B-D"]),
-    "token": (lambda g, p: metrics.token_scores(g, p, outside=False), tagged, ["B-D"], ["B-D"]),
-    "pico": (metrics.pico_scores, marked, ["I-INT", "I-PAR", "I-OUT"], ["I-INT", "I-PAR", "I-OUT"]),
-    "spans": (metrics.strict_spans, st.tuples(subsets, subsets), {"a"}, {"a"}),
-    "relation": (lambda g, p: metrics.relation_scores(g, p, negative=None), st.tuples(types, types), "up", "up"),
-    "binary": (lambda g, p: metrics.binary_scores(g, p, positive=1), st.tuples(st.just(0), st.just(0)), 1, 1),
-    "accuracy": (lambda g, p: {"accuracy": metrics.accuracy(g, p)}, st.tuples(types, types), "up", "up"),
-    "multilabel": (metrics.multilabel_scores, st.tuples(subsets, subsets), {"a"}, {"a"}),
-    "example": (metrics.example_scores, st.tuples(subsets, subsets), {"a"}, {"a"}),
-    "factoid": (
-        answer_metrics.bioasq_factoid,
-        st.tuples(st.lists(answers, min_size=1), st.lists(answers, max_size=6)),
-        ["a"],
-        ["a"],
-    ),
-    "squad": (answer_metrics.squad_scores, st.tuples(st.lists(texts, min_size=1), texts), ["b c"], "b c"),
-}
-SAME = ["entity", "token with O", "token", "pico", "spans", "relation", "binary", "accuracy", "multilabel", "example"]
+# The scores, a gold instance, and what is right for it.
+EVERY = [
+    (metrics.entity_scores, ["B-D"], ["B-D"]),
+    (lambda gold, predicted: metrics.token_scores(gold, predicted, outside=True), ["B-D"], ["B-D"]),
+    (metrics.pico_scores, ["I-INT", "I-PAR", "I-OUT"], ["I-INT", "I-PAR", "I-OUT"]),
+    (metrics.strict_spans, {"a"}, {"a"}),
+    (lambda gold, predicted: metrics.relation_scores(gold, predicted, negative=None), "up", "up"),
+    (metrics.binary_scores, "1", "1"),
+    (lambda gold, predicted: {"accuracy": metrics.accuracy(gold, predicted)}, "up", "up"),
+    (metrics.multilabel_scores, {"a"}, {"a"}),
+    (metrics.example_scores, {"a"}, {"a"}),
+    (answer_metrics.bioasq_factoid, ["a", "b c"], ["b c"]),
+    (answer_metrics.squad_scores, ["x", "b c"], "b c"),
+]
 
 
-@each("name", EVERY)
-@given(data=st.data())
-@settings(max_examples=6, deadline=None)
-def test_the_order_of_instances_changes_nothing(name, data):
-    function, pairs, gold, right = EVERY[name]
-    drawn = [*data.draw(st.lists(pairs, max_size=5)), (gold, right)]
-    shuffled = data.draw(st.permutations(drawn))
-    scores = function(*sides(drawn))
-    assert scores == pytest.approx(function(*sides(shuffled)))
-    assert all(0 <= value <= 100 for key, value in scores.items() if key != "gold entities")
-
-
-@each("name", SAME)
-@given(data=st.data())
-@settings(max_examples=6, deadline=None)
-def test_gold_as_prediction_scores_100(name, data):
-    function, pairs, sure, _ = EVERY[name]
-    gold = [*(gold for gold, _ in data.draw(st.lists(pairs, max_size=5))), sure]
-    assert {value for key, value in function(gold, gold).items() if key != "gold entities"} == {100}
-
-
-@given(st.lists(st.lists(st.text("bcd ", min_size=1).filter(str.strip), min_size=1, max_size=3), min_size=1))
-@few
-def test_a_gold_answer_as_prediction_scores_100(gold):
-    assert set(answer_metrics.bioasq_factoid(gold, [[answers[-1]] for answers in gold]).values()) == {100}
-    assert set(answer_metrics.squad_scores(gold, [answers[-1] for answers in gold]).values()) == {100}
-
-
-@each("name", EVERY)
-def test_unequal_lengths_and_no_gold_are_refused(name):
-    function, _, gold, right = EVERY[name]
+@each(("function", "gold", "right"), EVERY)
+def test_right_predictions_score_100_and_unequal_or_no_instances_are_refused(function, gold, right):
+    scores = function([gold, gold], [right, right])
+    assert {value for key, value in scores.items() if key != "gold entities"} == {100}
     with pytest.raises(ValueError, match="2 gold instances, 1 predicted"):
         function([gold, gold], [right])
     with pytest.raises(ValueError, match="0 gold instances"):
@@ -427,6 +274,7 @@ def test_unequal_lengths_and_no_gold_are_refused(name):
         (lambda: metrics.pico_scores([["O"]], [[]]), "1 gold tags has 0"),
         (lambda: metrics.entity_scores([["secret", "O", "BB-D"]], [["O", "O", "O"]]), "2 labels are not of B, I, O"),
         (lambda: metrics.pico_scores([["I-secret"]], [["I-INT|I-secret"]]), "2 labels are not of PAR, INT, OUT"),
+        (lambda: metrics.relation_scores(["secret", "up"], ["secret", "up"]), "none of 2 instances has the negative l"),
         (lambda: metrics.answer_class_scores(["yes"], ["secret"]), "1 labels are not of yes, no"),
         (lambda: metrics.binary_scores([0, 1], ["secret", 0], positive=1), "3 labels in 2 instances"),
         (lambda: metrics.binary_scores(["0", "secret"], ["0", "0"], positive=1), "2 labels in 2 instances"),
@@ -499,13 +347,9 @@ def test_every_printed_blue_total_is_reproduced():
     assert len(cells) == 9
     for scores in cells.values():
         assert round(metrics.benchmark_total(scores, {"all": CLINICAL + BIOMEDICAL}), 1) == scores["Total"]
-
-
-def test_blue_totals_agree_with_their_sub_scores():
-    # Table 8 prints no datasets: the total is 4 and 6 tenths of the sub-scores, which are rounded, as the total is.
     cells = printed("wada-oubiobert", "8", "row", "column")
     assert len(cells) == 6
-    for scores in cells.values():
+    for scores in cells.values():  # without datasets: 4 and 6 tenths of the sub-scores, which are rounded
         total = metrics.benchmark_total(scores, {"all": ["clinical"] * 4 + ["biomedical"] * 6})
         assert total == pytest.approx(scores["total"], abs=0.1)
 
