@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import tarfile
 import tracemalloc
 from typing import NamedTuple
@@ -14,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import each
 
-from lib.corpora import leakage, rows
+from lib.corpora import leakage
 from lib.corpora.readers import READERS
-from lib.corpora.records import Document, Heading, read_year
+from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
 from lib.study import documents, params, paths
 from lib.study.study import read_mesh
@@ -125,13 +126,13 @@ ARTICLES = [
 ]  # fmt: skip
 PAGES = [("Iron", 0, 1, False, "'''Seen''' here.\n\n[[Page|Two]] words"), ("Talk", 1, 2, False, "no"),
          ("Gold", 0, 3, True, "no"), ("白 &", 0, 4, False, "Last")]  # fmt: skip
-NOTES = [["1", 'Note, "any"', "", "Seen here.\n\n  Two"], ["2", "", "1", "wrong"], ["3", "", "", ""]]
+NOTES = [["1", 'Note, "any"', "", 'Seen here.\n\n  "Two"'], ["2", "", "1", "wrong"], ["3", "", "", ""]]
 
 
 class Format(NamedTuple):
     """A file by hand, its documents, and whether a plain file of it that was cut can pass for a shorter one.
 
-    `ends`: it can, between two documents. `shortens`: also within one, which then comes back shorter than it was.
+    `ends`: it can, between two documents. `shortens`: also within one, which then is not what it was.
     """
 
     content: bytes
@@ -179,8 +180,9 @@ FORMATS = {
     "paragraphs": Format("# 1\nSeen here.\nTwo\n\nno id\n\n# 2\n\n# 3\né\n# no id\n".encode(), [
         Document("1", text="Seen here.\nTwo"), Document(text="no id"), Document("2"), Document("3", text="é\n# no id"),
     ], ends=True, shortens=True),
-    "mimic-notes": Format(note_table(NOTES), [Document("1", text="Seen here.\nTwo"), Document("2"), Document("3")],
-                          ends=True, shortens=True),
+    "mimic-notes": Format(b"\xef\xbb\xbf" + note_table(NOTES), [
+        Document("1", text='Seen here.\n"Two"'), Document("2"), Document("3"),
+    ], ends=True, shortens=True),
 }  # fmt: skip
 
 
@@ -225,18 +227,6 @@ def test_what_was_written_comes_back(tmp_path, reader, pack):
     assert read(reader, write(tmp_path, form.name, form.content, pack)) == (form.documents, "")
 
 
-def is_shortened(document: Document, whole: Document) -> bool:
-    """Whether a document is a beginning of another one: each field of it, in any order of the fields."""
-    return (
-        whole.id.startswith(document.id)
-        and whole.title.startswith(document.title)
-        and whole.text.startswith(document.text)
-        and whole.language.startswith(document.language)
-        and document.year in (0, whole.year)
-        and all(ours.name in theirs.name for ours, theirs in zip(document.mesh, whole.mesh, strict=False))
-    ) or document.text == "#"  # of "# id", the mark of an identifier in the paragraph format
-
-
 def list_places(content: bytes) -> range:
     """Some eighty places of a file, after the three bytes that tell how it is packed."""
     return range(3, len(content), 1 + len(content) // 80)
@@ -251,10 +241,8 @@ def test_a_file_that_was_cut_anywhere(tmp_path, reader, pack):
         found, message = read(reader, write(tmp_path, form.name, packed[:cut]))
         if pack != "plain":
             assert message
-        if pack == "plain" and form.shortens and found:
-            last = form.documents[len(found) - 1]
-            assert found[-1] == last or is_shortened(found.pop(), last)
-        assert found == form.documents[: len(found)]
+        whole = found[:-1] if pack == "plain" and form.shortens else found
+        assert whole == form.documents[: len(whole)] and len(found) <= len(form.documents)
         if not message and not form.ends:  # but zeros may be missing after an archive, and white space after XML
             assert found == form.documents and not packed[cut:].strip(b"\0\n")
 
@@ -289,15 +277,12 @@ def test_files_that_are_empty_or_lack_their_end(tmp_path, reader):
 
 
 @each("key", params.keys("sources"))
-@each("pack", ["plain", "gzip"])
-def test_a_source_file_without_documents_is_an_error(data, key, pack):
-    pattern = params.load("sources", key).files.replace("[!j]", "a")
-    path = write(data, pattern.replace("*", "a"), b"", pack)
-    with pytest.raises(StudyError, match=rf"^(.*, )?{path.name}:"):
+def test_a_source_file_without_documents_is_an_error(data, key):
+    source = params.load("sources", key)
+    path = write(data, source.files.replace("[!j]", "a").replace("*", "a"), b"", "gzip")
+    message = "no documents in the file" if source.reader == "paragraphs" else ""
+    with pytest.raises(StudyError, match=rf"^(.*, )?{path.name}:.*{message}"):
         documents.read(key, path.name, "smoke")
-    if params.load("sources", key).reader == "paragraphs":
-        with pytest.raises(StudyError, match="no documents in the file"):
-            documents.read(key, path.name, "smoke")
 
 
 @each("reader", FORMATS)
@@ -312,12 +297,6 @@ def test_text_that_is_not_utf_8(tmp_path, reader):
     if reader not in ("pubmed-xml", "jats", "wikipedia-xml", "mimic-notes"):
         line = content[:position].count(b"\n") + 1
         assert message == f"made-up:{line}: not UTF-8 text (invalid continuation byte); convert the file"
-
-
-def test_a_damaged_namespace_is_found_at_the_end(tmp_path):
-    damaged = FORMATS["wikipedia-xml"].content.replace(b'xmlns="http:', b'xmlns="htt}:')
-    found, message = read("wikipedia-xml", write(tmp_path, FORMATS["wikipedia-xml"].name, damaged))
-    assert len(found) == 2 and "not well-formed XML after page" in message
 
 
 BOMB = "<!DOCTYPE x [<!ENTITY a 'boom'>" + "".join(
@@ -362,19 +341,14 @@ def test_entities_are_refused_and_never_expanded(tmp_path, reader, kind):
 @each(
     ("damage", "message"),
     [
-        (("<ArticleTitle>two", "<ArticleTitle two"), r"a\.xml:\d+: not well-formed XML after citation 1: "),
         (("<ArticleTitle>two", "<i>two"), r"a\.xml:\d+: not well-formed XML after citation 1: "),
-        (("<ArticleTitle>two", "<ArticleTitle>\x01two"), r"a\.xml:\d+: not well-formed XML after citation 1: "),
-        (("two", "&two;"), r"a\.xml:\d+: (not well-formed XML after citation 1: |&two; is declared elsewhere)"),
+        (("two", "&two;"), r"a\.xml:\d+: &two; is declared elsewhere: refused"),
         (('<PMID Version="1">2</PMID>', ""), r"citation 2 \(PMID unknown\): an element is missing \('PMID'\)"),
         (('<PMID Version="1">2', '<PMID Version="x">2'), r"citation 2 \(PMID 2\)"),
         (("<Journal><Title>J</Title></Journal><ArticleTitle>two", "<ArticleTitle>two"), r"missing \('Journal'\)"),
-        (('<PubmedArticle><MedlineCitation><PMID Version="1">1<', "<PubmedBrticle><PMID>1<"), "after citation 0"),
-        (('<PubmedArticle><MedlineCitation><PMID Version="1">2<', "<PubmedBrticle><PMID>2<"), "after citation 1"),
-        (('<PubmedArticle><MedlineCitation><PMID Version="1">3<', "<PubmedBrticle><PMID>3<"), "after citation 2"),
         (("</PubmedArticleSet>", ""), r"a\.xml:\d+: not well-formed XML after citation 3"),
         (("<PubmedArticleSet>", "<html>"), "a document of <html>, expected PubmedArticleSet or "),
-        (("UTF-8", "ISO-8859-1"), None),  # it is read as what it says it is
+        (("UTF-8", "ISO-8859-1"), "^$"),  # it is read as what it says it is
         (('encoding="UTF-8"', "encoding='no-such'"), r"a\.xml:\d+: not well-formed XML after citation 0: .*encoding"),
     ],
 )
@@ -382,45 +356,17 @@ def test_damaged_pubmed_xml_names_file_and_citation(tmp_path, damage, message):
     content = PUBMED.format("".join(citation(i, "x", title) for i, title in enumerate(("one", "two", "three"), 1)))
     assert damage[0] in content
     found, error = read("pubmed-xml", write(tmp_path, "a.xml", content.replace(*damage, 1)))
-    if message is None:  # the records themselves are whole
-        assert len(found) == 3
-    else:
-        with pytest.raises(StudyError, match=message):
-            raise StudyError(error)
-
-
-@each(
-    ("content", "message"),
-    [
-        (b"", "not well-formed XML after citation 0"),
-        (b"<html><p>Too many requests</p></html>", "a document of <html>, expected PubmedArticleSet or"),
-        (b"<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>1</PMID>", "not well-formed XML after citation 0"),
-    ],
-)
-def test_what_is_no_pubmed_xml(tmp_path, content, message):
-    assert message in read("pubmed-xml", write(tmp_path, "a.xml", content))[1]
+    assert re.search(message, error), error
+    assert error or len(found) == 3
 
 
 def test_a_set_of_no_citations_is_no_damage(tmp_path):
     assert read("pubmed-xml", write(tmp_path, "a.xml", PUBMED.format(""))) == ([], "")
 
 
-def test_a_record_of_50_mb_is_read_and_counted_as_too_long(data):
-    """No compression: what is measured is the reader."""
-    sentence = "Made-up text without end. "
-    content = PUBMED.format(citation(1, sentence * (50_000_000 // len(sentence))) + citation(2, "Short."))
-    write(data, "corpora/pubmed-xml/long.xml.gz", content)
-    record = documents.read("pubmed-xml", "long.xml.gz", "smoke")
-    assert (record["read"], record["too long"]) == (2, 1)
-    rows = pq.read_table(paths.documents("smoke", "pubmed-xml", "long.xml.gz") / "documents.parquet").to_pylist()
-    assert [row["id"] for row in rows] == ["2"]
-
-
-@each("length", [100, 101])
-def test_the_longest_document(data, monkeypatch, length):
-    monkeypatch.setattr(rows, "LONGEST", 100)
-    write(data, "corpora/pubmed/a.tsv.gz", f"pmid\ttitle\tabstract\n1\tT\t{'x' * (length - 1)}\n2\tT\tx\n")
-    assert documents.read("pubmed-tables", "a.tsv.gz", "smoke")["too long"] == (length > 100)
+def test_a_text_beyond_the_parsers_own_limit_is_read(tmp_path):
+    path = write(tmp_path, "long.xml", PUBMED.format(citation(1, "x" * 10_100_000) + citation(2, "Short.")))
+    assert [len(document.text) for document in read("pubmed-xml", path)[0]] == [10_100_000, 6]
 
 
 MEDLINE = wrap("PMID", "1", 1) + wrap("AB", "Made-up text " * 99, 9) + "\n"
@@ -446,13 +392,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path, reader):
 # The other formats.
 
 
-def test_one_medline_record_of_many_lines(tmp_path):
-    """Reading it takes time in proportion to its length."""
-    path = write(tmp_path, "a.txt", "PMID- 1\nAB  - x\n" + "      made-up text of many lines\n" * 400_000)
-    (document,), message = read("medline-text", path)
-    assert (message, len(document.text)) == ("", 1 + 400_000 * len(" made-up text of many lines"))
-
-
 @each(
     ("reader", "content", "message"),
     [
@@ -460,25 +399,21 @@ def test_one_medline_record_of_many_lines(tmp_path):
         ("medline-text", "PMID- \nTI  - T\n", "a:2: the record that ends here has no PMID"),
         ("medline-text", "PMID- 1\nnot a field\n", "a:2: expected 'TAG - value' of the MEDLINE format, found 'not a"),
         ("medline-text", "      goes on\n", "a:1: expected 'TAG - value'"),
-        ("citations", "pmid\ttitle\n", "a:1: expected 3 columns, found 2"),
+        ("pubmed-xml", "<html><p>Too many requests</p></html>", "a: a document of <html>, expected PubmedArticleSet"),
         ("citations", "x\ty\tz\n", "a:1: expected the header pmid, title, abstract"),
         ("citations", "pmid\ttitle\tabstract\n1\tT\n", "a:2: expected 3 columns, found 2"),
-        ("citations", "", "a: empty file"),
         ("ohsumed", "pmid\ttitle\tabstract\nohsumed:1\tT\tx\n", "a:2: no MeSH categories in the identifier"),
         ("europepmc", '{"pmid": "1"}\n{"pmid": "2", "abs', "a:2: not JSON"),
         ("europepmc", "[1]\n", "a:1: not a JSON object"),
         ("europepmc", '{"pmid": 1}\n', "a:1: not a record of Europe PMC (TypeError: text expected, found int)"),
         ("europepmc", '{"title": "x\\ud800"}\n', "a:1: not a record of Europe PMC (UnicodeEncodeError"),
         ("europepmc", '{"mesh": [{"major": "Y"}]}\n', "a:1: not a record of Europe PMC (KeyError: 'descriptor')"),
-        ("europepmc", "[" * 99_999, "a:1: not JSON"),
         ("mesh-sample", '{"pmid": "1", "Title": "T"}\n', "a:1: not a record of the sample (KeyError: "),
-        ("mesh-sample", '{"pmid": "1', "a:1: not JSON"),
         ("mimic-notes", '"ROW_ID","TEXT"\n"1","x"\n', "a: no column ISERROR: not NOTEEVENTS"),
         ("mimic-notes", "", "a: no column ISERROR, ROW_ID, TEXT: not NOTEEVENTS"),
         ("jats", "", "a:1: not well-formed XML: Document is empty"),
         ("jats", "<article><front/></article>", "a: no article-meta: not a JATS article"),
         ("jats", "<article>\n<front></article>", "a:2: not well-formed XML: "),
-        ("wikipedia-xml", "", "a:0: not well-formed XML after page 0: no element found"),
         ("wikipedia-xml", "<mediawiki>\n<page><ns>0</ns></page>\n<page>", "a:3: not well-formed XML after page 1: "),
     ],
 )
@@ -486,33 +421,17 @@ def test_what_is_said_of_malformed_files(tmp_path, reader, content, message):
     assert read(reader, write(tmp_path, "a", content))[1].startswith(message)
 
 
-@each("year", ["²", "", "about 1998", "99999999999999", None])
-def test_a_year_that_is_none_is_no_error(tmp_path, year):
+@each(("year", "expected"), [("²", 0), (None, 0), ("about 1998", 1998), ("99999999999999", 9999)])
+def test_a_year_that_is_none_is_no_error(tmp_path, year, expected):
     path = write(tmp_path, "a", json.dumps({"pmid": "1", "year": year}))
-    expected = read_year(year or "")
-    assert expected in (0, 1998, 9999)
     assert read("europepmc", path) == ([Document("1", year=expected)], "")
     path = write(tmp_path, "a.nxml", JATS.format(id=1, title="T", year=year or "", abstract="", body=""))
     assert read("jats", path) == ([Document("PMC1", "T", language="en", year=expected)], "")
 
 
-NOTE = "Qzxv admitted"
-
-
-def test_notes_with_quotes_and_line_ends_and_one_marked_as_an_error(data):
-    notes_read = [["1", "", "", f'{NOTE}, "stable"\n\n\n  left, "home"\n'], ["2", "", "1", NOTE]]
-    path = write(data, "corpora/mimic/NOTEEVENTS.csv.gz", b"\xef\xbb\xbf" + note_table(notes_read), "gzip")
-    expected = [Document("1", text=f'{NOTE}, "stable"\nleft, "home"'), Document("2")]
-    assert read("mimic-notes", path) == (expected, "")
-    record = documents.read("mimic", path.name, "smoke")
-    rows = pq.read_table(paths.documents("smoke", "mimic", path.name) / "documents.parquet").to_pylist()
-    assert (record["read"], [row["characters"] > 0 for row in rows]) == (2, [True, False])
-
-
 @each("change", [b"", b'"', b"\n", b",", b"\0", b"\xff", b"\r"])
-def test_no_message_holds_text_of_a_note(tmp_path, change):
-    """Whatever is wrong with the file."""
-    content = note_table([[str(i), "Qzxv", "", f'{NOTE}, "Qzxv"\nQzxv é'] for i in range(3)])
+def test_no_message_holds_text_of_a_note_whatever_is_wrong_with_the_file(tmp_path, change):
+    content = note_table([[str(i), "Qzxv", "", 'Qzxv admitted, "Qzxv"\nQzxv é'] for i in range(2)])
     for place in range(len(content)):
         damaged = content[:place] + change + content[place + 1 :]
         _, message = read("mimic-notes", write(tmp_path, "NOTEEVENTS.csv", damaged))
@@ -559,24 +478,19 @@ It was &amp; is {{convert|1|no}}old.<!-- no --><math>no</math>
 
 === Since 1900 ===
 Nothing.
-== References ==
+==References ==
 {{reflist}} no
-== See also ==
-* [[no]]
-==External links==
-no
 == Economy ==
 Wool.
 [[Category:No]]
 [[de:No]]"""
     pages = [("Town", 0, 1, False, wikitext), ("Talk:Town", 1, 2, False, "no"), ("T", 0, 3, True, "#REDIRECT [[no]]")]
-    for pack in PACKED:
-        (document,), message = read("wikipedia-xml", write(tmp_path, "a.xml", wiki_dump(pages), pack))
-        assert (document.id, document.title, message) == ("1", "Town", "")
-        assert document.text.split("\n") == [
-            "Town is a town on the river.", "History", "It was & is old.", "A market.", "Since 1900", "Nothing.",
-            "Economy", "Wool.",
-        ]  # fmt: skip
+    (document,), message = read("wikipedia-xml", write(tmp_path, "a.xml", wiki_dump(pages)))
+    assert (document.id, document.title, message) == ("1", "Town", "")
+    assert document.text.split("\n") == [
+        "Town is a town on the river.", "History", "It was & is old.", "A market.", "Since 1900", "Nothing.",
+        "Economy", "Wool.",
+    ]  # fmt: skip
 
 
 def test_a_wikipedia_article_of_many_references_takes_no_minutes(tmp_path):
