@@ -4,12 +4,9 @@ import itertools
 import random
 from collections import Counter
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import copy_made_up, each
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lib.corpora import build as building
 from lib.corpora import leakage, rows
@@ -18,7 +15,6 @@ from lib.made_up import smoke_corpora, smoke_files
 from lib.study import documents, open_study, params, paths, texts
 from lib.study.study import read_mesh
 
-FEW = settings(max_examples=30, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(5000)]
 
 
@@ -199,8 +195,7 @@ def test_documents_that_hold_a_test_sentence_go(made_up_files):
         # A later file's record of the same version replaces the earlier one.
         ([[(1, "a", 1)], [(1, "b", 1)]], {"1": "b"}, {"newer version": 1}),
         # A newer version stays, also when an older one comes after it.
-        ([[(1, "a", 2)], [(1, "b", 1)]], {"1": "a"}, {"newer version": 1}),
-        ([[(1, "a", 1), (1, "b", 2), (1, "c", 3)]], {"1": "c"}, {"newer version": 2}),
+        ([[(1, "a", 1), (1, "c", 3)], [(1, "b", 2)]], {"1": "c"}, {"newer version": 2}),
         # A deletion takes what came before it, and is counted with it; one of a PMID never seen is counted too.
         ([[(1, "a", 1), (2, "b", 1)], [(1, None, 1)]], {"2": "b"}, {"withdrawn": 2}),
         ([[(1, "a", 1)], [(2, None, 1)]], {"1": "a"}, {"withdrawn": 1}),
@@ -226,35 +221,6 @@ def test_versions_and_deletions(folder, monkeypatch, files, expected, left_out):
     assert reasons(record) == left_out
 
 
-@FEW
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.sampled_from(["keep", "delete", "empty"])), max_size=8)
-)
-def test_of_any_history_the_last_of_the_newest_version_counts(history):
-    """Against the rule as one would write it for one record after the other."""
-    last = {}
-    for position, (pmid, version, kind) in enumerate(history):
-        if version >= last.get(pmid, (0,))[0]:
-            last[pmid] = version, position, kind
-    expected = [position for _, position, kind in sorted(last.values(), key=lambda x: x[1]) if kind == "keep"]
-    table_of_rows = [
-        {"id": str(pmid), "version": version, "deleted": kind == "delete", "characters": 9 * (kind == "keep"),
-         "test texts": [], "bands": leakage.sketch([f"{position}"])}
-        for position, (pmid, version, kind) in enumerate(history)
-    ]  # fmt: skip
-    rows_of_file = building.Rows(pa.BufferReader(parquet(table_of_rows)), "pubmed-xml", "a.xml.gz", len(history), 0, 0)
-    (verdict,) = building.judge_records([rows_of_file]) if history else [[]]
-    assert [i for i, reason in enumerate(verdict) if not reason] == expected
-    assert len(verdict) == len(history)
-
-
-def parquet(made: list[dict]) -> pa.Buffer:
-    schema = pa.schema([rows.SCHEMA.field(name) for name in (*building.COLUMNS, "bands")])
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(made, schema), sink)
-    return sink.getvalue()
-
-
 # Reasons, in order.
 
 
@@ -273,23 +239,15 @@ def test_a_file_that_is_left_out_decides_nothing(folder, monkeypatch):
 
 def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
     monkeypatch.setattr(rows, "LONGEST", 1000)
+    longest = prose(1, 200)[: 1000 - len("T")]
     write(folder, monkeypatch, {
-        "corpora/pubmed/a.tsv.gz": table(("1", "T", prose(1)), ("2", "T", prose(2, 300)), ("3", "T", prose(3))),
-        "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4))),
+        "corpora/pubmed/a.tsv.gz": table(("1", "T", longest), ("2", "T", longest + "x"), ("3", "T", prose(3))),
+        "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4, 300))),  # nothing is left of it
+        "corpora/pubmed/c.tsv.gz": table(("5", "T", prose(5))),
     })  # fmt: skip
     record = build("pubmed")
-    assert (record["read"], record["kept"], reasons(record)) == (4, 3, {"too long": 1})
-    assert [pmid for pmid, _ in kept("pubmed")] == ["1", "3", "4"]
-
-
-def test_a_file_of_nothing_but_too_long_records(folder, monkeypatch):
-    monkeypatch.setattr(rows, "LONGEST", 1000)
-    write(folder, monkeypatch, {
-        "corpora/pubmed/a.tsv.gz": table(("1", "T", prose(1, 300))),
-        "corpora/pubmed/b.tsv.gz": table(("2", "T", prose(2))),
-    })  # fmt: skip
-    record = build("pubmed")
-    assert (reasons(record), kept("pubmed")) == ({"too long": 1}, [("2", f"T {prose(2)}")])
+    assert (record["read"], record["kept"], reasons(record)) == (5, 3, {"too long": 2})
+    assert [pmid for pmid, _ in kept("pubmed")] == ["1", "3", "5"]
 
 
 def test_the_first_of_near_duplicates_stays(folder, monkeypatch):
@@ -333,55 +291,26 @@ def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copi
 # Sketches of texts.
 
 
-@FEW
-@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=80), st.randoms())
-def test_a_sketch_does_not_see_case_punctuation_or_tokenisation(words, rng):
-    cases, spaces = [str.upper, str.title, str], [" ", " , ", "-", " (", ") ", "\n"]
-    changed = "".join(rng.choice(cases)(word) + rng.choice(spaces) for word in words)
-    same = leakage.sketch(leakage.plain_words(" ".join(words)))
-    assert (leakage.sketch(leakage.plain_words(changed)) == same).all()
-    assert same.shape == (leakage.BANDS,)
-
-
 def shares_a_band(one: list[str], other: list[str]) -> bool:
     return bool((leakage.sketch(one) == leakage.sketch(other)).any())
 
 
-def test_unrelated_texts_share_no_band():
-    bands = [leakage.sketch(prose(seed, 40).split()) for seed in range(400)]
-    for i in range(leakage.BANDS):
-        assert len({band[i] for band in bands}) == len(bands)
-
-
-def test_one_changed_word_of_two_hundred_is_found():
-    """Five of 196 shingles differ, a Jaccard index of 0.95: of 1,000 such pairs 0.2 are missed."""
-    missed = 0
+def test_sketches_of_nearly_the_same_text_share_a_band_and_others_do_not():
+    """By the Jaccard index of their shingles: 0.95, of 1,000 such pairs 0.2 are missed; 1/3, 0.1% are found."""
+    missed, found = 0, 0
     for seed in range(400):
-        words = prose(seed, 200).split()
-        changed = [*words[: seed % 200], "changed", *words[seed % 200 + 1 :]]
-        missed += not shares_a_band(words, changed)
-    assert missed <= 3
+        words, half, other = (prose(number + seed, 200).split() for number in (0, 1000, 2000))
+        missed += not shares_a_band(words, [*words[: seed % 200], "changed", *words[seed % 200 + 1 :]])
+        found += shares_a_band(words[:100] + half[:100], words[:100] + other[:100])
+        assert not shares_a_band(words, other) and not shares_a_band(words, sorted(words))
+    assert missed <= 3 and found <= 5
 
 
-def test_half_of_a_text_in_common_is_no_duplicate():
-    """A Jaccard index of 1/3 has a chance of 0.1% in all bands together."""
-    found = 0
-    for seed in range(400):
-        common, one, other = prose(seed, 100), prose(1000 + seed, 100), prose(2000 + seed, 100)
-        found += shares_a_band(f"{common} {one}".split(), f"{common} {other}".split())
-    assert found <= 5
-
-
-@each("words", [0, 1, 4, 5, 6, 4100, 60_000])
+@each("words", [0, 1, 4, 5, 6, 4100])
 def test_texts_of_any_length_have_a_sketch(words):
     text = prose(words, words).split()
-    assert (leakage.sketch(text) == leakage.sketch(list(text))).all()
+    assert leakage.sketch(text).shape == (leakage.BANDS,)
     assert shares_a_band(text, [*text, "more"]) or words < 100
-
-
-def test_order_counts():
-    words = prose(1, 100).split()
-    assert not shares_a_band(words, sorted(words))
 
 
 # Long texts, bad files.
@@ -393,26 +322,14 @@ def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
     record = build("wiki-books")
     parts = [text for name, text in kept("wiki-books") if name == "novel"]
     assert "\n".join(parts) == "\n".join(lines)
-    assert all(building.PART_WORDS <= len(part.split()) < building.PART_WORDS + 300 for part in parts[:-1])
+    for part in parts[:-1]:
+        assert len(part.split()) >= building.PART_WORDS > len(part.rpartition("\n")[0].split())
     assert (record["kept"], len(kept("wiki-books"))) == (2, len(parts) + 1)
 
 
-@FEW
-@given(st.lists(st.integers(0, 1500), min_size=1, max_size=12))
-def test_cutting_loses_nothing(sizes):
-    text = "\n".join(" ".join(["w"] * size) for size in sizes)
-    parts = list(building.cut(text))
-    assert "\n".join(parts) == text
-    for part in parts[:-1]:
-        assert len(part.split()) >= building.PART_WORDS > len(part.rpartition("\n")[0].split())
-
-
-def test_a_missing_raw_file(folder):
+def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder, monkeypatch):
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
         documents.read("pubmed-tables", "none.tsv.gz", "smoke")
-
-
-def test_an_index_of_test_sentences_is_needed(folder, monkeypatch):
     write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
     documents.index_path("smoke").unlink()
     with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 10"):

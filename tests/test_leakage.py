@@ -4,16 +4,12 @@ import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from conftest import each
 
 from lib.corpora import leakage
 
-QUICK = settings(max_examples=25, deadline=None)
 SENTENCE = "Effects of 5 - HT ( serotonin ) on the isolated heart of the young adult rat ."
 TEN = "a b c d e f g h i j"
-WORDS = st.lists(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), max_size=30)
 
 
 def find(sentences: list[str], text: str) -> set[int]:
@@ -24,10 +20,7 @@ def made_up(seed: int, size: int) -> list[str]:
     return [f"word{number}" for number in random.Random(seed).sample(range(100_000), size)]
 
 
-# Plain words
-
-
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("5-HT (serotonin), TNF_alpha.", ["5", "ht", "serotonin", "tnf", "alpha"]),
@@ -39,13 +32,6 @@ def test_plain_words(text, words):
     assert leakage.plain_words(text) == words
 
 
-@QUICK
-@given(st.text())
-def test_plain_words_stay_as_they_are(text):
-    words = leakage.plain_words(text)
-    assert leakage.plain_words(" ".join(words)) == words
-
-
 # Test sentences
 
 
@@ -53,38 +39,29 @@ def test_a_test_sentence_is_found_whatever_its_tokenisation():
     text = "Title. EFFECTS of 5-HT (serotonin) on the\nisolated heart of the young adult rat! More."
     assert len(find([SENTENCE, "Too short ."], text)) == 1
     assert find([SENTENCE], text) == find([SENTENCE], SENTENCE)
+    assert find([], SENTENCE) == set()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        SENTENCE.replace("rat .", "rats ."),
-        SENTENCE.replace("rat .", ""),
-        SENTENCE.replace("Effects of", "Effects on"),
-        SENTENCE.replace("serotonin", ""),
-        "",
-    ],
+@each(
+    ("old", "new"),
+    [("rat .", "rats ."), ("rat .", ""), ("Effects of", "Effects on"), ("serotonin", ""), (SENTENCE, "")],
 )
-def test_only_a_whole_test_sentence_counts(text):
-    assert find([SENTENCE], text) == set()
+def test_only_a_whole_test_sentence_counts(old, new):
+    assert find([SENTENCE], SENTENCE.replace(old, new)) == set()
 
 
 def test_sentences_under_ten_words_are_left_out():
     nine = TEN.removesuffix(" j")
     assert leakage.index_sentences([nine, "", "."]).num_rows == 0
-    assert find([nine], nine) == set()
     assert len(find([nine, TEN], f"x {TEN} y")) == 1
 
 
-def test_two_test_sentences_with_one_beginning():
-    both = [f"{TEN} one", f"{TEN} two"]
-    assert find(both, f"{TEN} two") == {leakage.number(f"{TEN} two".split())}
-    assert find(both, f"{TEN} three") == set()
+def test_test_sentences_that_begin_alike_are_told_apart():
+    one, two = f"{TEN} one", f"{TEN} two"
+    assert find([one, two], two) == {leakage.number(two.split())}
+    assert find([one, two], f"{TEN} three") == set()
+    assert find([TEN, one], one) == {leakage.number(words.split()) for words in (TEN, one)}
     assert len(find([TEN], f"a b c a b {TEN}")) == 1  # a beginning that breaks off first
-
-
-def test_a_sentence_within_another_is_found_with_it():
-    assert find([TEN, f"{TEN} one"], f"{TEN} one") == {leakage.number(words.split()) for words in (TEN, f"{TEN} one")}
 
 
 def test_an_index_holds_no_text(tmp_path):
@@ -92,36 +69,14 @@ def test_an_index_holds_no_text(tmp_path):
     assert index.num_rows == 2  # two spellings of one sentence are one
     assert all(pa.types.is_integer(field.type) for field in index.schema)
     pq.write_table(index, tmp_path / "index.parquet")
-    assert not any(word.encode() in (tmp_path / "index.parquet").read_bytes() for word in ("isolated", "serotonin"))
     again = leakage.TestSentences(pq.read_table(tmp_path / "index.parquet"))
     assert len(again.find(leakage.plain_words(SENTENCE))) == 1
-
-
-def test_an_index_of_nothing():
-    assert leakage.index_sentences([]).schema == leakage.INDEX
-    assert find([], SENTENCE) == set()
-
-
-@QUICK
-@given(st.lists(WORDS, max_size=4), WORDS, st.data())
-def test_what_is_found_is_what_stands_there(sentences, text, data):
-    """Against the plain search for each sentence in the text."""
-    for words in sentences:
-        place = data.draw(st.integers(0, len(text)))
-        text = text[:place] + (words if data.draw(st.booleans()) else words[:-1]) + text[place:]
-    held = {
-        leakage.number(words)
-        for words in sentences
-        if len(words) >= leakage.SENTENCE_WORDS
-        and any(text[i : i + len(words)] == words for i in range(len(text)))
-    }  # fmt: skip
-    assert find([" ".join(words) for words in sentences], " ".join(text)) == held
 
 
 # Copies
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "changed", "verdict"),
     [
         (200, [], "same"),
@@ -146,7 +101,7 @@ def test_copies_around_the_threshold(size, changed, verdict):
     assert set(verdicts) <= {verdict, ""}
 
 
-@pytest.mark.parametrize(("cut", "least", "most"), [(4, 20, 40), (5, 20, 40), (6, 0, 0)])
+@each(("cut", "least", "most"), [(4, 20, 40), (5, 20, 40), (6, 0, 0)])
 def test_exactly_the_share_is_near(cut, least, most):
     """Of 25 shingles a text without its first 5 words has 20, a share of 0.8, and without 6 it has 19."""
     judged = [leakage.Copies([made_up(seed, 29)]).judge(made_up(seed, 29)[cut:]) for seed in range(40)]
@@ -154,31 +109,7 @@ def test_exactly_the_share_is_near(cut, least, most):
     assert "same" not in judged
 
 
-def test_near_copies_are_found_as_often_as_is_said():
-    """Of 100 pairs with 0.9 of their shingles in common 99 share a band: 180 of 200 here."""
-    pairs = [(words, words[:-20]) for words in (made_up(seed, 204) for seed in range(100))]
-    assert sum(leakage.Copies([whole]).judge(part) == "near" for whole, part in pairs) >= 95
-
-
 def test_an_empty_text_and_an_empty_index():
     assert leakage.Copies([]).judge(TEN.split()) == ""
     assert leakage.Copies([[]]).judge([]) == "same"
     assert leakage.Copies([TEN.split()]).judge([]) == ""
-
-
-@QUICK
-@given(st.lists(WORDS, min_size=1, max_size=5), WORDS)
-def test_a_text_is_the_same_as_itself_and_as_no_other(texts, other):
-    known = leakage.Copies(texts)
-    assert {known.judge(words) for words in texts} == {"same"}
-    verdict = known.judge(other)
-    assert (verdict == "same") == (other in texts)
-    if verdict == "near":
-        pairs = [(leakage.shingles(words), leakage.shingles(other)) for words in texts]
-        assert max(len(a & b) / len(a | b) for a, b in pairs) >= leakage.NEAR
-
-
-def test_shingles_are_runs_of_five_words():
-    assert leakage.shingles(list("abcdef")) == {tuple("abcde"), tuple("bcdef")}
-    assert leakage.shingles(["a", "b"]) == {("a", "b")}
-    assert leakage.shingles([]) == {()}
