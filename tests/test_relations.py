@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import each
-from golden import CHEMPROT, FORMATS, GAD, GAD_EXAMPLES, read_chemprot, scibert, split_sentences, write, write_files
+from golden import CHEMPROT, GAD, GAD_EXAMPLES, read_chemprot, split_sentences, write, write_files
 
 from lib.benchmarks import chemprot, ddi, tables
 from lib.benchmarks.instances import Relation
@@ -139,18 +139,6 @@ def test_punkt_splits_made_up_text_as_the_splitter_of_the_tests(smoke, tmp_path,
 # The other sets
 
 
-def test_marks_of_scibert_become_dummies(tmp_path):
-    (found,) = chemprot.read_chemprot_scibert(write(tmp_path / "a.txt", scibert()))
-    assert found.dummify().text == "It @ENTITY$-like @ENTITY$ >>."
-
-
-def test_ddi_mentions_reach_over_what_is_between_their_parts():
-    assert [relation.dummify().text for relation in FORMATS["ddi"].expected] == [
-        "@DRUG$, @DRUG$ and oral or IV gold", "@DRUG$, zinc and @DRUG$", "Iron, zinc and @DRUG-DRUG$",
-        "@DRUG$, zinc and oral or @DRUG$",
-    ]  # fmt: skip
-
-
 def test_gad_with_header(tmp_path):
     rows = [f"{number + 5}\t{row}\n" for number, row in enumerate(GAD.splitlines())]
     headed = tables.read_gad(write(tmp_path / "a.tsv", "".join(["index\tsentence\tlabel\n", *rows])))
@@ -231,26 +219,20 @@ def test_made_up_forms_of_one_corpus_agree(smoke):
         assert in_brief(table) == in_brief(read_smoke(smoke, "ddi", split))
 
 
-def test_made_up_folds(smoke):
-    tests = [tables.read_gad(smoke / FOLDS, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
-    euadr = [tables.read_gad(smoke / f"re/euadr/{fold}/test.tsv") for fold in range(1, 11)]
-    for folds in (tests, euadr):
-        assert len({one.text for rows in folds for one in rows}) == sum(map(len, folds)) == 80
-        assert all({one.label for one in rows} == {"0", "1"} for rows in folds)
-    for fold in range(10):
-        trains = (
-            tables.read_gad(smoke / FOLDS, f"GAD/{fold + 1}/train.tsv"),
-            tables.read_gad(smoke / f"re/euadr/{fold + 1}/train.tsv"),
-        )
-        for train, test in zip(trains, (tests[fold], euadr[fold]), strict=True):
-            assert len(train) == 72 and not {one.text for one in train} & {one.text for one in test}
+@each("read_fold", [
+    lambda smoke, fold, split: tables.read_gad(smoke / FOLDS, f"GAD/{fold}/{split}.tsv"),
+    lambda smoke, fold, split: tables.read_gad(smoke / f"re/euadr/{fold}/{split}.tsv"),
+])  # fmt: skip
+def test_made_up_folds_share_out_one_set(smoke, read_fold):
+    tests = [read_fold(smoke, fold, "test") for fold in range(1, 11)]
+    assert len({one.text for rows in tests for one in rows}) == sum(map(len, tests)) == 80
+    assert all({one.label for one in rows} == {"0", "1"} for rows in tests)
+    for fold, test in enumerate(tests, start=1):
+        train = read_fold(smoke, fold, "train")
+        assert len(train) == 72 and not {one.text for one in train} & {one.text for one in test}
 
 
 # Real data: counts and comparisons only, so that no text is printed
-
-
-def need(folder, *names: str) -> list:
-    return [folder / name for name in names]
 
 
 def count(found: list[Relation]) -> dict[str, int]:
@@ -267,18 +249,16 @@ def count(found: list[Relation]) -> dict[str, int]:
     ],
 )
 def test_real_chemprot_is_blurbs_byte_for_byte(real_data, punkt, split, blob, labels, blue):
-    files = need(real_data, *(FILES[split].format(what) for what in ("abstracts", "entities", "relations")))
+    files = [real_data / FILES[split].format(what) for what in ("abstracts", "entities", "relations")]
     found = chemprot.read_chemprot(*files)
     assert len(found) == {"train": 18035, "dev": 11268, "test": 15745}[split]
     assert count(found) == dict(zip(tables.CHEMPROT_LABELS, labels, strict=True))
     assert git_blob(found) == blob
     if split == "dev":  # the one file of BLURB's that is at hand
-        (table,) = need(real_data, "re/chemprot-blurb/dev.tsv.gz")
-        with gzip.open(table, "rt", encoding="utf-8", newline="\n") as file:
-            agree = sum(
-                tuple(line.rstrip("\n").split("\t")) == row for line, row in zip(file, in_brief(found), strict=True)
-            )
-        assert agree == 11268
+        with gzip.open(real_data / "re/chemprot-blurb/dev.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+            rows = [tuple(line.rstrip("\n").split("\t")) for line in file]
+        same_rows = rows == in_brief(found)
+        assert same_rows
     rows = chemprot.read_chemprot_blue(*files)
     assert (len(rows), sum(row.label != "false" for row in rows)) == blue
     natural = chemprot.read_chemprot_abstracts(files[0])
@@ -295,22 +275,18 @@ def test_real_chemprot_is_blurbs_byte_for_byte(real_data, punkt, split, blob, la
 )
 def test_real_sets_made_of_chemprot(real_data, split, lim_labels, lost, scibert_rows):
     """Bio-ELECTRA's rows are Lim and Kang's without the first; BioBERT prints 14,443 for the test set."""
-    archive, table, lines = need(
-        real_data, LIM, f"re/chemprot-bioelectra/{split}.tsv.gz", f"re/chemprot-scibert/{split}.txt"
-    )
-    found = tables.read_chemprot_lim(archive, tables.LIM_MEMBERS[split])
+    found = tables.read_chemprot_lim(real_data / LIM, tables.LIM_MEMBERS[split])
     assert count(found) == dict(zip(tables.CHEMPROT_LABELS, lim_labels, strict=True))
     assert sum(one.first[2:] == one.second[2:] for one in found) == lost
-    rows = tables.read_chemprot_bioelectra(table)
+    rows = tables.read_chemprot_bioelectra(real_data / f"re/chemprot-bioelectra/{split}.tsv.gz")
     same_labels = [one.label for one in rows] == [one.label for one in found[1:]]
     assert same_labels and len(rows) == {"train": 16521, "dev": 10361, "test": 14396}[split]
-    related = chemprot.read_chemprot_scibert(lines)
+    related = chemprot.read_chemprot_scibert(real_data / f"re/chemprot-scibert/{split}.txt")
     assert (len(related), len(count(related))) == scibert_rows
 
 
 def test_real_lim_training_and_development_together(real_data):
-    (archive,) = need(real_data, LIM)
-    found = tables.read_chemprot_lim(archive, "train_whole_SNLIformat")
+    found = tables.read_chemprot_lim(real_data / LIM, "train_whole_SNLIformat")
     labels = (20339, 1309, 3344, 288, 434, 1170)  # sums of the two splits
     assert count(found) == dict(zip(tables.CHEMPROT_LABELS, labels, strict=True))
 
@@ -328,15 +304,14 @@ def test_real_ddi(real_data, split, labels, natural):
 
     There the texts of two documents differ by a character: BLURB's corpus was another release.
     """
-    files = need(real_data, ZIP, f"re/ddi/splits/{split}_files.tsv")
+    files = real_data / ZIP, real_data / f"re/ddi/splits/{split}_files.tsv"
     found = ddi.read_ddi(*files)
     assert count(found) == dict(zip(tables.DDI_LABELS, labels, strict=True))
     assert len(ddi.read_ddi_sentences(*files)) == natural
     if split == "train":
         assert {one.id: one.label for one in found}["DDI-DrugBank.d236.s29.p0"] == "DDI-false"
         return
-    (path,) = need(real_data, f"re/ddi/blurb/{split}.tsv")
-    table = tables.read_ddi_table(path)
+    table = tables.read_ddi_table(real_data / f"re/ddi/blurb/{split}.tsv")
     same_labels = [(one.id, one.document, one.label) for one in found] == [(o.id, o.document, o.label) for o in table]
     same_texts = sum(one.text == other.dummify().text for one, other in zip(table, found, strict=True))
     assert same_labels and same_texts == {"dev": 2475, "test": 5716}[split]
@@ -345,26 +320,16 @@ def test_real_ddi(real_data, split, labels, natural):
 
 
 def test_real_gad(real_data):
-    names = [f"re/gad/{form}/{split}.tsv" for form in ("blurb", "bioelectra") for split in SPLITS]
-    counts = [len(tables.read_gad(path)) for path in need(real_data, *names)]
-    assert counts == [4261, 535, 534, 4796, 534, 534]
+    paths = [real_data / f"re/gad/{form}/{split}.tsv" for form in ("blurb", "bioelectra") for split in SPLITS]
+    assert [len(tables.read_gad(path)) for path in paths] == [4261, 535, 534, 4796, 534, 534]
 
 
-def test_real_gad_folds(real_data):
-    """5,330 rows, of which 5,122 are distinct; BioBERT prints 5,339."""
-    (archive,) = need(real_data, FOLDS)
-    tests = [tables.read_gad(archive, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
-    trains = [tables.read_gad(archive, f"GAD/{fold}/train.tsv") for fold in (1, 10)]
+def test_real_folds_of_gad_and_euadr(real_data):
+    """GAD: 5,330 rows, of which 5,122 are distinct; BioBERT prints 5,339."""
+    tests = [tables.read_gad(real_data / FOLDS, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
+    trains = [tables.read_gad(real_data / FOLDS, f"GAD/{fold}/train.tsv") for fold in (1, 10)]
     assert [len(rows) for rows in tests] == [534, *8 * [533], 532] and [len(rows) for rows in trains] == [4796, 4798]
     assert len({(one.text, one.label) for rows in tests for one in rows}) == 5122
-
-
-def test_real_euadr_folds(real_data):
-    splits = [
-        [
-            len(tables.read_gad(path))
-            for path in need(real_data, *(f"re/euadr/{fold}/{split}.tsv" for fold in range(1, 11)))
-        ]
-        for split in ("train", "test")
-    ]
-    assert splits == [[318, 318, 319, *7 * [320]], [37, 37, 36, *7 * [35]]]
+    for split, counts in {"train": [318, 318, 319, *7 * [320]], "test": [37, 37, 36, *7 * [35]]}.items():
+        euadr = [tables.read_gad(real_data / f"re/euadr/{fold}/{split}.tsv") for fold in range(1, 11)]
+        assert list(map(len, euadr)) == counts
