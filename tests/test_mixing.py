@@ -17,9 +17,7 @@ from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(50)]
-TOKENIZER = BertTokenizer(
-    vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS, "."])}, do_lower_case=False
-)
+TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS, "."])}, do_lower_case=False)
 LENGTH, WIDTH = 32, 29
 
 
@@ -50,21 +48,13 @@ def cut(layout, rows: int):
     return batches.cut(*batches.order(batches.list_sequences(0)))
 
 
-def test_core_and_satellite_have_equal_shares():
-    layout = arrange("simultaneous")
-    places = place_all(layout, 3)
-    assert (places < 3_000).mean() == 0.5
+@pytest.mark.parametrize(("method", "share"), [("simultaneous", 0.5), ("split files", 1 / 11)])
+def test_core_and_satellite_have_equal_shares_or_those_of_the_corpora(method, share):
+    layout = arrange(method)
+    assert (place_all(layout, 3) < 3_000).mean() == pytest.approx(share, abs=0.001)
     segments = cut(layout, 20_000)
     for side, label in ((segments.first, 0), (segments.second, 1)):
-        assert (side[segments.pair == label] < 3_000).mean() == pytest.approx(0.5, abs=0.02)
-
-
-def test_split_files_keep_the_shares_of_the_corpora():
-    layout = arrange("split files")
-    assert layout.files == 16
-    segments = cut(layout, 20_000)
-    for side, label in ((segments.first, 0), (segments.second, 1)):
-        assert (side[segments.pair == label] < 3_000).mean() == pytest.approx(1 / 11, abs=0.01)
+        assert (side[segments.pair == label] < 3_000).mean() == pytest.approx(share, abs=0.02 * share + 0.01)
 
 
 @FEW
@@ -112,6 +102,7 @@ def test_nothing_is_always_left_out():
 
 def test_random_segments_of_split_files_come_from_the_same_file_and_not_the_core_alone():
     layout = arrange("split files")
+    assert layout.files == 16
     segments = cut(layout, 5_000)
     chosen = segments.pair == 1
     pairs = Counter(zip((segments.first[chosen] < 3_000).tolist(), (segments.second[chosen] < 3_000).tolist(),
@@ -162,8 +153,3 @@ def test_counts_equal_those_made_one_by_one(method):
     core_documents = len(CORE.starts) - 1
     kinds = Counter(sum(document > core_documents for document in pair) for pair in pairs)
     assert [counts[kind] for kind in KINDS] == [kinds[0], kinds[1], kinds[2]]
-
-
-def test_no_more_is_counted_than_was_asked_for():
-    counts = count_mixture(arrange("simultaneous"), TOKENIZER, core=3_000, sequences=100, length=LENGTH)
-    assert counts["instances"] == 100 and counts["random pairs"] < 100
