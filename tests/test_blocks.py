@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
@@ -18,7 +19,6 @@ from lib.pretraining.random_numbers import make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
 from lib.vocabularies import loading
 
-FEW = settings(max_examples=40, deadline=None, derandomize=True)
 PIECES, SPECIAL = 6000, len(loading.SPECIAL)
 LENGTH = 64
 
@@ -74,7 +74,7 @@ def same(one, other) -> bool:
 PAIRS = ["none", "next sentence", "sentence order"]
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
+@each("pairs", PAIRS)
 def test_the_form_of_a_batch(pairs):
     batches = make(pairs=pairs)
     assert len(batches) == 40
@@ -89,7 +89,7 @@ def test_the_form_of_a_batch(pairs):
         batches[40]
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
+@each("pairs", PAIRS)
 def test_a_batch_depends_on_seed_and_step_alone(pairs):
     one, other = make(pairs=pairs), make(pairs=pairs)
     for step in (5, 0, 30, 5):
@@ -100,7 +100,7 @@ def test_a_batch_depends_on_seed_and_step_alone(pairs):
     assert not torch.equal(one[12]["input_ids"], make(pairs=pairs, seed=2)[12]["input_ids"])
 
 
-@settings(FEW, max_examples=15)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.sampled_from(PAIRS), st.integers(1, 8), st.integers(0, 39), st.booleans())
 def test_parts_make_up_the_step(pairs, parts, step, in_order):
     whole = make(pairs=pairs, share=(0.1, 0.3))[step]
@@ -129,7 +129,7 @@ def test_every_block_comes_once_an_epoch_in_another_order():
     assert epochs[0] != epochs[1] and epochs[0] != text.tolist()
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
+@each("pairs", PAIRS)
 def test_masks_come_again_after_so_many_epochs(pairs):
     count = PIECES // (LENGTH - (2 if pairs == "none" else 3))
     once, always = (make(batch_size=1, steps=4 * count, pairs=pairs, duplicates=n) for n in (2, None))
@@ -149,11 +149,9 @@ def test_more_is_asked_as_the_training_goes_on():
     assert batches[0]["targets"].shape == batches[19]["targets"].shape == (8, 16)
 
 
-@FEW
-@given(st.integers(1, 3000), st.integers(0, 2**40))
-def test_an_order_holds_every_number_once(count, seed):
-    order = permute(np.arange(count), count, make_keys(seed))
-    assert sorted(order.tolist()) == list(range(count))
+@each("count", [1, 2, 3, 62, 1000, 2049])
+def test_an_order_holds_every_number_once(count):
+    assert sorted(permute(np.arange(count), count, make_keys(7)).tolist()) == list(range(count))
 
 
 def test_orders_differ_by_key_and_look_random():
@@ -221,7 +219,7 @@ def test_pairs_are_cut_between_sentences_else_between_words():
     assert np.mean(random_begins) == 1
 
 
-@pytest.mark.parametrize("pairs", PAIRS[1:])
+@each("pairs", PAIRS[1:])
 def test_a_tenth_of_the_rows_is_short_and_the_others_are_full(pairs):
     lengths = [
         len(a) + len(b) for a, b, _ in take_apart(make(make_tokens(shortest=200), pairs=pairs, steps=250))
@@ -240,23 +238,6 @@ def test_every_piece_is_seen_about_equally_often():
     assert np.quantile(seen[inside], 0.02) > 0.3 and np.quantile(seen[inside], 0.98) < 1.8
 
 
-def test_a_random_segment_comes_from_the_file_of_its_row():
-    text = Text([TOKENS])
-    files = 6
-    others = set()
-    for a, b, label in take_apart(make(Files(text, files=files), pairs="next sentence", steps=300)):
-        if label:
-            edges = PIECES * np.arange(files + 1) // files
-            # Row and segment stand around their places, up to a row from the edge of the file that holds them.
-            near = [
-                set(np.searchsorted(edges, [max(part[0] - LENGTH, 0), min(part[-1] + LENGTH, PIECES - 1)], "right"))
-                for part in (a, b)
-            ]
-            assert max(near[0]) >= min(near[1]) and max(near[1]) >= min(near[0])
-            others.add(document_of(b[0]))
-    assert len(others) > 20
-
-
 def test_no_text_is_lost_between_sides():
     first, second = make_tokens(1000), make_tokens(2000, first=1000)
     layout = Files(Text([first, second]), (1000,), 3)
@@ -270,19 +251,16 @@ def test_no_text_is_lost_between_sides():
     assert (low[:, 0] <= places).tolist()[:16] == [True] * 16
 
 
-def test_too_little_text_for_a_row():
+def test_too_little_text_for_a_row_or_a_random_partner_is_an_error():
     with pytest.raises(StudyError, match="made-up text: 40 tokens do not fill a sequence of 62"):
         make(make_tokens(40))
-
-
-def test_one_document_has_no_random_partner():
     single = Tokens(TOKENS.ids[:200], np.array([0, 200]), "made-up text")
     with pytest.raises(StudyError, match="no second document"):
         make(single, pairs="next sentence")[0]
     make(single, pairs="sentence order")[0]
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
+@each("pairs", PAIRS)
 def test_a_piece_beyond_the_vocabulary_is_an_error(pairs):
     ids = TOKENS.ids.copy()
     ids[1000] = len(TOKENIZER)
@@ -291,7 +269,7 @@ def test_a_piece_beyond_the_vocabulary_is_an_error(pairs):
         [batches[step] for step in range(40)]
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
+@each("pairs", PAIRS)
 def test_memory_does_not_grow_with_the_corpus(pairs, tmp_path):
     documents, size = 500_000, 400
     starts = np.memmap(tmp_path / "starts", np.int64, "w+", shape=documents + 1)
@@ -311,8 +289,8 @@ def test_memory_does_not_grow_with_the_corpus(pairs, tmp_path):
     assert peaks[1] < 1.5 * peaks[0]
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
-@pytest.mark.parametrize("kind", ["word-piece", "whole-word", "n-gram"])
+@each("pairs", PAIRS)
+@each("kind", ["word-piece", "whole-word", "n-gram"])
 def test_what_batches_are_like_is_measured(pairs, kind):
     rows = {row["what"]: row for row in measure_batches(make(pairs=pairs, kind=kind, steps=60), 50)}
     for row in rows.values():

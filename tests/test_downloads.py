@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
+from conftest import each
 
 from lib.errors import StudyError
 from lib.study import downloads, params, paths
@@ -117,13 +118,30 @@ def test_a_file_is_fetched_once(server, tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
-@pytest.mark.parametrize("size", [len(CONTENT), None])
-@pytest.mark.parametrize("checksum", [SHA256, BLOB, f"md5:{MD5}"])
-def test_a_broken_connection_is_taken_up_where_it_broke(server, tmp_path, size, checksum):
+HALF = f"bytes={len(CONTENT) // 2}-"
+
+
+@each(
+    ("mirrors", "checksum", "size", "asked"),
+    [
+        ("breaks-once", SHA256, len(CONTENT), [None, HALF]),
+        ("breaks-once", BLOB, None, [None, HALF]),
+        ("breaks-once", f"md5:{MD5}", None, [None, HALF]),
+        ("no-range", SHA256, len(CONTENT), [None, HALF]),  # it starts again
+        ("busy-once", SHA256, len(CONTENT), [None, None]),
+        ("missing wrong good", SHA256, len(CONTENT), [None, None, None]),
+    ],
+)
+def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
+    server, tmp_path, mirrors, checksum, size, asked
+):
     path = tmp_path / "file"
-    downloads.download([server.url("breaks-once")], path, checksum, size)
+    path.unlink(missing_ok=True)
+    server.requests.clear()
+    downloads.download([server.url(how) for how in mirrors.split()], path, checksum, size)
     assert path.read_bytes() == CONTENT
-    assert [span for _, span in server.requests] == [None, f"bytes={len(CONTENT) // 2}-"]
+    assert [span for _, span in server.requests] == asked
+    assert list(dict.fromkeys(address.split("/")[1] for address, _ in server.requests)) == mirrors.split()
 
 
 def test_the_next_run_goes_on_where_this_one_gave_up(server, tmp_path):
@@ -138,33 +156,15 @@ def test_the_next_run_goes_on_where_this_one_gave_up(server, tmp_path):
     assert path.read_bytes() == CONTENT and [span for _, span in server.requests] == [f"bytes={kept}-"]
 
 
-def test_a_server_without_ranges_starts_again(server, tmp_path):
-    path = tmp_path / "file"
-    downloads.download([server.url("no-range")], path, SHA256, len(CONTENT))
-    assert path.read_bytes() == CONTENT
-    assert [span for _, span in server.requests] == [None, f"bytes={len(CONTENT) // 2}-"]
-
-
-@pytest.mark.parametrize("how", ["too-long", "too-short"])
-@pytest.mark.parametrize("size", [len(CONTENT), None])
-def test_a_server_that_lies_about_the_length_is_left(server, tmp_path, how, size):
-    """Or found out, where we do not know better; what is whole in the end is right."""
-    path = tmp_path / "file"
-    downloads.download([server.url(how), server.url("good")], path, SHA256, size)
-    assert path.read_bytes() == CONTENT
+@each("how", ["too-long", "too-short"])
+@each("size", [len(CONTENT), None])
+def test_a_server_that_lies_about_the_length_is_left_or_found_out(server, tmp_path, how, size):
+    """What is whole in the end is right, where we do not know the length better too."""
+    (tmp_path / "file").unlink(missing_ok=True)
+    server.requests.clear()
+    downloads.download([server.url(how), server.url("good")], tmp_path / "file", SHA256, size)
+    assert (tmp_path / "file").read_bytes() == CONTENT
     assert any("/good/" in address for address, _ in server.requests) or (how == "too-long" and size is None)
-
-
-def test_wrong_bytes_are_thrown_away_and_the_next_mirror_asked(server, tmp_path):
-    path = tmp_path / "file"
-    downloads.download([server.url(how) for how in ("missing", "wrong", "good")], path, SHA256, len(CONTENT))
-    assert path.read_bytes() == CONTENT
-    assert [address.split("/")[1] for address, _ in server.requests] == ["missing", "wrong", "good"]
-
-
-def test_a_busy_server_is_asked_again(server, tmp_path):
-    downloads.download([server.url("busy-once")], tmp_path / "file", SHA256, len(CONTENT))
-    assert len(server.requests) == 2 and visible(tmp_path) == ["file"]
 
 
 def test_every_mirror_s_reason_is_told(server, tmp_path):
@@ -175,7 +175,7 @@ def test_every_mirror_s_reason_is_told(server, tmp_path):
     assert visible(tmp_path) == [] and not (tmp_path / ".file.part").exists()
 
 
-@pytest.mark.parametrize("left", [b"other bytes", b"x" * len(CONTENT), CONTENT + b"more", CONTENT])
+@each("left", [b"other bytes", b"x" * len(CONTENT), CONTENT + b"more", CONTENT])
 def test_a_partial_file_of_whatever_content_does_no_harm(server, tmp_path, left):
     for size in (len(CONTENT), None):
         (tmp_path / ".file.part").write_bytes(left)
@@ -278,7 +278,7 @@ def test_an_unknown_name_gives_the_nearest():
         downloads.fetch(["vocab", "pubmed-xlm"])
 
 
-@pytest.mark.parametrize("path", ["../a", "/etc/a", "a/../../b", "a/..", ".a.part", "a/.b", ""])
+@each("path", ["../a", "/etc/a", "a/../../b", "a/..", ".a.part", "a/.b", ""])
 def test_a_path_outside_the_data_folder_is_refused(study, path):
     study(one=source(entry(path)))
     with pytest.raises(StudyError, match="downloads.yaml: groups.one.sources.0.files.0.path"):

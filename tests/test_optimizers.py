@@ -1,21 +1,15 @@
 """LAMB against its paper's update, what decays, and the schedules."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from conftest import each
 from transformers import AlbertConfig, AlbertForPreTraining, BertConfig, BertForMaskedLM
 
 from lib.training import optimizers
 from lib.training.settings import Optimization, Phase
 
-QUICK = settings(max_examples=50, deadline=None)
 TINY = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-STEPS = st.integers(20, 300)
-WARMUP = st.floats(0.0, 0.9)
 
 
 def make_settings(optimizer: str, **changes) -> Optimization:
@@ -49,8 +43,7 @@ def update_by_hand(weight, gradients, rate, betas, decay, epsilon, adapted):
     return weight
 
 
-@pytest.mark.parametrize("adapted", [True, False])
-@pytest.mark.parametrize("decay", [0.0, 0.01, 0.5])
+@each(("decay", "adapted"), [(0.0, True), (0.5, True), (0.01, False)])
 def test_lamb_makes_the_update_of_its_paper(decay, adapted):
     rng = np.random.default_rng(0)
     starts = [rng.normal(size=(3, 4)), rng.normal(size=5), np.zeros(6)]
@@ -65,21 +58,6 @@ def test_lamb_makes_the_update_of_its_paper(decay, adapted):
     for weight, start, of_weight in zip(weights, starts, gradients, strict=True):
         expected = update_by_hand(start, of_weight, 0.05, (0.9, 0.98), decay, 1e-6, adapted)
         np.testing.assert_allclose(weight.detach().numpy(), expected, rtol=1e-12, atol=1e-15)
-
-
-@QUICK
-@given(
-    st.lists(st.floats(0.001, 5), min_size=2, max_size=6),
-    st.floats(1e-3, 1e30),
-    st.floats(1e-4, 0.5),
-    st.floats(0.0, 0.1),
-)
-def test_a_step_of_lamb_is_as_long_as_rate_times_weights_however_large_the_gradient(values, size, rate, decay):
-    weight = parameter(*values)
-    before = weight.detach().clone()
-    weight.grad = torch.arange(1.0, len(values) + 1, dtype=torch.float64) * size
-    optimizers.Lamb([weight], lr=rate, betas=(0.9, 0.999), weight_decay=decay).step()
-    assert (weight - before).norm().item() == pytest.approx(rate * before.norm().item(), rel=1e-6)
 
 
 def test_where_a_norm_is_zero_lamb_takes_the_step_as_it_is():
@@ -99,47 +77,10 @@ def test_lamb_leaves_what_has_no_gradient_and_keeps_the_gradients():
     assert used.item() != 1.0 and used.grad.item() == 1.0
 
 
-@pytest.mark.parametrize("name", ["adamw", "lamb"])
-def test_a_restored_optimizer_goes_on_to_the_same_bits(name, tmp_path):
-    def train(model, optimizer, steps):
-        for step in steps:
-            generator = torch.Generator().manual_seed(step)
-            loss = (model(torch.randn(8, 4, generator=generator)) ** 2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 1))
-    optimizer = optimizers.make(model, make_settings(name), 0.01)
-    train(model, optimizer, range(5))
-    copied = copy.deepcopy(model)
-    torch.save(optimizer.state_dict(), tmp_path / "optimizer.pt")
-    train(model, optimizer, range(5, 10))
-    restored = optimizers.make(copied, make_settings(name), 0.5)
-    restored.load_state_dict(torch.load(tmp_path / "optimizer.pt", weights_only=True))
-    train(copied, restored, range(5, 10))
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), copied.parameters(), strict=True))
-
-
-def test_lamb_learns():
-    torch.manual_seed(0)
-    model, x = torch.nn.Linear(4, 1), torch.randn(64, 4)
-    optimizer = optimizers.make(model, make_settings("lamb"), 0.02)
-    losses = []
-    for _ in range(200):
-        loss = ((model(x) - x.sum(1, keepdim=True) - 1) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.02 * losses[0]
-
-
 # What decays
 
 
-@pytest.mark.parametrize("name", ["adamw", "lamb"])
+@each("name", ["adamw", "lamb"])
 def test_biases_and_layer_norms_do_not_decay_and_tied_weights_come_once(name):
     model = BertForMaskedLM(BertConfig(**TINY))
     decayed, free = optimizers.make(model, make_settings(name, weight_decay=0.3), 1e-3).param_groups
@@ -182,16 +123,6 @@ def test_the_triangle_rises_then_falls():
     assert rates[-1] == pytest.approx(1 / 90)
 
 
-@QUICK
-@given(STEPS, WARMUP, st.sampled_from([optimizers.slanted_triangle, optimizers.square_root_decay]))
-def test_rates_lie_between_zero_and_the_peak_and_have_one_peak(steps, warmup, schedule):
-    rates = [schedule(step, steps, warmup) for step in range(steps)]
-    assert all(0 <= rate <= 1 for rate in rates)
-    top = rates.index(max(rates))
-    assert rates[: top + 1] == sorted(rates[: top + 1])
-    assert rates[top:] == sorted(rates[top:], reverse=True)
-
-
 def test_square_root_decay_has_the_rates_of_nvidias_first_phase():
     # 7,038 steps with a warm-up share of 0.2843: 2,000 steps of rising, then the root of what is left of all.
     rates = [optimizers.square_root_decay(step, 7038, 0.2843) for step in range(7038)]
@@ -206,9 +137,7 @@ def make_phase(**changes) -> Phase:
     return Phase(**given | changes)
 
 
-@pytest.mark.parametrize(
-    ("decay", "schedule"), [("linear", optimizers.slanted_triangle), ("square root", optimizers.square_root_decay)]
-)
+@each(("decay", "schedule"), [("linear", optimizers.slanted_triangle), ("square root", optimizers.square_root_decay)])
 def test_a_phase_has_the_schedule_that_it_names(decay, schedule):
     phase = make_phase(decay=decay, end=0.25)
     for step in (0, 9, 10, 50, 99):
@@ -220,18 +149,11 @@ def test_a_phase_rises_to_its_peak_and_falls_to_its_end():
     phase = make_phase(end=0.2)
     rates = [optimizers.rate(phase, step) for step in (0, 4, 9, 55, 99)]
     assert rates == pytest.approx([2e-4, 1e-3, 2e-3, 0.6 * 2e-3, (0.2 + 0.8 / 90) * 2e-3])
+    assert optimizers.rate(make_phase(warmup=0.0, end=0.2), 0) == 2e-3
 
 
-@QUICK
-@given(STEPS, st.floats(1e-6, 1.0), st.floats(0.0, 0.9))
-def test_without_warmup_the_first_step_has_the_whole_rate(steps, peak, end):
-    assert optimizers.rate(make_phase(steps=steps, learning_rate=peak, warmup=0.0, end=end), 0) == pytest.approx(peak)
-
-
-@QUICK
-@given(STEPS, st.integers(0, 18), st.data())
-def test_two_phases_go_on_as_one_schedule_over_both(steps, rising, data):
-    first_steps = data.draw(st.integers(rising + 1, steps - 1))
+@each(("steps", "rising", "first_steps"), [(20, 0, 1), (20, 18, 19), (300, 30, 150)])
+def test_two_phases_go_on_as_one_schedule_over_both(steps, rising, first_steps):
     left = (steps - first_steps) / (steps - rising)
     first = make_phase(steps=first_steps, warmup=rising / first_steps, end=left)
     second = make_phase(steps=steps - first_steps, warmup=0.0, learning_rate=first.learning_rate * left)

@@ -5,15 +5,13 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import settings
 
-from lib import artefacts, provenance
+from lib import provenance
 from lib.benchmarks import datasets, instances, registry
 from lib.corpora import leakage
 from lib.errors import StudyError
 from lib.study import open_study, paths, texts
 
-QUICK = settings(max_examples=25, deadline=None)
 LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes
 ANOTHER = LONG.replace("One", "Another")
 
@@ -55,12 +53,9 @@ def test_inputs_are_the_texts_of_a_split_in_order(folder):
     assert texts.inputs("gad", "test", "laptop") == ["@GENE$ in @DISEASE$."]
 
 
-def test_empty_blocks_of_jnlpba_count(folder):
+def test_empty_blocks_of_jnlpba_count_and_sentences_of_pico_end_after_full_stops(folder):
     write(folder, "ner/jnlpba/dev.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tB-DNA\n\n\nIt\tO\n-DOCSTART-\tO\n\nNo\tO\n")
     assert texts.inputs("jnlpba", "dev", "laptop") == ["", "", "An ulcer", "", "It", "", "No"]
-
-
-def test_pico_sentences_end_after_full_stops_only(folder):
     lines = "-DOCSTART- (1)\n\nTwo NN O O\n\nparts NN O I-PAR\n. . O O\nOpen NN O O\n\n"
     write(folder, "ner/ebm-nlp/dev.txt", f"{lines}-DOCSTART- (2)\n\nEnd NN O O\n. . O O\n")
     assert texts.inputs("ebm-pico-scibert", "dev", "laptop") == ["", "", "Two parts .", "Open", "", "End ."]
@@ -109,11 +104,8 @@ def test_sets_with_folds_are_read_in_all_and_squad_has_its_development_set(folde
     found = texts.test_texts("laptop")
     assert found == {"euadr": [f"is {fold} of" for fold in (1, 2, 3, 4, 0)], "squad": ["Is it?", "It is."]}
     assert len(texts.test_files("laptop")) == 11
-
-
-def test_a_set_that_lacks_a_fold_is_left_out(folder):
-    write(folder, "re/euadr/1/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ is of @DISEASE$\t1\n")
-    assert texts.tests_at_hand("laptop") == {}
+    (folder / "re/euadr/10/test.tsv").unlink()
+    assert texts.tests_at_hand("laptop").keys() == {"squad"}  # a set that lacks a fold is left out
 
 
 def test_test_sentences_are_cut(folder):
@@ -172,9 +164,9 @@ def test_the_index_is_made_again_only_when_a_test_set_changes(folder):
 
 
 def test_without_any_test_set_the_index_is_empty(folder):
-    assert texts.write_index("laptop")["sentences"] == 0
+    record = texts.write_index("laptop")
+    assert (record["sentences"], record["texts"]) == (0, {})
     assert read_index().schema.equals(leakage.INDEX)
-    assert artefacts.read_record(paths.test_sentences("laptop"))["texts"] == {}
 
 
 def test_a_damaged_test_set_leaves_no_index(folder):
@@ -188,22 +180,20 @@ def test_a_damaged_test_set_leaves_no_index(folder):
 # Real data: counts only, so that no text is printed
 
 
-@pytest.mark.parametrize(
-    ("key", "counts"),
-    [
-        # 16,807, 1,739 and 3,856 sentences, and two empty blocks for each of 1,800, 200 and 404 document marks.
-        ("jnlpba", (20407, 2139, 4664)),
-        ("ddi", (25296, 2496, 5716)),
-        ("hoc", (12119, 1798, 3547)),
-        ("pubmedqa", (450, 50, 500)),
-        ("bioasq-7b-yesno", (670, 75, 140)),
-    ],
-)
-def test_real_inputs(real_data, key, counts):
-    """BLURB's numbers of instances, and blocks counted when the files were collected."""
-    if reason := open_study("laptop").why_missing(key):
-        pytest.skip(reason)
-    assert tuple(len(texts.inputs(key, split, "laptop")) for split in datasets.SPLITS) == counts
+# Of train, dev and test: BLURB's numbers of instances, and blocks counted when the files were collected.
+INPUTS = {
+    # 16,807, 1,739 and 3,856 sentences, and two empty blocks for each of 1,800, 200 and 404 document marks.
+    "jnlpba": [20407, 2139, 4664], "ddi": [25296, 2496, 5716], "hoc": [12119, 1798, 3547], "pubmedqa": [450, 50, 500],
+    "bioasq-7b-yesno": [670, 75, 140],
+}  # fmt: skip
+
+
+def test_real_inputs(real_data):
+    at_hand = [key for key in INPUTS if not open_study("laptop").why_missing(key)]
+    if not at_hand:
+        pytest.skip("none of the sets is in the data folder")
+    for key in at_hand:
+        assert [len(texts.inputs(key, split, "laptop")) for split in datasets.SPLITS] == INPUTS[key], key
 
 
 def test_real_pico_blocks(real_data):
