@@ -1,72 +1,88 @@
-"""Intervals, verdicts on paired differences and slopes by resampling, corrections for several tests."""
+"""When a claim counts as reproduced: differences and slopes with their errors, the five verdicts, Holm's correction.
+
+The rule stands on page 00; benchmarks/verdict_rule.py counts how often it errs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
 
 import numpy as np
 
-RESAMPLES = 10_000
+SETS = 6  # datasets from which on a mean speaks of datasets in general
+PRETRAININGS = 3  # of each side, from which on a recipe of pretraining may hold or fail
+SIGNIFICANT = 0.05
+POINTS = {"holds": "points that way", "fails": "points the other way"}
+
+Relation = Literal["beats", "as good as", "equals"]
+BOUNDS = {  # what an effect has to lie between, by the margin
+    "beats": lambda margin: (0.0, np.inf),
+    "as good as": lambda margin: (-margin, np.inf),
+    "equals": lambda margin: (-margin, margin),
+}
+Chance = Callable[[float], float]
+Side = list[list[list[float]]]  # scores of one side: by dataset, pretraining and seed
+Curve = list[tuple[float, list[float]]]  # its points: a place above zero, and our scores there, one a seed
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An effect in points, its standard error (nan: not known) and that error's degrees of freedom."""
+
+    effect: float
+    error: float
+    freedom: float
 
 
 def find_interval(values: list[float]) -> tuple[float, float]:
     """The 95% t-interval of the mean of two values or more."""
-    from scipy import stats  # here, as it takes most of a second, which the command line need not wait
+    from scipy import special  # here, as it takes half a second, which the command line need not wait
 
-    mean, half = np.mean(values), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
-    return mean - half, mean + half
+    half = -special.stdtrit(len(values) - 1, 0.025) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return np.mean(values) - half, np.mean(values) + half
 
 
-def judge_difference(
-    differences: list[list[float]], relation: str = "beats", margin: float = 0.0, seed: int = 0
-) -> dict:
-    """The mean paired difference, its 95% bootstrap interval, and whether it is as claimed.
+def estimate_mean(values: list[float]) -> Estimate:
+    """The mean of values, with its error by how far they scatter; that of one is not known."""
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return Estimate(float(np.mean(values)), float(error), len(values) - 1)
 
-    `differences`: for each dataset, one difference a seed, of the better minus the other. Resampled over datasets, and
-    over seeds within each. `relation` and `margin`: as in `judge_means`.
+
+def estimate_difference(better: Side, other: Side, recipe: bool = False) -> Estimate:
+    """One side minus the other, the mean over datasets, with the error of all that was drawn.
+
+    That is datasets: how far their differences scatter, which holds seeds and test sets too; and of a *recipe* with two
+    pretrainings a side or more besides these: how far the means of each side's scatter. The variances are added, their
+    degrees of freedom by Satterthwaite (1946); seeds count in each, which errs on the safe side.
     """
-    _, means = draw_means(differences, np.random.default_rng(seed))
-    effect = float(np.mean([np.mean(d) for d in differences]))
-    return {"effect": effect, "n": sum(map(len, differences))} | judge_means(means.mean(axis=1), relation, margin)
+    found = estimate_mean([find_mean(one) - find_mean(two) for one, two in zip(better, other, strict=True)])
+    parts = [found]
+    if recipe and min(len(runs) for side in (better, other) for runs in side) > 1:
+        for side in (better, other):
+            parts.append(estimate_mean([fmean(map(fmean, runs)) for runs in zip(*side, strict=True)]))
+    variance, spread = sum(one.error**2 for one in parts), sum(one.error**4 / (one.freedom or 1) for one in parts)
+    return Estimate(found.effect, float(np.sqrt(variance)), variance**2 / spread if spread else found.freedom)
 
 
-def draw_means(samples: list[list[float]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """A bootstrap over samples and the values within each: which were drawn, and the means; (RESAMPLES, samples)."""
-    means = np.empty((RESAMPLES, len(samples)))
-    picks = rng.integers(0, len(samples), means.shape)
-    for i, values in enumerate(samples):
-        means[picks == i] = draw_mean(values, means.shape, rng)[picks == i]
-    return picks, means
+def find_mean(runs: list[list[float]]) -> float:
+    """The mean over pretrainings of the mean over seeds."""
+    return fmean(map(fmean, runs))
 
 
-def draw_mean(values: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """So many means of as many values, drawn with replacement."""
-    return np.asarray(values)[rng.integers(0, len(values), (*shape, len(values)))].mean(-1)
+def estimate_slope(curves: list[Curve]) -> Estimate:
+    """The mean slope of one curve a dataset, in points for each tenfold x, with its error.
 
-
-Curve = list[tuple[float, list[float]]]  # its points: a place above zero, and our scores there, one a seed
-
-
-def judge_trend(curves: list[Curve], seed: int = 0) -> dict:
-    """The mean slope of one curve a dataset, in points for each tenfold x, its 95% bootstrap interval, and whether it
-    is above zero. Resampled over datasets and, within each, over the seeds at every point.
+    Of several curves by how far their slopes scatter; of one, by how far its points lie from the line, if three or more
+    do not lie at one place.
     """
-    rng = np.random.default_rng(seed)
-    slopes = np.empty((RESAMPLES, len(curves)))
-    picks = rng.integers(0, len(curves), slopes.shape)
-    for i, points in enumerate(curves):
-        y = np.stack([draw_mean(values, slopes.shape, rng) for _, values in points], axis=-1)
-        slopes[picks == i] = find_slopes(np.array([x for x, _ in points]), y)[picks == i]
-    effect = float(np.mean([find_slope(points) for points in curves]))
-    scores = sum(len(values) for points in curves for _, values in points)
-    return {"effect": effect, "n": scores} | judge_means(slopes.mean(axis=1))
-
-
-def judge_cloud(points: Curve, seed: int = 0) -> dict:
-    """The slope over points that are a dataset each; else as in `judge_trend`.
-
-    Draws whose points all have one x have no slope, and are left out.
-    """
-    picks, y = draw_means([values for _, values in points], np.random.default_rng(seed))
-    slopes = find_slopes(np.array([x for x, _ in points])[picks], y)
-    scores = sum(len(values) for _, values in points)
-    return {"effect": find_slope(points), "n": scores} | judge_means(slopes[~np.isnan(slopes)])
+    if len(curves) > 1:
+        return estimate_mean([find_slope(points) for points in curves])
+    x, y = np.log10([place for place, _ in curves[0]]), np.array([np.mean(values) for _, values in curves[0]])
+    slope, freedom, squares = find_slope(curves[0]), len(x) - 2, ((x - x.mean()) ** 2).sum()
+    beside = y - y.mean() - slope * (x - x.mean())
+    error = np.sqrt((beside**2).sum() / freedom / squares) if freedom > 0 and squares > 0 else np.nan
+    return Estimate(slope, float(error), freedom)
 
 
 def find_slope(points: Curve) -> float:
@@ -82,23 +98,63 @@ def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(squares > 1e-12, (places * y).sum(axis=-1) / squares, np.nan)
 
 
-def judge_means(means: np.ndarray, relation: str = "beats", margin: float = 0.0) -> dict:
-    """The 95% interval of resampled means, the verdict on it, and the verdict's p.
+def judge(found: Estimate, relation: Relation = "beats", margin: float = 0.0) -> dict:
+    """The effect with its 95% t-interval, and the verdict of `decide`; undecided where the error is not known."""
+    from scipy import special
 
-    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides. A claim `holds`
-    when the whole interval lies where it says, `fails` when all of it lies elsewhere, else it is `undecided`. `p` is
-    two-sided: twice the share of means on the wrong side of the verdict's bound, and at least one in RESAMPLES.
+    if np.isnan(found.error):
+        return {"effect": found.effect, "ci_low": np.nan, "ci_high": np.nan, "p": 1.0, "verdict": "undecided"}
+    half = -special.stdtrit(found.freedom, SIGNIFICANT / 2) * found.error
+    interval = found.effect - half, found.effect + half
+
+    def find_chance(gap: float) -> float:
+        return float(special.stdtr(found.freedom, gap / found.error)) if found.error else float(gap > 0)
+
+    chances = (lambda bound: find_chance(bound - found.effect), lambda bound: find_chance(found.effect - bound))
+    return {"effect": found.effect} | decide(interval, chances, relation, margin)
+
+
+def judge_median(values: list[float], asked: float, margin: float = 0.0) -> dict:
+    """The median with its exact 95% interval, as `judge`: above what is asked or, with a margin, within it."""
+    from scipy import stats
+
+    interval = stats.quantile_test(values).confidence_interval()
+    chances = [lambda bound, side=side: stats.quantile_test(values, q=bound + asked, alternative=side).pvalue
+               for side in ("greater", "less")]  # fmt: skip
+    found = decide([end - asked for end in interval], chances, "equals" if margin else "beats", margin)
+    return {"effect": float(np.median(values))} | found | dict(zip(("ci_low", "ci_high"), interval, strict=True))
+
+
+def decide(interval: tuple[float, float], chances: tuple[Chance, Chance], relation: Relation, margin: float) -> dict:
+    """The verdict on an interval, and its p.
+
+    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides. A claim `holds` when
+    the whole interval lies where it says, `fails` when all of it lies elsewhere, else it is `undecided`. `chances`:
+    that the truth is a bound or below it, and that it is the bound or above it; `p` is two-sided, twice that of the
+    verdict's bound.
     """
-    low, high = np.percentile(means, [2.5, 97.5])
-    bounds = {"beats": (0.0, np.inf), "as good as": (-margin, np.inf), "equals": (-margin, margin)}[relation]
-    outside = (np.mean(means <= bounds[0]), np.mean(means >= bounds[1]))
-    if bounds[0] < low and high < bounds[1]:
-        verdict, p = "holds", 2 * max(outside)
-    elif high < bounds[0] or low > bounds[1]:
-        verdict, p = "fails", 2 * (1 - max(outside))
+    low, high = map(float, interval)
+    (lower, upper), (below, above) = BOUNDS[relation](margin), chances
+    if lower < low and high < upper:
+        verdict, chance = "holds", max(below(lower), above(upper) if np.isfinite(upper) else 0.0)
+    elif high < lower or low > upper:
+        verdict, chance = "fails", above(lower) if high < lower else below(upper)
     else:
-        verdict, p = "undecided", 1.0
-    return {"ci_low": float(low), "ci_high": float(high), "p": max(p, 1 / RESAMPLES), "verdict": verdict}
+        verdict, chance = "undecided", 0.5
+    return {"ci_low": low, "ci_high": high, "p": min(1.0, 2 * float(chance)), "verdict": verdict}
+
+
+def limit(verdict: str, recipe: bool, pretrainings: int) -> str:
+    """A verdict as far as the number of pretrainings a side bears it: of recipes trained less often, one that points.
+
+    The error of one pretraining leaves out the chance of pretraining.
+    """
+    return weaken(verdict) if recipe and pretrainings < PRETRAININGS else verdict
+
+
+def weaken(verdict: str) -> str:
+    """What is left of a verdict that one condition of page 00 does not bear: that the effect points one way."""
+    return POINTS.get(verdict, verdict)
 
 
 def correct(ps: list[float]) -> list[float]:

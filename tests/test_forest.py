@@ -22,6 +22,8 @@ def judged():
     lines, verdicts = results.read_claims(), itertools.cycle(forest.COLORS)
     lines["n"] = [6 if claim.test else 0 for claim in claims.CLAIMS]
     lines["verdict"] = [next(verdicts) for _ in lines.index]
+    lines["unit"] = [claim.test.unit if claim.test else "" for claim in claims.CLAIMS]
+    lines["n_pretrainings"] = 1
     return lines.assign(effect=3.0, ci_low=-1.0, ci_high=9.0, note="points, asked to be above 0")
 
 
@@ -45,7 +47,9 @@ def test_the_forest_says_each_measured_claim_and_its_verdict(judged):
     for verdict in map(claims.describe_verdict, judged[judged["n"] > 0].to_dict("records")):
         assert verdict in said
     low, high = figure.axes[0].get_xlim()
-    assert low < -1 and high > 9
+    assert low < -1 and high > 3  # every effect of ours; a wider interval ends in an arrow
+    recipes = sum(claim.test is not None and claim.test.unit == "recipe" for claim in claims.CLAIMS)
+    assert f"fewer than three times: {recipes} of {recipes}" in said
 
 
 def test_no_text_of_the_forest_overlaps_another_or_is_small(judged):

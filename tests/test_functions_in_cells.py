@@ -5,7 +5,7 @@ import pandas as pd
 from notebook_code import definitions
 
 from lib.benchmarks.instances import Answer, Labelled, Pair, Question, Sentence
-from lib.study import agreement
+from lib.study import agreement, claims
 
 
 def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
@@ -29,6 +29,18 @@ def test_runs_that_know_no_more_than_what_needs_no_encoder():
     assert found["runs"].to_dict() == {"gad": 1, "hoc": 2} and found.loc["hoc", "best of ours"] == 40
     assert found["no better than chance"].to_dict() == {"gad": 0, "hoc": 1}
     assert found["no better than best without an encoder"].to_dict() == {"gad": 0, "hoc": 2}
+
+
+def test_a_change_of_the_rule_moves_a_verdict_to_that_before_the_next():
+    lessons = definitions("94_lessons", "CHANGES")
+    judged = pd.DataFrame({"claim": ["a", "b"], "verdict": ["undecided", "holds"]})
+    found = lessons.list_changes([("1", "one", {"a": "holds"}), ("2", "two", {"a": "fails", "b": "n/a"})], judged)
+    assert found[["claim", "before", "after"]].to_numpy().tolist() == [
+        ["a", "holds", "fails"], ["a", "fails", "undecided"], ["b", "n/a", "holds"]
+    ]  # fmt: skip
+    dates = [date for date, _, _ in lessons.CHANGES]
+    named = {claim for _, _, before in lessons.CHANGES for claim in before}
+    assert dates == sorted(dates) and named <= {claim.key for claim in claims.CLAIMS}
 
 
 def test_cells_are_counted_by_paper_and_in_all():

@@ -185,7 +185,7 @@ def test_lines_that_quote_a_sentence_have_few_words_and_the_numbers_that_they_ar
     audit = results.read_table(paths.recorded(paths.table("laptop", "audit")))
     quoted = audit[audit["note"].str.startswith('"', na=False)]
     words = quoted["note"].str.extract('^"([^"]+)"')[0].str.split().str.len()
-    assert quoted["kind"].value_counts().to_dict() == {"text": 29, "two papers": 20}
+    assert quoted["kind"].value_counts().to_dict() == {"text": 23, "two papers": 20}
     assert words.min() >= 3 and words.max() <= 15
     assert quoted[["printed", "recomputed"]].notna().all(axis=None)
     assert set(quoted["verdict"]) == {"differs"} and set(quoted["paper"]) == set(results.list_papers())

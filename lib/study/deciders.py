@@ -75,28 +75,21 @@ def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> T
 
     The ratio has to be exceeded or, with a margin, met within it.
     """
-    return Test(partial(decide_times, table, models, than, ratio, margin), tables=(table,))
+    return Test(partial(decide_times, table, models, than, ratio, margin), tables=(table,), by_interval=True)
 
 
 def decide_times(table: str, models: list[str], than: str, ratio: float, margin: float, study: "Study") -> Judgement:
-    """The median over repetitions, resampled over them; of several models that which decides."""
+    """The median over repetitions; of several models that which decides."""
     times = find_table(study, table)
     if times is None or not {*models, than} <= set(times["model"]):
         return Judgement(note="the models have not been timed")
     wide = times.pivot(index="repetition", columns="model", values="seconds")
-    found = {model: judge_ratios((wide[than] / wide[model]).to_numpy(), ratio, margin) for model in models}
+    judged = {m: statistics.judge_median((wide[than] / wide[m]).tolist(), ratio, margin) for m in models}
+    found = {model: Judgement(**one, n=len(wide)) for model, one in judged.items()}
     asked = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
     said = ", ".join(f"{model} {one.effect:.2f}" for model, one in found.items())
     note = f"times as fast as {than}, asked to be {asked}: {said}; medians of {len(wide)} paired repetitions"
     return replace(decide_all(list(found.values())), note=f"{note}, {times['device'].iloc[0]}")
-
-
-def judge_ratios(ratios: np.ndarray, asked: float, margin: float) -> Judgement:
-    """The median of how many times as fast one is, a ratio a repetition, and whether it is as asked."""
-    drawn = np.random.default_rng(0).choice(ratios, (statistics.RESAMPLES, len(ratios)))
-    judged = statistics.judge_means(np.median(drawn, axis=1) - asked, "equals" if margin else "beats", margin)
-    judged |= {bound: judged[bound] + asked for bound in ("ci_low", "ci_high")}
-    return Judgement(effect=float(np.median(ratios)), n=len(ratios), **judged)
 
 
 def decide_shorter_inputs(study: "Study") -> Judgement:
@@ -108,7 +101,7 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
     if wide.empty:
         return Judgement(note="no row of gu-8 can be tried")
     differences = (wide["Wiki+Books vocab"] - wide["PubMed vocab"]).tolist()
-    judged = statistics.judge_difference([[difference] for difference in differences])
+    judged = statistics.judge(statistics.estimate_mean(differences)) | {"n": len(differences)}
     del judged["p"]  # decided by every set, not by the mean
     shorter, rows = sum(d > 0 for d in differences), found["row"].nunique()
     judged["verdict"] = "fails" if shorter < len(differences) else "holds" if len(wide) == rows else "undecided"
@@ -117,19 +110,17 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
 
 
 def decide_whole_words(study: "Study") -> Judgement:
-    """An amplified vocabulary keeps more medical words whole: the difference in %, resampled over words."""
+    """An amplified vocabulary keeps more medical words whole: the difference in %, whose error is by words."""
     names = (name for branch in study.mesh.names_by_branch().values() for name in branch)
     words = sorted({word for name in names for word in WORD.findall(name)})
     if not words:
         return Judgement(note="no tables of MeSH at hand")
     better, than = WHOLE
     one, other = (np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than))
-    found = one.astype(int) - other  # 1: only the better one keeps it whole, -1: only the other
-    values, shares = np.array([-100, 0, 100]), np.array([(found == v).sum() for v in (-1, 0, 1)]) / len(found)
-    # Drawing words with replacement is drawing how many fall into each of the three groups.
-    means = np.random.default_rng(0).multinomial(len(found), shares, statistics.RESAMPLES) @ values / len(found)
+    found = 100 * (one.astype(int) - other)  # of a word that only the better one keeps whole, or only the other
+    judged = statistics.judge(statistics.estimate_mean(found.tolist()))
     note = f"% of the distinct words of MeSH's terms kept whole, {better} against {than}"
-    return Judgement(effect=float(shares @ values), n=len(found), note=note, **statistics.judge_means(means))
+    return Judgement(**judged, n=len(found), note=note)
 
 
 def decide_core_share(study: "Study") -> Judgement:
@@ -201,7 +192,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     model, by set and seed, both as entity F1. The claim `holds` when it is as good as printed, the whole interval above
     minus the margin, and `fails` when it lies below; `undecided` otherwise. At other scales models are too small to be
     held against a printed score, and the claim is `undecided`; the effect is then what another definition gives to the
-    same predictions: F1 of words with O as a class minus F1 of entities, in points, resampled over sets and seeds.
+    same predictions: F1 of words with O as a class minus F1 of entities, in points, whose error is by sets.
     Predictions of another model say nothing of it.
     """
     run, compared = published.settle(OURS, study.scale), find_table(study, "protocols")
@@ -214,17 +205,17 @@ def decide_entity_gain(study: "Study") -> Judgement:
     if lines.empty:
         return not_scored
     found = dict(list(lines.groupby("second")))
-    gaps = {name: statistics.judge_difference(list_differences(part)) for name, part in found.items()}
+    gaps = {name: judge_by_set(list_differences(part)) for name, part in found.items()}
     without, counted, entities = gaps[WORDS], gaps[WORDS_AND_O], found[WORDS_AND_O]
     note = (
         f"{run.model} under {run.protocol} on {', '.join(entities['dataset'])}: "
-        f"{entities['first_value'].mean():.2f} by entity, by word {without['effect']:+.2f} without O "
-        f"({without['ci_low']:+.2f} to {without['ci_high']:+.2f}), {counted['effect']:+.2f} with O"
+        f"{entities['first_value'].mean():.2f} by entity, by word {without.effect:+.2f} without O "
+        f"({without.ci_low:+.2f} to {without.ci_high:+.2f}), {counted.effect:+.2f} with O"
     )
     if study.budget.pretraining.recipe is None:
         return hold_against_print(entities, note)
-    counted |= {"verdict": "undecided", "p": np.nan}  # which is of another verdict
-    return Judgement(**counted, note=f"{note}, which is the effect; not the paper's size of model")
+    counted = replace(counted, verdict="undecided", p=np.nan)  # which is of another verdict
+    return replace(counted, note=f"{note}, which is the effect; not the paper's size of model")
 
 
 def list_differences(lines: pd.DataFrame) -> list[list[float]]:
@@ -249,4 +240,11 @@ def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
     ours, theirs = (np.mean(found) - np.mean(over) for found in (entities["first_value"], of_model))
     note += f"; the effect is entity F1 less the {COLUMN} printed"
     note += f"; over {OVER} {ours:+.2f} points, printed {theirs:+.2f}"
-    return Judgement(**statistics.judge_difference(gains, "as good as", MARGIN), note=note)
+    return replace(judge_by_set(gains, "as good as", MARGIN), note=note)
+
+
+def judge_by_set(differences: list[list[float]], relation: statistics.Relation = "beats", margin=0.0) -> Judgement:
+    """The mean over sets of differences over seeds, of one pretraining."""
+    found = statistics.estimate_mean([float(np.mean(values)) for values in differences])
+    runs = {"n_sets": len(differences), "n_pretrainings": 1, "n_seeds": min(map(len, differences))}
+    return Judgement(**statistics.judge(found, relation, margin), n=sum(map(len, differences)), **runs)

@@ -17,22 +17,18 @@ if TYPE_CHECKING:
 
 FEWEST = 3  # points of a curve that make a trend
 ASKED = {"beats": "above 0", "as good as": "above -{:g}", "equals": "within {:g} of 0"}
-# Of each side, below which a claim about recipes of pretraining at most points: the intervals here leave out the chance
-# of pretraining (page 00).
-FEWEST_PRETRAININGS = 3
-PRETRAININGS = 1  # of each model
-POINTS = {"holds": "points that way", "fails": "points the other way"}
 
-Relation = Literal["beats", "as good as", "equals"]
 Unit = Literal["recipe", "checkpoint", ""]  # compared are recipes of pretraining, uses of one model, or neither
 Side = tuple[str, str]  # a model and a protocol
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a test found: `n` is 0 where nothing was measured, `p` empty where nothing was resampled.
+    """What a test found: `n` is 0 where nothing was measured, `p` empty where no interval decides.
 
     `paper_effect`: the same of the printed scores, over all sets of the comparison; `_here`: over those that ran.
+    `n_sets`, and of each side on each of them at least `n_pretrainings` and `n_seeds`; `floor`: on how many a side lies
+    below what was reached without pretraining.
     """
 
     effect: float = np.nan
@@ -44,6 +40,10 @@ class Judgement:
     note: str = ""
     paper_effect: float = np.nan
     paper_effect_here: float = np.nan
+    n_sets: int = 0
+    n_pretrainings: int = 0
+    n_seeds: int = 0
+    floor: str = ""
 
     def leave_open(self) -> "Judgement":
         """The same of what has not been tested in full."""
@@ -52,20 +52,21 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Columns or rows of a table of scores in pairs, or two runs on some datasets: the better, and what it beats.
+    """Two columns or rows of a table of scores, or two runs, on some datasets: the better, and what it beats.
 
-    All pairs together are one comparison.
+    Of more names than two the other side is the mean of all but the first.
     """
 
-    pairs: tuple[tuple[str, str], ...] = ()
+    names: tuple[str, ...] = ("better", "than")
     table: str = ""
     metric: str = ""  # as printed; empty where each row has its own
-    only: tuple[str, ...] = ()  # the rows, or columns, over which the pairs are compared; empty: all
-    runs: tuple[Side, ...] = ()  # both sides, in place of a table and its pairs, on
+    only: tuple[str, ...] = ()  # the rows, or columns, over which they are compared; empty: all
+    runs: tuple[Side, ...] = ()  # both sides, in place of a table and its names, on
     datasets: tuple[str, ...] = ()
-    relation: Relation = "beats"
+    relation: statistics.Relation = "beats"
     margin: float = 0.0  # points, of "as good as" and "equals"
     ahead: int = 0  # the sets on which the better has to be ahead; 0: their mean
+    unit: Unit = "recipe"
 
 
 @dataclass(frozen=True)
@@ -86,38 +87,42 @@ class Test:
     tables: tuple[str, ...] = ()
     vocabularies: tuple[str, ...] = ()
     parts: tuple[Pairs, ...] | tuple[Trend, ...] = ()
+    by_interval: bool = False  # of the claims that p is corrected for, whether or not it has been measured
 
 
-def limit_verdict(verdict: str, unit: Unit) -> str:
-    """A verdict as far as the number of pretrainings bears it: of recipes that were trained once, one that points."""
-    return POINTS.get(verdict, verdict) if unit == "recipe" and PRETRAININGS < FEWEST_PRETRAININGS else verdict
-
-
-def paired(table: str, *pairs: tuple[str, str], unit: Unit = "recipe", metric="", only=(), ahead=0,
-           relation: Relation = "beats", margin=0.0) -> Test:  # fmt: skip
-    """That columns or rows of a table are better than others, over datasets and seeds; arguments as of Pairs."""
-    part = Pairs(pairs, table, metric, tuple(only), relation=relation, margin=margin, ahead=ahead)
-    return Test(partial(decide_pairs, (part,), unit), unit, (table,), parts=(part,))
+def paired(table: str, *pairs: tuple[str, ...], unit: Unit = "recipe", metric="", only=(), ahead=0,
+           relation: statistics.Relation = "beats", margin=0.0) -> Test:  # fmt: skip
+    """That columns or rows of a table are better than others, each pair by itself; arguments as of Pairs."""
+    asked = {"relation": relation, "margin": margin, "ahead": ahead, "unit": unit}
+    return compare(*(Pairs(pair, table, metric, tuple(only), **asked) for pair in pairs))
 
 
 def paired_runs(better: Side, than: Side, datasets: list[str], unit: Unit = "recipe", ahead=0,
-                relation: Relation = "beats", margin=0.0) -> Test:  # fmt: skip
+                relation: statistics.Relation = "beats", margin=0.0) -> Test:  # fmt: skip
     """That one kind of run is better than another on some datasets, by their main scores; arguments as of Pairs."""
-    part = Pairs(runs=(better, than), datasets=tuple(datasets), relation=relation, margin=margin, ahead=ahead)
-    return Test(partial(decide_pairs, (part,), unit), unit, parts=(part,))
+    asked = {"relation": relation, "margin": margin, "ahead": ahead, "unit": unit}
+    return compare(Pairs(runs=(better, than), datasets=tuple(datasets), **asked))
+
+
+def compare(*parts: Pairs) -> Test:
+    """A claim of paired comparisons, as many as it has parts."""
+    tables = tuple(dict.fromkeys(part.table for part in parts if part.table))
+    return Test(partial(decide_pairs, parts), parts[0].unit, tables, parts=parts, by_interval=True)
 
 
 def trend(figure: str, only=(), falls=False) -> Test:
     """That the curves of a figure rise with the logarithm of its axis, or fall; arguments as of Trend."""
     part = Trend(figure, tuple(only), falls)
-    return Test(partial(decide_trends, (part,)), "recipe", (figure,), parts=(part,))
+    return Test(partial(decide_trends, (part,)), "recipe", (figure,), parts=(part,), by_interval=True)
 
 
 def all_of(*tests: Test) -> Test:
     """That several comparisons hold, all paired or all trends: the claim fails when one of them does."""
-    parts, unit = tuple(part for test in tests for part in test.parts), tests[0].unit
-    decide = partial(decide_trends, parts) if isinstance(parts[0], Trend) else partial(decide_pairs, parts, unit)
-    return Test(decide, unit, tuple(name for test in tests for name in test.tables), parts=parts)
+    parts = tuple(part for test in tests for part in test.parts)
+    if not isinstance(parts[0], Trend):
+        return compare(*parts)
+    tables = tuple(name for test in tests for name in test.tables)
+    return replace(tests[0], decide=partial(decide_trends, parts), tables=tables, parts=parts)
 
 
 def find_decisive(judged: list[Judgement]) -> int:
@@ -129,13 +134,18 @@ def find_decisive(judged: list[Judgement]) -> int:
 def decide_all(judged: list[Judgement]) -> Judgement:
     """A claim of several parts, some of which were measured: it holds when every part does, and fails when one does.
 
-    Effects, interval and p are those of the part that decides.
+    Effects, interval and p are those of the part that decides. That any of so many fails comes about by chance more
+    often than that one does: p of a failure is multiplied by their number, and where it does not survive the claim
+    only points the other way.
     """
     decided = judged[find_decisive(judged)]
-    return decided if decided.verdict == "fails" or all(one.n for one in judged) else decided.leave_open()
+    if decided.verdict != "fails":
+        return decided if all(one.n for one in judged) else decided.leave_open()
+    p = min(1.0, decided.p * len(judged))
+    return replace(decided, p=p, verdict="fails" if p < statistics.SIGNIFICANT else statistics.weaken("fails"))
 
 
-def decide_pairs(parts: tuple[Pairs, ...], unit: Unit, study: "Study") -> Judgement:
+def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
     """A claim of paired comparisons, as many as it has parts."""
     judged = [judge_pairs(part, study) for part in parts]
     if not any(one.n for one in judged):
@@ -143,39 +153,63 @@ def decide_pairs(parts: tuple[Pairs, ...], unit: Unit, study: "Study") -> Judgem
     if len(parts) == 1:
         return replace(judged[0], note=f"points, {judged[0].note}")
     notes = [f"points, of part {find_decisive(judged) + 1}"]
-    for number, one in enumerate(judged, 1):
-        measured = f"{one.effect:+.2f} points, {limit_verdict(one.verdict, unit)}, " if one.n else ""
-        notes.append(f"part {number}: {measured}{one.note}")
+    for number, (part, one) in enumerate(zip(parts, judged, strict=True), 1):
+        verdict = statistics.limit(one.verdict, part.unit == "recipe", one.n_pretrainings)
+        notes.append(f"part {number}: {f'{one.effect:+.2f} points, {verdict}, ' if one.n_sets else ''}{one.note}")
     return replace(decide_all(judged), note="; ".join(notes))
 
 
 def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     """One comparison; its note says of what.
 
-    Undecided while one of its pairs has not been run, or while only one of its several sets has; so is one that would
-    hold, but is ahead on fewer sets than it speaks of.
+    Sets on which a side is no better than chance are named and not pooled. Undecided while only one of several sets has
+    run; so is one that would hold, but is ahead on fewer sets than it speaks of.
     """
     shown = tabulate_pairs(part, study)
-    gaps = subtract_pairs(part, shown, study)
-    ran = gaps[gaps["ours"].notna()]
-    printed, here = (lines.drop_duplicates(["pair", "place"])["published"].mean() for lines in (gaps, ran))
-    if ran.empty:
-        return Judgement(note="no pair has been run", paper_effect=printed)
-    differences = [ours.tolist() for _, ours in ran.groupby(["pair", "place"], sort=False)["ours"]]
-    found = statistics.judge_difference(differences, part.relation, part.margin)
-    judged = Judgement(**found, paper_effect=printed, paper_effect_here=here)
-    (sets, of_sets), (pairs, of_pairs) = ((ran[name].nunique(), gaps[name].nunique()) for name in ("place", "pair"))
-    if pairs < of_pairs or sets == 1 < of_sets:
-        judged = judged.leave_open()
-    said = [*ran["place"].unique(), f"{sets} of {of_sets} sets"]
-    said += [f"{pairs} of {of_pairs} pairs"] * (of_pairs > 1) + list_substitutions(part, shown)
+    cells = find_cells(part, shown)
+    printed, sides = subtract_printed(part, cells), list_sides(part, cells, study)
+    ran = [place for place in printed.index if all(place in side for side in sides)]
+    if not ran:
+        return Judgement(note="no pair has been run", paper_effect=printed.mean())
+    floors = cells.merge(tables.floors(cells, study.floors()), on=tables.PLACE)
+    floors = floors.drop_duplicates("place").set_index("place")[tables.FLOORS]
+    kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in sides)]
+    lost = [f"{place} ({statistics.find_mean(sides[0][place]) - statistics.find_mean(sides[1][place]):+.2f})"
+            for place in ran if place not in kept]  # fmt: skip
+    said = [*kept, f"{len(kept)} of {len(printed)} sets", *list_substitutions(part, shown)]
     note = f"asked to be {ASKED[part.relation].format(part.margin)}: {', '.join(said)}"
+    note += f"; not pooled, a side being no better than chance: {', '.join(lost)}" if lost else ""
+    judged = Judgement(note=note, paper_effect=printed.mean(), paper_effect_here=printed[kept].mean())
+    better, than = ([side[place] for place in kept] for side in sides)
+    runs = [seeds for side in sides for place in kept or ran for seeds in side[place]]
+    if not kept:
+        return replace(judged, n=sum(map(len, runs))).leave_open()
+    found = statistics.estimate_difference(better, than, part.unit == "recipe")
+    means = [(statistics.find_mean(one), statistics.find_mean(two)) for one, two in zip(better, than, strict=True)]
+    below = sum(min(both) < floors["without_pretraining"][place] for place, both in zip(kept, means, strict=True))
+    judged = replace(
+        judged, **statistics.judge(found, part.relation, part.margin), n=sum(map(len, runs)), n_sets=len(kept),
+        n_pretrainings=min(len(runs) for side in (better, than) for runs in side), n_seeds=min(map(len, runs)),
+        floor=f"a side below on {below} of {len(kept)}",
+    )  # fmt: skip
+    if len(kept) == 1 < len(printed):
+        judged = judged.leave_open()
     if part.ahead:
-        ahead = sum(np.mean(values) > 0 for values in differences)
-        note += f"; ahead on {ahead} of the {part.ahead} sets that it speaks of"
+        ahead = sum(one > two for one, two in means)
+        judged = replace(judged, note=f"{note}; ahead on {ahead} of the {part.ahead} sets that it speaks of")
         if ahead < part.ahead and judged.verdict == "holds":
             judged = judged.leave_open()
-    return replace(judged, note=note)
+    return judged
+
+
+def is_chance(runs: list[list[float]], chance: float) -> bool:
+    """Whether a side is not above chance by more than the noise of its runs, where there are two or more.
+
+    What no constant answer can score, a correlation, is 0 by chance.
+    """
+    values = [value for seeds in runs for value in seeds]
+    lowest = statistics.find_interval(values)[0] if len(values) > 1 else values[0]
+    return lowest <= (0.0 if np.isnan(chance) else chance)
 
 
 def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
@@ -195,21 +229,37 @@ def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def subtract_pairs(part: Pairs, shown: pd.DataFrame, study: "Study") -> pd.DataFrame:
-    """The better minus the other: as of tables.differences, with the number of the pair.
+def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
+    """The cells that a comparison is over, with the `name` that each stands under and its `place` on the other axis.
 
     Means over several sets are left out: their sets are there one by one.
     """
     kept = shown[~shown["is_mean"] & (shown["model"] != "") & (shown["dataset"] != "")]
     kept = kept[kept["metric"] == part.metric] if part.metric else kept
     kept = fill_printed(kept, part.table) if part.table else kept
-    seeds = tables.by_seed(kept, study.results())
-    found = []
-    for number, pair in enumerate(part.pairs or (("better", "than"),)):
-        across = "column" if {*pair} <= {*kept["column"]} else "row"
-        found.append(tables.differences(seeds, *pair, across).assign(pair=number))
-    gaps = pd.concat(found)
-    return gaps[gaps["place"].isin(part.only)] if part.only else gaps
+    across, along = ("column", "row") if {*part.names} <= {*kept["column"]} else ("row", "column")
+    kept = kept[kept[across].isin(part.names) & (kept[along].isin(part.only) | (not part.only))]
+    named = kept.assign(name=kept[across], place=kept[along])
+    return named[named.groupby("place")["name"].transform("nunique") == len(part.names)]
+
+
+def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
+    """The better minus the other as printed, by place; empty where one is not."""
+    wide = cells.drop_duplicates(["place", "name"]).pivot(index="place", columns="name", values="published")
+    better, *than = (wide.reindex(index=cells["place"].unique())[name].astype(float) for name in part.names)
+    return better - sum(than) / len(than)
+
+
+def list_sides(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[dict[str, list[list[float]]]]:
+    """Our scores of both sides: place -> a list a pretraining, of its seeds; of such seeds as all its names have."""
+    seeds = tables.by_seed(cells, study.results()).dropna(subset="ours")
+    sides = []
+    for names in (part.names[:1], part.names[1:]):
+        each = seeds[seeds["name"].isin(names)].groupby(["place", *tables.SEED], sort=False)["ours"]
+        mean = each.mean()[each.size() == len(names)].reset_index()
+        sides.append({place: [values.tolist() for _, values in lines.groupby("pretraining")["ours"]]
+                      for place, lines in mean.groupby("place", sort=False)})  # fmt: skip
+    return sides
 
 
 def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
@@ -223,8 +273,7 @@ def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
 
 def list_substitutions(part: Pairs, shown: pd.DataFrame) -> list[str]:
     """What the runs of a comparison have in place of what it asks for, each once."""
-    named = {name for pair in part.pairs or (("better", "than"),) for name in pair}
-    of_pairs = shown["row"].isin(named) | shown["column"].isin(named)
+    of_pairs = shown["row"].isin(part.names) | shown["column"].isin(part.names)
     return shown.loc[of_pairs & (shown["why_not"] == "") & (shown["instead"] != ""), "instead"].unique().tolist()
 
 
@@ -262,7 +311,7 @@ def decide_trends(parts: tuple[Trend, ...], study: "Study") -> Judgement:
 def judge_trend(part: Trend, study: "Study") -> Judgement:
     """The mean slope of a figure's curves of three points or more on the logarithm of its axis, turned where they fall.
 
-    Where the axis is along rows each point is a dataset, and points are what is resampled.
+    Where the axis is along rows each point is a dataset, and the error is by points.
     """
     table, sign = params.load("tables", part.figure), -1 if part.falls else 1
     seeds = list_seeds(part, study)
@@ -274,11 +323,10 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
     if not found:
         note = f"{part.figure}: no curve of {FEWEST} points or more has been run"
         return Judgement(note=note, paper_effect=printed, paper_effect_here=of_ours)
-    if table.along == "rows":
-        (points,) = found.values()
-        judged = statistics.judge_cloud(points)
-    else:
-        judged = statistics.judge_trend(list(found.values()))
+    judged = statistics.judge(statistics.estimate_slope(list(found.values())))
+    runs = [values for curve in found.values() for _, values in curve]
+    sets = len(runs) if table.along == "rows" else len(found)
+    judged |= {"n": sum(map(len, runs)), "n_sets": sets, "n_pretrainings": 1, "n_seeds": min(map(len, runs))}
     way, count = "fewer" if part.falls else "more", sum(map(len, found.values()))
     note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points"
     return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=of_ours)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from lib import statistics
 from lib.benchmarks import registry
 from lib.study import claims, figures, params, results
 from lib.study.effects import Trend
@@ -52,9 +53,10 @@ def draw(study: "Study", judged: pd.DataFrame) -> Figure:
     measured = measured.sort_values("paper", key=lambda column: column.map(papers.index), kind="stable")
     drawn = measured["claim"].map(in_points).astype(bool)
     rows, others = measured[drawn], measured[~drawn]
-    # The axis holds every interval of ours; what the papers print beyond it is an arrow and a number.
-    reach = 1.05 * np.nanmax([5, *rows[["effect", "ci_low", "ci_high"]].abs().max()])
-    lowest = np.nanmin([-1, *rows[["effect", "ci_low", "paper_effect", "paper_effect_here"]].min()])
+    # The axis holds every effect of ours; what the papers print beyond it is an arrow and a number, a wider interval
+    # ends in an arrow.
+    reach = 1.6 * np.nanmax([4, rows["effect"].abs().max()])
+    lowest = np.nanmin([-reach, *rows[["paper_effect", "paper_effect_here"]].min()])
     figure, ((axes,),) = figures.new_figure(WIDTH, 1)  # as high as its lines, which are counted as they are written
     figure.set_layout_engine("none")
     axes.set(yticks=[], xlim=(max(1.15 * lowest, -reach), reach))
@@ -126,19 +128,26 @@ def draw_row(axes, claim: dict, y: float, height: float) -> None:
     where, away, aligned = (high, -8, "right") if right else (low, 8, "left")
     axes.annotate(", ".join(beyond), (where, y - 0.45), (away, 0), textcoords="offset points", fontsize=8,
                   ha=aligned, va="center")  # fmt: skip
-    interval = [[claim["effect"] - claim["ci_low"]], [claim["ci_high"] - claim["effect"]]]
-    axes.errorbar(claim["effect"], y + 0.45, xerr=interval, color=COLORS[claim["verdict"]], **OURS)
+    color = COLORS[claim["verdict"]]
+    axes.plot(claim["effect"], y + 0.45, color=color, **OURS)
+    ends = np.array([claim["ci_low"], claim["ci_high"]])
+    axes.plot(np.clip(ends, low, high), [y + 0.45] * 2, color=color, linewidth=OURS["linewidth"])
+    for end, cut, marker in zip(ends, (ends[0] < low, ends[1] > high), "<>", strict=True):
+        if cut:
+            axes.plot(np.clip(end, low, high), y + 0.45, color=color, marker=marker, markersize=4, clip_on=False)
 
 
 def list_notes(budget: params.Scale, judged: pd.DataFrame) -> list[str]:
     """What is said below the forest: of the scale, of what is not drawn or not decided, and of stars."""
     missing = (judged["n"] == 0).sum()
+    once = ((judged["unit"] == "recipe") & (judged["n_pretrainings"] < statistics.PRETRAININGS)).sum()
     return [
         f"Scale {budget.title}." + " The data are made up: no number is a finding." * budget.made_up
-        + f" There is {claims.ONE_MODEL}, whose chance no interval holds: a claim about how to pretrain at most "
-        "points one way.",
+        + " A claim about how to pretrain at most points one way while a side was pretrained fewer than three times: "
+        f"{once} of {(judged['unit'] == 'recipe').sum()}. Intervals that end in an arrow are wider than the axis; a "
+        "single set has none.",
         f"{missing} of {len(judged)} claims are not measured here. Undecided is also what was run on too few of the "
-        "sets or models that a claim speaks of, or is lost to correction for the number of claims. Without a hollow "
+        "sets or models that a claim speaks of, or has a side no better than chance on all of them. Without a hollow "
         "marker the paper prints no such scores. Of a claim of several parts the one that decides is drawn.",
         "* Ours has another set, model or fine-tuning protocol in place of the paper's; page 01 says which.",
     ]  # fmt: skip
