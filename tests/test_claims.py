@@ -11,11 +11,13 @@ from conftest import each
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
-from lib.study import claims, deciders, effects, keyless, open_study, params, paths, published, results
+from lib.study import claims, deciders, keyless, open_study, pairs, params, paths, published, results, tables, trends
 from lib.study.claims import Claim
 from lib.study.deciders import exact, faster, follows
-from lib.study.effects import Judgement, Pairs, Trend, all_of, paired, paired_runs, trend
+from lib.study.judgement import Judgement, Test
+from lib.study.pairs import Pairs, all_of, paired, paired_runs
 from lib.study.study import Study
+from lib.study.trends import Trend, trend
 from lib.study.vocabularies import Vocabulary
 
 NAN = float("nan")
@@ -25,7 +27,7 @@ LAPTOP = Study("laptop")
 def make_runs(scores: dict[tuple[str, str, str], tuple[float, float]], score="f1") -> pd.DataFrame:
     """Runs of seeds 1 and 2 as of Study.results: (model, dataset, protocol) -> their scores."""
     return pd.DataFrame(
-        dict(zip(effects.tables.RUN[:3], run, strict=True), score=score, pretraining=1, seed=seed, fold=0, value=value)
+        dict(zip(tables.RUN[:3], run, strict=True), score=score, pretraining=1, seed=seed, fold=0, value=value)
         for run, values in scores.items()
         for seed, value in enumerate(values, 1)
     )
@@ -137,19 +139,19 @@ def test_curves_rise_or_fall(monkeypatch):
     points += [("b", *point[1:]) for point in points[:4]]
     seeds = pd.DataFrame(points, columns=["row", "x", "seed", "ours"])
     seeds = seeds.assign(column=seeds["x"], metric="F1", published=np.nan, published_x=np.nan)
-    monkeypatch.setattr(effects, "list_seeds", lambda part, _: seeds[seeds["row"].isin(part.only or ("a", "b"))])
-    rises, falls = (trend("lee-figure-3", falls=falls).decide(LAPTOP) for falls in (False, True))
+    monkeypatch.setattr(trends, "list_seeds", lambda part, _: seeds[seeds["row"].isin(part.only or ("a", "b"))])
+    rises, falls = (trend(Trend("lee-figure-3", falls=falls)).decide(LAPTOP) for falls in (False, True))
     assert (rises.effect, rises.verdict, rises.n) == (pytest.approx(2), "holds", 6) and rises.n_sets == 1
     assert rises.note == "lee-figure-3: points for ten times more steps; a, 3 points"
     assert (falls.effect, falls.verdict) == (pytest.approx(-2), "fails") and "ten times fewer steps" in falls.note
-    assert trend("lee-figure-3", only=["b"]).decide(LAPTOP).note == (
+    assert trend(Trend("lee-figure-3", only=("b",))).decide(LAPTOP).note == (
         "lee-figure-3: no curve of 3 points or more has been run"
     )
-    found = all_of(trend("lee-figure-3"), trend("lee-figure-3", only=["b"])).decide(LAPTOP)
+    found = trend(Trend("lee-figure-3"), Trend("lee-figure-3", only=("b",))).decide(LAPTOP)
     assert found.verdict == "undecided" and found.note.endswith("has been run")
     # Along rows each point is a dataset, and the printed slope is that of 15 gains on the logarithm of 15 sizes.
     monkeypatch.undo()
-    found = trend("lee-figure-4", only=["BioBERT (+PubMed+PMC)"], falls=True).decide(LAPTOP)
+    found = trend(Trend("lee-figure-4", only=("BioBERT (+PubMed+PMC)",), falls=True)).decide(LAPTOP)
     printed = LAPTOP.published("lee-figure-4").query("column == 'BioBERT (+PubMed+PMC)' and side == ''")
     slope = np.polyfit(np.log10(printed["published_x"]), printed["published"], 1)[0]
     assert found.paper_effect == pytest.approx(-slope)
@@ -327,7 +329,7 @@ def test_predictions_of_another_model_do_not_measure_the_gain_in_entities(scored
 
 def check_pairs(part: Pairs, unit: str) -> None:
     """That a comparison names what is there, has a margin where one is asked for, and is of the unit that it says."""
-    shown = effects.tabulate_pairs(part, LAPTOP)
+    shown = pairs.tabulate_pairs(part, LAPTOP)
     if part.metric:
         shown = shown[shown["metric"] == part.metric]
     assert (part.relation == "beats") == (part.margin == 0)
@@ -415,7 +417,7 @@ def test_the_committed_claims_follow_from_the_record(monkeypatch):
     family = sum(bool(claim.test and claim.test.by_interval) for claim in claims.CLAIMS)
     less = (committed["p"] < committed.set_index("claim").loc[of_data.key, "p"]).sum()  # which Holm counts no more
     found = Judgement(p=committed.set_index("claim").loc[of_data.key, "p"] / (family - less))
-    instead = replace(of_data, test=effects.Test(lambda _: found, by_interval=True))
+    instead = replace(of_data, test=Test(lambda _: found, by_interval=True))
     rows = tuple(instead if claim is of_data else claim for claim in claims.CLAIMS)
     monkeypatch.setattr(claims, "CLAIMS", rows)
     monkeypatch.setenv("STUDY_DATA", "/nowhere")

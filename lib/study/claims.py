@@ -9,9 +9,11 @@ from IPython.display import HTML
 
 from lib import statistics
 from lib.errors import unknown
-from lib.study import deciders, effects, params, paths, results, show
+from lib.study import deciders, pairs, params, paths, results, show
 from lib.study.deciders import exact, faster, follows
-from lib.study.effects import Judgement, Test, all_of, paired, paired_runs, trend
+from lib.study.judgement import Judgement, Test
+from lib.study.pairs import Pairs, all_of, paired, paired_runs
+from lib.study.trends import Trend, trend
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -88,11 +90,11 @@ CLAIMS = (
     Claim("lee-beats-bert-ner", paired("lee-4", ("BioBERT (+PubMed)", "BERT (Wiki+Books)"), metric="F1", ahead=9)),
     Claim("lee-beats-bert-re", paired("lee-5", ("BioBERT (+PubMed)", "BERT (Wiki+Books)"), metric="F1")),
     Claim("lee-beats-bert-qa", paired("lee-6", ("BioBERT (+PubMed)", "BERT (Wiki+Books)"), metric="MRR")),
-    Claim("lee-corpus-size", trend("lee-figure-2"), "that it levels off"),
-    Claim("lee-steps", trend("lee-figure-3"), "that it levels off"),
+    Claim("lee-corpus-size", trend(Trend("lee-figure-2")), "that it levels off"),
+    Claim("lee-steps", trend(Trend("lee-figure-3")), "that it levels off"),
     Claim("lee-small-sets-gain",
-          all_of(trend("lee-figure-4", only=["BioBERT (+PubMed+PMC)"], falls=True),
-                 trend("lee-figure-4-one-set", falls=True)),
+          trend(Trend("lee-figure-4", only=("BioBERT (+PubMed+PMC)",), falls=True),
+                Trend("lee-figure-4-one-set", falls=True)),
           "that the gains are large"),
     Claim("lee-bio-beats-bioes",
           paired_runs(BASE, ("bert-general-pubmed", "lee-bioes"),
@@ -140,7 +142,7 @@ CLAIMS = (
           paired_runs(SMALL, ("bio-electra", "ozyurt"),
                       ["bc4chemd", "bc2gm", "ncbi-disease", "linnaeus", "bioasq-8b-factoid", "bioasq-8b-yesno",
                        "bioasq-reranker", "chemprot-bioelectra", "gad-bioelectra"], ahead=8)),
-    Claim("ozyurt-steps", trend("ozyurt-figure-1")),
+    Claim("ozyurt-steps", trend(Trend("ozyurt-figure-1"))),
     # Above the mean of both: nearer to BERT than to what it was.
     Claim("ozyurt-tuning",
           paired("ozyurt-7", ("Bio-ELECTRA++ opt", "Bio-ELECTRA++", "BERT"), metric="F1",
@@ -168,7 +170,7 @@ def find(key: str) -> Claim:
 def list_runs(study: "Study") -> list[params.RunKey]:
     """Every run that claims compare and no table names, where it can be made."""
     parts = [part for claim in CLAIMS if claim.test for part in claim.test.parts]
-    shown = [effects.tabulate_pairs(part, study) for part in parts if isinstance(part, effects.Pairs) and part.runs]
+    shown = [pairs.tabulate_pairs(part, study) for part in parts if isinstance(part, Pairs) and part.runs]
     made = [cells[cells["why_not"] == ""][["model", "dataset", "protocol"]] for cells in shown]
     return list(dict.fromkeys(run for runs in made for run in runs.itertuples(index=False, name=None)))
 

@@ -10,7 +10,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.study import params, paths, published, results
-from lib.study.effects import Judgement, Test, decide_all
+from lib.study.judgement import Judgement, Test, decide_all
 from lib.vocabularies.words import WORD, count_by_word
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from lib import statistics
 from lib.benchmarks import registry
 from lib.study import claims, figures, params, results
-from lib.study.effects import Trend
+from lib.study.trends import Trend
 
 if TYPE_CHECKING:
     from lib.study import Study

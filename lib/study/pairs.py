@@ -1,9 +1,8 @@
-"""What claims compare of runs: paired differences and slopes, of our scores and of the printed ones."""
+"""Claims that one thing beats another: two columns or rows of a table of scores, or two runs, over datasets."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,43 +10,13 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks import registry
 from lib.study import params, published, results, tables
+from lib.study.judgement import Judgement, Test, Unit, decide_all, find_decisive
 
 if TYPE_CHECKING:
     from lib.study import Study
 
-FEWEST = 3  # points of a curve that make a trend
 ASKED = {"beats": "above 0", "as good as": "above -{:g}", "equals": "within {:g} of 0"}
-
-Unit = Literal["recipe", "checkpoint", ""]  # compared are recipes of pretraining, uses of one model, or neither
 Side = tuple[str, str]  # a model and a protocol
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What a test found: `n` is 0 where nothing was measured, `p` empty where no interval decides.
-
-    `paper_effect`: the same of the printed scores, over all sets of the comparison; `_here`: over those that ran.
-    `n_sets`, and of each side on each of them at least `n_pretrainings` and `n_seeds`; `floor`: on how many a side lies
-    below what was reached without pretraining.
-    """
-
-    effect: float = np.nan
-    ci_low: float = np.nan
-    ci_high: float = np.nan
-    n: int = 0
-    p: float = np.nan
-    verdict: str = "n/a"
-    note: str = ""
-    paper_effect: float = np.nan
-    paper_effect_here: float = np.nan
-    n_sets: int = 0
-    n_pretrainings: int = 0
-    n_seeds: int = 0
-    floor: str = ""
-
-    def leave_open(self) -> "Judgement":
-        """The same of what has not been tested in full."""
-        return replace(self, verdict="undecided", p=1.0)
 
 
 @dataclass(frozen=True)
@@ -69,27 +38,6 @@ class Pairs:
     unit: Unit = "recipe"
 
 
-@dataclass(frozen=True)
-class Trend:
-    """The curves of a figure that has an axis, on whose logarithm they rise, or fall."""
-
-    figure: str
-    only: tuple[str, ...] = ()  # the curves that count; empty: all
-    falls: bool = False
-
-
-@dataclass(frozen=True)
-class Test:
-    """How a claim is decided, and what of the study it reads."""
-
-    decide: Callable[["Study"], Judgement]
-    unit: Unit = ""
-    tables: tuple[str, ...] = ()
-    vocabularies: tuple[str, ...] = ()
-    parts: tuple[Pairs, ...] | tuple[Trend, ...] = ()
-    by_interval: bool = False  # of the claims that p is corrected for, whether or not it has been measured
-
-
 def paired(table: str, *pairs: tuple[str, ...], unit: Unit = "recipe", metric="", only=(), ahead=0,
            relation: statistics.Relation = "beats", margin=0.0) -> Test:  # fmt: skip
     """That columns or rows of a table are better than others, each pair by itself; arguments as of Pairs."""
@@ -104,45 +52,15 @@ def paired_runs(better: Side, than: Side, datasets: list[str], unit: Unit = "rec
     return compare(Pairs(runs=(better, than), datasets=tuple(datasets), **asked))
 
 
+def all_of(*tests: Test) -> Test:
+    """That several comparisons hold: the claim fails when one of them does."""
+    return compare(*(part for test in tests for part in test.parts))
+
+
 def compare(*parts: Pairs) -> Test:
     """A claim of paired comparisons, as many as it has parts."""
     tables = tuple(dict.fromkeys(part.table for part in parts if part.table))
     return Test(partial(decide_pairs, parts), parts[0].unit, tables, parts=parts, by_interval=True)
-
-
-def trend(figure: str, only=(), falls=False) -> Test:
-    """That the curves of a figure rise with the logarithm of its axis, or fall; arguments as of Trend."""
-    part = Trend(figure, tuple(only), falls)
-    return Test(partial(decide_trends, (part,)), "recipe", (figure,), parts=(part,), by_interval=True)
-
-
-def all_of(*tests: Test) -> Test:
-    """That several comparisons hold, all paired or all trends: the claim fails when one of them does."""
-    parts = tuple(part for test in tests for part in test.parts)
-    if not isinstance(parts[0], Trend):
-        return compare(*parts)
-    tables = tuple(name for test in tests for name in test.tables)
-    return replace(tests[0], decide=partial(decide_trends, parts), tables=tables, parts=parts)
-
-
-def find_decisive(judged: list[Judgement]) -> int:
-    """Which of the parts that were measured decides: the first that fails, else that with the highest p."""
-    fails = [number for number, one in enumerate(judged) if one.n and one.verdict == "fails"]
-    return fails[0] if fails else max((n for n, one in enumerate(judged) if one.n), key=lambda n: judged[n].p)
-
-
-def decide_all(judged: list[Judgement]) -> Judgement:
-    """A claim of several parts, some of which were measured: it holds when every part does, and fails when one does.
-
-    Effects, interval and p are those of the part that decides. That any of so many fails comes about by chance more
-    often than that one does: p of a failure is multiplied by their number, and where it does not survive the claim
-    only points the other way.
-    """
-    decided = judged[find_decisive(judged)]
-    if decided.verdict != "fails":
-        return decided if all(one.n for one in judged) else decided.leave_open()
-    p = min(1.0, decided.p * len(judged))
-    return replace(decided, p=p, verdict="fails" if p < statistics.SIGNIFICANT else statistics.weaken("fails"))
 
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
@@ -295,73 +213,3 @@ def read_printed(paper: str) -> dict[tuple[str, str, str, str], float]:
                     score = table.metrics.get(cell["metric"]) or registry.lookup(run.dataset).main_score
                     found.setdefault((run.model, run.dataset, run.protocol, score), cell["value"])
     return found
-
-
-def decide_trends(parts: tuple[Trend, ...], study: "Study") -> Judgement:
-    """A claim that scores rise with pretraining, or that gains fall with the size of the fine-tuning set.
-
-    That a curve also *levels off* (lee-corpus-size, lee-steps) is not tested: it would take more points near the end
-    than the figures have. Nor is that gains are *large*: only that smaller sets gain more.
-    """
-    judged = [judge_trend(part, study) for part in parts]
-    decided = decide_all(judged) if any(one.n for one in judged) else judged[0]
-    return replace(decided, note="; ".join(one.note for one in judged))
-
-
-def judge_trend(part: Trend, study: "Study") -> Judgement:
-    """The mean slope of a figure's curves of three points or more on the logarithm of its axis, turned where they fall.
-
-    Where the axis is along rows each point is a dataset, and the error is by points.
-    """
-    table, sign = params.load("tables", part.figure), -1 if part.falls else 1
-    seeds = list_seeds(part, study)
-    ran = seeds.dropna(subset="ours")
-    found = {name: list_points(points, sign) for name, points in ran.groupby(name_curves(table), sort=False)}
-    found = {name: curve for name, curve in found.items() if is_long(curve)}
-    here = seeds[seeds.set_index(tables.PLACE).index.isin(ran.set_index(tables.PLACE).index)]
-    printed, of_ours = (sign * find_printed_slope(points, name_curves(table)) for points in (seeds, here))
-    if not found:
-        note = f"{part.figure}: no curve of {FEWEST} points or more has been run"
-        return Judgement(note=note, paper_effect=printed, paper_effect_here=of_ours)
-    judged = statistics.judge(statistics.estimate_slope(list(found.values())))
-    runs = [values for curve in found.values() for _, values in curve]
-    sets = len(runs) if table.along == "rows" else len(found)
-    judged |= {"n": sum(map(len, runs)), "n_sets": sets, "n_pretrainings": 1, "n_seeds": min(map(len, runs))}
-    way, count = "fewer" if part.falls else "more", sum(map(len, found.values()))
-    note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points"
-    return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=of_ours)
-
-
-def name_curves(table: params.CurveTable) -> str:
-    """What the curves of a figure are named for: its rows, or its columns where the axis is along rows."""
-    return "row" if table.along == "columns" else "column"
-
-
-def list_seeds(part: Trend, study: "Study") -> pd.DataFrame:
-    """The points of the curves that count, a line a seed as of tables.by_seed; of gains, the gains."""
-    shown, runs = study.published(part.figure), study.results()
-    seeds = tables.by_seed(shown[shown["side"] == ""], runs)
-    if (shown["side"] == "than").any():
-        seeds = tables.subtract(seeds, tables.by_seed(shown[shown["side"] == "than"], runs))
-    name = name_curves(params.load("tables", part.figure))
-    return seeds[seeds[name].isin(part.only or seeds[name])]
-
-
-def list_points(seeds: pd.DataFrame, sign: int) -> statistics.Curve:
-    """A curve: each of its places on the axis, with the values of its seeds, turned where it is said to fall."""
-    each = seeds.groupby(tables.PLACE, sort=False)
-    return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in each]
-
-
-def is_long(curve: statistics.Curve) -> bool:
-    """Whether a curve has points at enough places to make a trend."""
-    return len({x for x, _ in curve}) >= FEWEST
-
-
-def find_printed_slope(points: pd.DataFrame, name: str) -> float:
-    """The mean slope of some curves as printed, of three points or more; nan where none is."""
-    printed = points.drop_duplicates(tables.PLACE).dropna(subset=["published_x", "published"])
-    lines = printed.groupby(name)
-    curves = [[(x, [y]) for x, y in line[["published_x", "published"]].itertuples(index=False)] for _, line in lines]
-    slopes = [statistics.find_slope(curve) for curve in curves if is_long(curve)]
-    return float(np.mean(slopes)) if slopes else np.nan

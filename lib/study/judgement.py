@@ -1,0 +1,75 @@
+"""What a test of a claim is, what comes of it, and how several parts decide."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from lib import statistics
+
+if TYPE_CHECKING:
+    from lib.study import Study
+    from lib.study.pairs import Pairs
+    from lib.study.trends import Trend
+
+
+Unit = Literal["recipe", "checkpoint", ""]  # compared are recipes of pretraining, uses of one model, or neither
+@dataclass(frozen=True)
+class Judgement:
+    """What a test found: `n` is 0 where nothing was measured, `p` empty where no interval decides.
+
+    `paper_effect`: the same of the printed scores, over all sets of the comparison; `_here`: over those that ran.
+    `n_sets`, and of each side on each of them at least `n_pretrainings` and `n_seeds`; `floor`: on how many a side lies
+    below what was reached without pretraining.
+    """
+
+    effect: float = np.nan
+    ci_low: float = np.nan
+    ci_high: float = np.nan
+    n: int = 0
+    p: float = np.nan
+    verdict: str = "n/a"
+    note: str = ""
+    paper_effect: float = np.nan
+    paper_effect_here: float = np.nan
+    n_sets: int = 0
+    n_pretrainings: int = 0
+    n_seeds: int = 0
+    floor: str = ""
+
+    def leave_open(self) -> "Judgement":
+        """The same of what has not been tested in full."""
+        return replace(self, verdict="undecided", p=1.0)
+
+
+@dataclass(frozen=True)
+class Test:
+    """How a claim is decided, and what of the study it reads."""
+
+    decide: Callable[["Study"], Judgement]
+    unit: Unit = ""
+    tables: tuple[str, ...] = ()
+    vocabularies: tuple[str, ...] = ()
+    parts: "tuple[Pairs, ...] | tuple[Trend, ...]" = ()
+    by_interval: bool = False  # of the claims that p is corrected for, whether or not it has been measured
+
+
+def find_decisive(judged: list[Judgement]) -> int:
+    """Which of the parts that were measured decides: the first that fails, else that with the highest p."""
+    fails = [number for number, one in enumerate(judged) if one.n and one.verdict == "fails"]
+    return fails[0] if fails else max((n for n, one in enumerate(judged) if one.n), key=lambda n: judged[n].p)
+
+
+def decide_all(judged: list[Judgement]) -> Judgement:
+    """A claim of several parts, some of which were measured: it holds when every part does, and fails when one does.
+
+    Effects, interval and p are those of the part that decides. That any of so many fails comes about by chance more
+    often than that one does: p of a failure is multiplied by their number, and where it does not survive the claim
+    only points the other way.
+    """
+    decided = judged[find_decisive(judged)]
+    if decided.verdict != "fails":
+        return decided if all(one.n for one in judged) else decided.leave_open()
+    p = min(1.0, decided.p * len(judged))
+    return replace(decided, p=p, verdict="fails" if p < statistics.SIGNIFICANT else statistics.weaken("fails"))

@@ -1,0 +1,102 @@
+"""Claims that scores rise with text or steps of pretraining, or that gains fall with the size of the training set."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lib import statistics
+from lib.study import params, tables
+from lib.study.judgement import Judgement, Test, decide_all
+
+if TYPE_CHECKING:
+    from lib.study import Study
+
+FEWEST = 3  # points of a curve that make a trend
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The curves of a figure that has an axis, on whose logarithm they rise, or fall."""
+
+    figure: str
+    only: tuple[str, ...] = ()  # the curves that count; empty: all
+    falls: bool = False
+
+
+def trend(*parts: Trend) -> Test:
+    """That the curves of figures rise with the logarithm of their axes, or fall."""
+    figures = tuple(part.figure for part in parts)
+    return Test(partial(decide_trends, parts), "recipe", figures, parts=parts, by_interval=True)
+
+
+def decide_trends(parts: tuple[Trend, ...], study: "Study") -> Judgement:
+    """A claim that scores rise with pretraining, or that gains fall with the size of the fine-tuning set.
+
+    That a curve also *levels off* (lee-corpus-size, lee-steps) is not tested: it would take more points near the end
+    than the figures have. Nor is that gains are *large*: only that smaller sets gain more.
+    """
+    judged = [judge_trend(part, study) for part in parts]
+    decided = decide_all(judged) if any(one.n for one in judged) else judged[0]
+    return replace(decided, note="; ".join(one.note for one in judged))
+
+
+def judge_trend(part: Trend, study: "Study") -> Judgement:
+    """The mean slope of a figure's curves of three points or more on the logarithm of its axis, turned where they fall.
+
+    Where the axis is along rows each point is a dataset, and the error is by points.
+    """
+    table, sign = params.load("tables", part.figure), -1 if part.falls else 1
+    seeds = list_seeds(part, study)
+    ran = seeds.dropna(subset="ours")
+    found = {name: list_points(points, sign) for name, points in ran.groupby(name_curves(table), sort=False)}
+    found = {name: curve for name, curve in found.items() if is_long(curve)}
+    here = seeds[seeds.set_index(tables.PLACE).index.isin(ran.set_index(tables.PLACE).index)]
+    printed, of_ours = (sign * find_printed_slope(points, name_curves(table)) for points in (seeds, here))
+    if not found:
+        note = f"{part.figure}: no curve of {FEWEST} points or more has been run"
+        return Judgement(note=note, paper_effect=printed, paper_effect_here=of_ours)
+    judged = statistics.judge(statistics.estimate_slope(list(found.values())))
+    runs = [values for curve in found.values() for _, values in curve]
+    sets = len(runs) if table.along == "rows" else len(found)
+    judged |= {"n": sum(map(len, runs)), "n_sets": sets, "n_pretrainings": 1, "n_seeds": min(map(len, runs))}
+    way, count = "fewer" if part.falls else "more", sum(map(len, found.values()))
+    note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points"
+    return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=of_ours)
+
+
+def name_curves(table: params.CurveTable) -> str:
+    """What the curves of a figure are named for: its rows, or its columns where the axis is along rows."""
+    return "row" if table.along == "columns" else "column"
+
+
+def list_seeds(part: Trend, study: "Study") -> pd.DataFrame:
+    """The points of the curves that count, a line a seed as of tables.by_seed; of gains, the gains."""
+    shown, runs = study.published(part.figure), study.results()
+    seeds = tables.by_seed(shown[shown["side"] == ""], runs)
+    if (shown["side"] == "than").any():
+        seeds = tables.subtract(seeds, tables.by_seed(shown[shown["side"] == "than"], runs))
+    name = name_curves(params.load("tables", part.figure))
+    return seeds[seeds[name].isin(part.only or seeds[name])]
+
+
+def list_points(seeds: pd.DataFrame, sign: int) -> statistics.Curve:
+    """A curve: each of its places on the axis, with the values of its seeds, turned where it is said to fall."""
+    each = seeds.groupby(tables.PLACE, sort=False)
+    return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in each]
+
+
+def is_long(curve: statistics.Curve) -> bool:
+    """Whether a curve has points at enough places to make a trend."""
+    return len({x for x, _ in curve}) >= FEWEST
+
+
+def find_printed_slope(points: pd.DataFrame, name: str) -> float:
+    """The mean slope of some curves as printed, of three points or more; nan where none is."""
+    printed = points.drop_duplicates(tables.PLACE).dropna(subset=["published_x", "published"])
+    lines = printed.groupby(name)
+    curves = [[(x, [y]) for x, y in line[["published_x", "published"]].itertuples(index=False)] for _, line in lines]
+    slopes = [statistics.find_slope(curve) for curve in curves if is_long(curve)]
+    return float(np.mean(slopes)) if slopes else np.nan
