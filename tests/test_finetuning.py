@@ -9,13 +9,13 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 import torch
-from conftest import copy_made_up
+from conftest import copy_made_up, each
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
 from lib.benchmarks import conll, registry
 from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, hold_out
-from lib.benchmarks.instances import Pair, Question, Sentence
+from lib.benchmarks.instances import Question, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning import finetuning, predictions, runs
@@ -103,25 +103,21 @@ def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
 
 
 @pytest.mark.parametrize(
-    ("setting", "changes"),
-    [
-        ("head", {"head": "biLSTM"}), ("head", {"head": "CRF"}), ("scheme", {"scheme": "BIOUL"}),
-        ("scheme", {"scheme": "IO"}),
-    ],
-)  # fmt: skip
-def test_every_choice_of_tagging_learns(encoder, monkeypatch, setting, changes):
+    ("setting", "value"), [("head", "biLSTM"), ("head", "CRF"), ("scheme", "BIOUL"), ("scheme", "IO")]
+)
+def test_every_choice_of_tagging_learns(encoder, monkeypatch, setting, value):
     ten = take("ncbi-disease", 10)
-    set_up(monkeypatch, "ncbi-disease", dict.fromkeys(("train", "test"), ten), **changes)
+    set_up(monkeypatch, "ncbi-disease", dict.fromkeys(("train", "test"), ten), **{setting: value})
     result = open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")
-    assert result["runs"][0]["settings"][setting] == changes[setting]
+    assert result["runs"][0]["settings"][setting] == value
     assert result["runs"][0]["scores"]["f1"] == pytest.approx(100, abs=0.5)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"encoding": "mentions"}, {"mentions": "markers"}, {"mentions": "markers", "encoding": "starts"},
-        {"mentions": "original", "encoding": "mentions"}, {"mentions": "original"}, {"head": "biLSTM"},
+        {"encoding": "mentions"}, {"mentions": "markers", "encoding": "starts"}, {"mentions": "original"},
+        {"head": "biLSTM"},
     ],
     ids=str,
 )  # fmt: skip
@@ -135,22 +131,17 @@ def deal(instances: list, rng: random.Random) -> list:
     """The same instances, their labels dealt anew, so that nothing can be learnt."""
     if isinstance(instances[0], Sentence):
         return [replace(one, tags=rng.sample(one.tags, len(one.tags))) for one in instances]
-    field = "label" if isinstance(instances[0], Pair) or hasattr(instances[0], "label") else "labels"
-    labels = [getattr(one, field) for one in instances]
-    return [
-        replace(one, **{field: label}) for one, label in zip(instances, rng.sample(labels, len(labels)), strict=True)
-    ]
+    field = "label" if hasattr(instances[0], "label") else "labels"
+    labels = rng.sample([getattr(one, field) for one in instances], len(instances))
+    return [replace(one, **{field: label}) for one, label in zip(instances, labels, strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("key", "chance"), [("ncbi-disease", 20), ("ddi", 60), ("biosses", 60), ("pubmedqa", 55), ("hoc", 35)]
-)
+@pytest.mark.parametrize(("key", "chance"), [("ncbi-disease", 20), ("ddi", 60), ("pubmedqa", 55), ("hoc", 35)])
 def test_with_labels_dealt_anew_a_run_falls_to_chance(encoder, monkeypatch, key, chance):
     train, test = (open_study("smoke").dataset(key).load(split) for split in ("train", "test"))
     set_up(monkeypatch, key, {"train": deal(train, random.Random(1)), "test": test}, epochs=[5])
     result = open_study("smoke").finetune(encoder.source, key, "gu")
-    score = result["runs"][0]["scores"][result["main score"]]
-    assert score < chance or score != score  # undefined: every pair has the same number
+    assert result["runs"][0]["scores"][result["main score"]] < chance
 
 
 def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, monkeypatch, tmp_path):
@@ -246,16 +237,10 @@ def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatc
     work.first = replace(work.first, settings=work.first.settings.model_copy(update={"dropout": 0.5}))
     del work.inputs  # they are kept
     assert {name for name, value in work.inputs.items() if before[name] != value} == {"first"}
-    alone = replace_settings(monkeypatch, first_on=None)
+    alone = open_study("smoke").protocol("gu", "bioasq-7b-factoid").model_copy(update={"first_on": None})
+    monkeypatch.setattr(Study, "protocol", lambda *_: alone)
     again = open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     assert again["runs"][0]["log"] != result["runs"][0]["log"]
-    assert alone.first_on is None
-
-
-def replace_settings(monkeypatch, **changes) -> FinetuningSettings:
-    settings = open_study("smoke").protocol("", "").model_copy(update=changes)
-    monkeypatch.setattr(Study, "protocol", lambda *_: settings)
-    return settings
 
 
 def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, tmp_path):
@@ -299,7 +284,7 @@ def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, mon
     assert loading.load_encoder(tmp_path / "my-model").max_length == 128
 
 
-@pytest.mark.parametrize(
+@each(
     ("family", "predicted", "losses", "why"),
     [
         ("tagging", [["O", "O"], ["O"]], [2, 1], "one answer only"),
@@ -334,7 +319,6 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
 SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 98}  # fmt: skip
 OTHERS = {
-    "albert": SIZE | {"embedding_size": 16}, "electra": SIZE | {"embedding_size": 16},
     "roberta": SIZE | {"type_vocab_size": 1}, "big_bird": SIZE | {"attention_type": "original_full"},
     "distilbert": {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 98},
     "xlnet": {"d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 64},
@@ -343,9 +327,8 @@ OTHERS = {
 
 @pytest.mark.parametrize(
     ("key", "kind"),
-    [("ncbi-disease", "albert"), ("ncbi-disease", "xlnet"), ("pubmedqa", "big_bird"), ("pubmedqa", "roberta"),
-     ("bioasq-7b-factoid", "electra"), ("bioasq-7b-factoid", "distilbert")],
-)  # fmt: skip
+    [("ncbi-disease", "xlnet"), ("pubmedqa", "big_bird"), ("pubmedqa", "roberta"), ("bioasq-7b-factoid", "distilbert")],
+)
 def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     torch.manual_seed(0)
     tokenizer = BertTokenizer(vocab=str(home / "vocab.txt"))

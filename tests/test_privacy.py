@@ -277,7 +277,7 @@ def write_packed(path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "content"),
     [
         ("page.ipynb", b'{"text": "a qzcanarymedstsdrug3x b"}'),
@@ -285,18 +285,18 @@ def write_packed(path: Path, content: bytes) -> None:
         ("log.gz", b"qzcanarymedstsdrug3x"),
         ("log.zip", b"qzcanarymedstsdrug3x"),
         ("rows.parquet", b"qzcanarymedstsdrug3x" * 3),
-        ("japanese.csv", "患者qzcanarymedstsdrug3x".encode()),
         ("qzcanarymedstsdrug3x.txt", b"only the name"),
-        ("cut.txt", b"qzcanary"),
+        ("cut.txt", "患者qzcanary".encode()),
     ],
 )
 def test_a_canary_anywhere_is_found(tmp_path, name, content):
-    path = tmp_path / name
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = tmp_path / name.replace("/", "-")
+    path = folder / name
+    path.parent.mkdir(parents=True)
     write_packed(path, content)
-    (tmp_path / "clean.txt").write_text("In series 7 a drug was given.")
-    assert set(search(tmp_path)[0]) == {name}
-    assert search(tmp_path, (path,))[0] == {}
+    (folder / "clean.txt").write_text("In series 7 a drug was given.")
+    assert set(search(folder)[0]) == {name}
+    assert search(folder, (path,))[0] == {}
 
 
 @each("key", RESTRICTED)
@@ -348,19 +348,21 @@ def test_nothing_of_a_restricted_set_is_written_or_printed(good_run):
 FORMS = {registry.lookup(key).read: key for key in RESTRICTED if {"train", "test"} <= registry.lookup(key).files.keys()}
 
 
-@pytest.mark.parametrize("key", FORMS.values())
-def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_run, monkeypatch, key):
+def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_run, monkeypatch):
+    study = open_study("laptop")
+    keys = [key for key in FORMS.values() if "test" in study.dataset(key).splits]
+    assert len(keys) > 9
+    protocol = study.protocol
     short = {"epochs": [1], "batch_size": [8], "learning_rate": [1e-3], "min_steps": None, "folds": 1, "runs": 1}
-    settings = open_study("laptop").protocol("gu", key).model_copy(update=short)
-    monkeypatch.setattr("lib.study.study.Study.protocol", lambda *_: settings)
-    if (split := "test") not in open_study("laptop").dataset(key).splits:
-        pytest.skip(f"no made-up {split} split of {key}")
-    result = open_study("laptop").finetune(MODEL, key, "gu")
-    assert result["runs"][0]["instances"][split] > 0
-    for place in ("predictions", "results"):
-        folder = paths.output("laptop", place)
-        assert list(folder.glob(f"{MODEL}--{key}--gu*"))
-        assert search(folder)[0] == {}
+    for key in keys:
+        settings = protocol("gu", key).model_copy(update=short)
+        monkeypatch.setattr("lib.study.study.Study.protocol", lambda *_, settings=settings: settings)
+        result = open_study("laptop").finetune(MODEL, key, "gu")
+        assert result["runs"][0]["instances"]["test"] > 0, key
+        for place in ("predictions", "results"):
+            folder = paths.output("laptop", place)
+            assert list(folder.glob(f"{MODEL}--{key}--gu*")), key
+            assert search(folder)[0] == {}, key
 
 
 def test_nothing_of_a_restricted_set_is_in_what_a_failure_leaves(failed_run):
@@ -386,7 +388,7 @@ def list_instances(show_text: bool) -> list[dict]:
     return list(definitions("12_datasets").list_instances(registered, show_text))
 
 
-@pytest.mark.parametrize("show_text", [True, False])
+@each("show_text", [True, False])
 def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
     found = [open_study("laptop").dataset(key) for key in RESTRICTED]
     shown = [repr(show.readable(dataset, show_text).load("train")) for dataset in found]
