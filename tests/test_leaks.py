@@ -9,7 +9,7 @@ from notebook_code import definitions, run
 from lib.benchmarks import datasets, leaks, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.corpora import leakage
-from lib.study import documents, open_study, paths, texts
+from lib.study import documents, paths, texts
 from lib.study.corpora import Corpus
 
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
@@ -187,15 +187,3 @@ def test_the_most_frequent_label_by_task(tmp_path, family, test, said):
     assert family != "documents" or note == "no label; score: always x and y"
     secret = make_dataset(tmp_path, "set", "inference", "accuracy", {"test": test}, access="credentialed")
     assert page.describe_label(secret, test, ["a label"])[3] == "score: always the same label"
-
-
-# Real data: numbers only
-
-
-def test_real_gad_of_bioelectra_is_developed_on_its_test_set(real_data):
-    gad, other = (open_study("laptop").dataset(key) for key in ("gad-bioelectra", "gad"))
-    if gad.missing or other.missing:
-        pytest.skip("not every set is in the data folder")
-    assert leaks.are_equal(gad.load("dev"), gad.load("test")) and not leaks.are_equal(
-        other.load("dev"), other.load("test")
-    )

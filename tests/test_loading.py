@@ -86,12 +86,6 @@ def test_every_family_is_loaded_whole_with_the_dropout_asked_for(tmp_path, kind)
     assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
 
 
-def test_a_folder_is_described_in_one_line(bert):
-    assert loading.load_encoder(bert).describe() == (
-        "my-bert: BertModel, 0.0 million parameters; 75 tokens, up to 66 at once"
-    )
-
-
 def test_half_precision_and_several_files_are_the_same_model(bert, tmp_path):
     model = AutoModel.from_pretrained(bert)
     model.half().save_pretrained(tmp_path / "half")
@@ -228,8 +222,12 @@ def test_what_shortens_its_sequences_is_refused(tmp_path, kind, message):
         loading.load_encoder(folder)
 
 
-def test_sequences_are_no_longer_than_the_encoder_takes(bert):
+def test_a_folder_is_described_in_one_line_and_loading_it_draws_no_random_numbers_of_a_run(bert):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
     encoder = loading.load_encoder(bert)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert encoder.describe() == "my-bert: BertModel, 0.0 million parameters; 75 tokens, up to 66 at once"
     assert (encoder.length(512), encoder.length(16)) == (66, 16)
     with pytest.raises(StudyError, match="my-bert: sequences of 5 tokens are too short to fine-tune on"):
         encoder.length(5)
@@ -243,10 +241,3 @@ def test_another_tokenizer_is_another_encoder(bert, folder):
             file.write(" ")
         found.add(loading.fingerprint_folder(folder, "x"))
     assert len(found) == 2 + len(loading.TOKENIZERS)
-
-
-def test_loading_draws_nothing_from_the_random_numbers_of_a_run(bert):
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    loading.load_encoder(bert)
-    assert torch.equal(torch.get_rng_state(), before)

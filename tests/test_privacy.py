@@ -143,23 +143,11 @@ def search_study(study: Study) -> tuple[dict[str, set[bytes]], set[str]]:
     return search(study.folder, (study.folder / "data", *(study.folder / "outputs/laptop" / w for w in WORKING)))
 
 
-def edit(path: Path, pattern: bytes, replacement, count: int = 1) -> None:
-    """Replace in a file, packed or not; in every member of a zip."""
-    data = path.read_bytes()
-    if data[:2] == b"PK":
-        with zipfile.ZipFile(path) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
-        changed = {name: re.sub(pattern, replacement, content, count=count) for name, content in members.items()}
-        assert changed != members
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, content in changed.items():
-                archive.writestr(name, content)
-        return
-    packed = data[:2] == b"\x1f\x8b"
-    content = gzip.decompress(data) if packed else data
+def edit(path: Path, pattern: bytes, replacement: bytes, count: int = 1) -> None:
+    content = path.read_bytes()
     changed = re.sub(pattern, replacement, content, count=count)
     assert changed != content
-    path.write_bytes(gzip.compress(changed) if packed else changed)
+    path.write_bytes(changed)
 
 
 def make_tables(folder: Path) -> None:

@@ -66,8 +66,9 @@ def blue(folder) -> list[Relation]:
 
 
 def test_chemprot_counts_what_is_in_no_pair(tmp_path):
-    blurb(tmp_path, groups=CHEMPROT["relations.tsv"], left_out=(left_out := Counter()))
-    assert left_out == {"mentions across the end of a sentence": 0, "related pairs that are not in one sentence": 1}
+    groups = CHEMPROT["relations.tsv"] + "7\tCPR:9\tY \tSUBSTRATE\tArg1:T5\tArg2:T4\n"
+    blurb(tmp_path, groups=groups, left_out=(left_out := Counter()))
+    assert left_out == {"mentions across the end of a sentence": 0, "related pairs that are not in one sentence": 2}
     entities = "7\tT1\tCHEMICAL\t5\t9\ta. b\n7\tT2\tGENE-Y\t10\t11\tc\n"
     assert blurb(tmp_path, "7\tx\tan a. b c\n", entities, left_out=(left_out := Counter())) == []
     assert left_out == {"mentions across the end of a sentence": 1, "related pairs that are not in one sentence": 0}
