@@ -1,0 +1,123 @@
+"""How often the rule for claims errs: simulated scores through lib/statistics.py, of no effect and of some.
+
+    python benchmarks/verdict_rule.py [draws] [processes]
+
+Each draw has the scores of two sides on so many datasets, pretrainings and seeds, and goes through estimate_difference,
+judge and limit. What scatters: the effect from dataset to dataset and the sample of each test set, both for all runs of
+a side alike; of a recipe, each pretraining on all datasets and on each; and seeds, by as much as each dataset has in
+the record. With no effect *holds* and *fails* are both wrong: for "as good as" and "equals" that is an effect that lies
+on the margin. An effect moves an estimate and leaves its error as it is, so one draw serves all effects.
+Writes outputs/record/benchmarks/verdict-rule.csv.
+"""
+
+import sys
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from multiprocessing import Pool
+
+import numpy as np
+import pandas as pd
+
+from lib import statistics
+from lib.study import paths, results
+
+MARGIN = 1.0
+NO_EFFECT = [("beats", 0.0), ("as good as", -MARGIN), ("equals", MARGIN)]
+EFFECTS = [("beats", 1.0), ("beats", 2.0), ("beats", 4.0), ("as good as", 0.0), ("equals", 0.0)]
+SETS, PRETRAININGS, SEEDS = range(1, 14), range(1, 6), range(1, 6)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations in points; that of seeds is read from the record. Pretraining's are assumed: no recipe here
+    was pretrained often enough to measure them."""
+
+    sets: float = 1.5  # the median over pairs of models in the record on three sets or more
+    heavy: bool = False  # effects on sets with the tails of t with 3 degrees of freedom
+    sample: float = 0.7
+    pretraining: float = 0.5
+    pretraining_by_set: float = 0.5
+
+
+SPREADS = {
+    "as measured": Spread(),
+    "pretraining twice": Spread(pretraining=1.0, pretraining_by_set=1.0),
+    "sets alike": Spread(sets=0.0),
+    "heavy tails": Spread(sets=3.0, heavy=True),
+}
+
+
+def measure_seeds() -> np.ndarray:
+    """How far seeds scatter: of each dataset of the record the median over models, of the score that ranks them."""
+    runs = results.read_table(paths.recorded(paths.output("laptop", "results.csv")))
+    each = runs.groupby(["dataset", "model", "setting", "score name"])["score"].std().dropna()
+    return each.groupby("dataset").median().to_numpy()
+
+
+def draw(rng, shape: tuple[int, int, int], recipe: bool, spread: Spread, seeds: np.ndarray) -> list[np.ndarray]:
+    """The scores of two sides that differ by nothing on the mean: datasets, pretrainings, seeds."""
+    sets, pretrainings, _ = shape
+    of_sets = spread.sets * (rng.standard_t(3, sets) if spread.heavy else rng.standard_normal(sets))
+    if sets < statistics.SETS:  # the verdict speaks of these sets
+        of_sets -= of_sets.mean()
+    shift, noise = of_sets + spread.sample * rng.standard_normal(sets), rng.choice(seeds, sets)
+    sides = []
+    for added in (shift, 0 * shift):
+        scores = added[:, None, None] + noise[:, None, None] * rng.standard_normal(shape)
+        if recipe:
+            scores += spread.pretraining * rng.standard_normal(pretrainings)[None, :, None]
+            scores += spread.pretraining_by_set * rng.standard_normal((sets, pretrainings, 1))
+        sides.append(scores)
+    return sides
+
+
+def simulate(setting: tuple, draws: int, seeds: np.ndarray) -> list[dict]:
+    """A line an effect of one setting: the shares of verdicts over so many draws."""
+    unit, name, sets, pretrainings, runs, effects = setting
+    rng = np.random.default_rng(0)
+    counts = {asked: Counter() for asked in effects}
+    for _ in range(draws):
+        sides = draw(rng, (sets, pretrainings, runs), unit == "recipe", SPREADS[name], seeds)
+        found = statistics.estimate_difference(*(side.tolist() for side in sides), unit == "recipe")
+        for relation, effect in effects:
+            moved = replace(found, effect=found.effect + effect)
+            verdict = statistics.judge(moved, relation, 0.0 if relation == "beats" else MARGIN)["verdict"]
+            counts[relation, effect][statistics.limit(verdict, unit == "recipe", pretrainings)] += 1
+    lines = []
+    for (relation, effect), counted in counts.items():
+        line = {"unit": unit, "spread": name, "relation": relation, "sets": sets, "pretrainings": pretrainings}
+        points = sum(counted[word] for word in statistics.POINTS.values())
+        shares = {"share_holds": counted["holds"], "share_fails": counted["fails"], "share_points": points}
+        line |= {"seeds": runs, "effect": effect, "draws": draws}
+        lines.append(line | {share: round(number / draws, 4) for share, number in shares.items()})
+    return lines
+
+
+def list_settings() -> list[tuple]:
+    """No effect on every number of datasets, pretrainings and seeds; effects, and other spreads, at three seeds."""
+    found = []
+    for unit, name, sets, pretrainings, runs in product(
+        ("checkpoint", "recipe"), SPREADS, SETS, PRETRAININGS, SEEDS
+    ):
+        if (unit == "recipe" or pretrainings == 1) and (runs == 3 or name == "as measured"):
+            effects = NO_EFFECT + EFFECTS * (runs == 3 and name == "as measured")
+            found.append((unit, name, sets, pretrainings, runs, effects))
+    return found
+
+
+def main(draws: int = 10_000, processes: int = 1) -> None:
+    settings = list_settings()
+    with Pool(processes) as pool:
+        found = pool.imap(partial(simulate, draws=draws, seeds=measure_seeds()), settings)
+        lines = [line for part in found for line in part]
+    table = pd.DataFrame(lines)
+    results.write_csv(paths.recorded(paths.output("benchmarks", "verdict-rule.csv")), table)
+    none = table[[(line.relation, line.effect) in NO_EFFECT for line in table.itertuples()]]
+    wrong = (none["share_holds"] + none["share_fails"]).max()
+    print(f"no effect, {len(none)} settings: at most {wrong:.2%} hold or fail")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
