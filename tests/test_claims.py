@@ -27,7 +27,8 @@ LAPTOP = Study("laptop")
 def make_runs(scores: dict[tuple[str, str, str], tuple[float, float]], score="f1") -> pd.DataFrame:
     """Runs of seeds 1 and 2 as of Study.results: (model, dataset, protocol) -> their scores."""
     return pd.DataFrame(
-        dict(zip(tables.RUN[:3], run, strict=True), score=score, pretraining=1, seed=seed, fold=0, value=value)
+        dict(zip(tables.RUN[:3], run, strict=True), score=score, pretraining=1, seed=seed, fold=0, value=value,
+             device="a CPU")
         for run, values in scores.items()
         for seed, value in enumerate(values, 1)
     )
@@ -93,6 +94,14 @@ def test_sets_on_which_a_side_is_no_better_than_chance_are_shown_and_not_pooled(
     assert found.note.endswith("w, y, 2 of 4 sets; not pooled, a side being no better than chance: x (+1.50)")
     nothing = paired("t", ("A", "B")).decide(make_study(chance=dict.fromkeys("wxy", 79.0)))
     assert (nothing.verdict, nothing.n_sets, nothing.n) == ("undecided", 0, 12) and np.isnan(nothing.effect)
+
+
+def test_sides_that_were_not_computed_alike_are_no_pair():
+    study = make_study()
+    runs = study.results()
+    study.results = lambda: runs.assign(device=runs["model"].map({"a": "a GPU", "b": "a CPU"}))
+    found = paired("t", ("A", "B")).decide(study)
+    assert found.verdict == "undecided" and found.note.endswith("; not a fair pair: computed on a CPU and a GPU")
 
 
 def test_a_side_may_be_the_mean_of_several():

@@ -172,6 +172,12 @@ def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
     assert not list(paths.output("smoke", "predictions").glob("*test*"))
 
 
+def test_nothing_is_chosen_on_a_development_set_that_is_the_test_set_again(encoder, monkeypatch):
+    set_up(monkeypatch, "gad-bioelectra", epochs=[1, 2], min_steps=None)
+    result = open_study("smoke").finetune(encoder.source, "gad-bioelectra", "gu")
+    assert result["runs"][0]["reads"] == ["train", "test"] and len(result["candidates"]) == 2
+
+
 def test_the_best_candidates_weights_are_those_that_its_run_would_have(encoder, monkeypatch, tmp_path):
     set_up(monkeypatch, "biosses", epochs=[3, 1], min_steps=None)
     kept = open_study("smoke").finetune(encoder.source, "biosses", "gu")

@@ -156,9 +156,8 @@ def laptop_results(tmp_path, monkeypatch):
         (folder / f"{split}.tsv").write_text("a\tO\n")
     for model, f1 in (("bert-random", 60.0), ("bert-general", 70.0), ("bert-general-pubmed", 75.0)):
         scores = [{"precision": f1, "recall": f1, "f1": f1 + s} for s in (1, 2, 3)]
-        runs = [
-            {"seed": s, "fold": 1, "scores": found, "instances": {"train": 2000}} for s, found in enumerate(scores, 1)
-        ]
+        run = {"fold": 1, "instances": {"train": 2000}, "device": "a CPU"}
+        runs = [run | {"seed": s, "scores": found} for s, found in enumerate(scores, 1)]
         path = paths.results("laptop", model, "ncbi-disease", "lee")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"model": model, "dataset": "ncbi-disease", "setting": "lee", "runs": runs}))

@@ -162,6 +162,12 @@ class Dataset:
         files = list_files(self.paths(split, fold))
         return provenance.fingerprint([provenance.file_fingerprint(file) for file in files])
 
+    @property
+    def repeats_test(self) -> bool:
+        """Whether the development files are the test files again, unread: nothing may be chosen on them."""
+        apart = {"dev", "test"} <= {*self.files} and not self.members and not self.divide
+        return apart and self.fingerprint_files("dev") == self.fingerprint_files("test")
+
     def fingerprint_reader(self) -> str:
         """Of how the files are read, and with what version of the reader."""
         options = getattr(self.read, "keywords", {})

@@ -34,7 +34,8 @@ def score(method: Baseline, dataset: Dataset) -> dict:
     begun, found, sizes = time.monotonic(), [], []
     for fold in range(1, dataset.folds + 1):
         train, test = (dataset.load(split, fold) for split in ("train", "test"))
-        predicted, point = baselines.run(method, dataset, train, load_dev(dataset, fold, test), test)
+        dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
+        predicted, point = baselines.run(method, dataset, train, dev, test)
         found.append((dataset.score(test, predicted)[dataset.main_score], point))
         sizes.append((len(train), len(test)))
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
@@ -47,11 +48,3 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         "seconds": round(time.monotonic() - begun),
         "note": "",
     }
-
-
-def load_dev(dataset: Dataset, fold: int, test: list) -> list:
-    """The development set to choose on; empty where there is none, or where it is the test set again."""
-    if "dev" not in dataset.splits:
-        return []
-    dev = dataset.load("dev", fold)
-    return [] if [(one.inputs, one.gold) for one in dev] == [(one.inputs, one.gold) for one in test] else dev

@@ -165,10 +165,9 @@ class Finetuning:
 
     def try_out(self, candidate: dict, seed: int) -> float:
         """A candidate's score on the development set, LOWEST where it is undefined; the best one's weights stay."""
-        split = "dev" if "dev" in self.dataset.files else "held out"
         words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
         self.last = None
-        run = self.train(candidate, seed, 1, ".".join(["try", *words]), split, say_settings(candidate))
+        run = self.train(candidate, seed, 1, ".".join(["try", *words]), self.splits.choice, say_settings(candidate))
         score = run["scores"][self.dataset.main_score]
         score = LOWEST if math.isnan(score) else score
         if self.last and score > self.highest:

@@ -48,6 +48,11 @@ class Splits:
         """The encoder, loaded when a run first needs it, and not for results that are there."""
         return self.encoder.load()
 
+    @cached_property
+    def choice(self) -> str:
+        """The split to choose settings on: a part of training where dev is not there, or is the test set again."""
+        return "dev" if "dev" in self.dataset.files and not self.dataset.repeats_test else "held out"
+
     def read(self, split: str, fold: int) -> list[Instance]:
         """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
         key = (split, fold)

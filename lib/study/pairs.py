@@ -81,7 +81,7 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     """One comparison; its note says of what.
 
     Sets on which a side is no better than chance are named and not pooled. Undecided while only one of several sets has
-    run; so is one that would hold, but is ahead on fewer sets than it speaks of.
+    run, or both sides were not computed alike; so is one that would hold, but is ahead on fewer sets than it speaks of.
     """
     shown = tabulate_pairs(part, study)
     cells = find_cells(part, shown)
@@ -112,12 +112,20 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     )  # fmt: skip
     if len(kept) == 1 < len(printed):
         judged = judged.leave_open()
+    if len(devices := list_devices(cells, kept, study)) > 1:
+        judged = replace(judged.leave_open(), note=f"{note}; not a fair pair: computed on {' and '.join(devices)}")
     if part.ahead:
         ahead = sum(one > two for one, two in means)
-        judged = replace(judged, note=f"{note}; ahead on {ahead} of the {part.ahead} sets that it speaks of")
+        judged = replace(judged, note=f"{judged.note}; ahead on {ahead} of the {part.ahead} sets that it speaks of")
         if ahead < part.ahead and judged.verdict == "holds":
             judged = judged.leave_open()
     return judged
+
+
+def list_devices(cells: pd.DataFrame, places: list[str], study: "Study") -> list[str]:
+    """What encoders of both sides were computed on, and how precisely: a difference of models holds that too."""
+    runs = study.results().merge(cells.loc[cells["place"].isin(places), tables.RUN].drop_duplicates(), on=tables.RUN)
+    return sorted({*runs["device"]} - {""})
 
 
 def is_chance(runs: list[list[float]], chance: float) -> bool:

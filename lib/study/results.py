@@ -137,9 +137,9 @@ def list_scores(scale: str) -> pd.DataFrame:
         run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
         for run in result["runs"]:
             place = run_of | {"protocol": result["setting"], "seed": run["seed"], "fold": run["fold"]}
-            place |= {"train": run["instances"]["train"]}
+            place |= {"train": run["instances"]["train"], "device": run.get("device", "")}
             lines += [place | {"score": name, "value": value} for name, value in run["scores"].items()]
-    columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "train", "score", "value"]
+    columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "train", "device", "score", "value"]
     return pd.DataFrame(lines, columns=columns)
 
 

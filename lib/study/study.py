@@ -115,7 +115,8 @@ class Study:
     def results(self) -> "pd.DataFrame":
         """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.
 
-        Columns: model, pretraining (its seed), dataset, protocol, seed, fold, train (its instances), score, value.
+        Columns: model, pretraining (its seed), dataset, protocol, seed, fold, train (its instances), device (on what an
+        encoder was computed, and how precisely), score, value.
         """
         from lib.study import results
 
