@@ -1,4 +1,7 @@
-"""Checkpoints: the same bits after a kill, damaged files, other runs, and a full disk."""
+"""Checkpoints: random states, a kill while one is written, damaged files, other runs, and a full disk.
+
+That a killed run of every optimiser goes on to the same bits: test_training.py.
+"""
 
 import contextlib
 import errno

@@ -194,9 +194,12 @@ def test_who_may_have_what():
 # What is not there
 
 
-def test_an_unknown_name_gives_the_nearest():
+def test_unknown_names_and_folds_are_refused():
     with pytest.raises(StudyError, match="unknown dataset 'ncbi-diseases': did you mean ncbi-disease"):
         registry.lookup("ncbi-diseases")
+    for fold in (0, 11):
+        with pytest.raises(StudyError, match=f"has no fold {fold}: it has 10"):
+            open_study("laptop").dataset("euadr").load("test", fold)
 
 
 @each("key", KEYS)
