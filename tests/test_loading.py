@@ -222,12 +222,19 @@ def test_what_shortens_its_sequences_is_refused(tmp_path, kind, message):
         loading.load_encoder(folder)
 
 
-def test_a_folder_is_described_in_one_line_and_loading_it_draws_no_random_numbers_of_a_run(bert):
+def test_new_weights_are_named_and_take_no_random_numbers_from_a_run(folder):
+    state = {name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if "pooler" not in name}
+    save_file(state, folder / "model.safetensors", {"format": "pt"})
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    encoder = loading.load_encoder(bert)
+    described = loading.load_encoder(folder).describe()
     assert torch.equal(torch.get_rng_state(), before)
-    assert encoder.describe() == "my-bert: BertModel, 0.0 million parameters; 75 tokens, up to 66 at once"
+    line = "my-bert: BertModel, 0.0 million parameters; 75 tokens, up to 66 at once; new weights: pooler"
+    assert described == line
+
+
+def test_sequences_are_no_longer_than_the_encoder_takes(bert):
+    encoder = loading.load_encoder(bert)
     assert (encoder.length(512), encoder.length(16)) == (66, 16)
     with pytest.raises(StudyError, match="my-bert: sequences of 5 tokens are too short to fine-tune on"):
         encoder.length(5)

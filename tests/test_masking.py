@@ -91,15 +91,6 @@ def test_whole_words_are_never_split(kind):
     assert checked > 500  # there were words to split
 
 
-def test_single_pieces_split_words():
-    rows = make_rows(200)
-    _, positions, targets = mask(rows, "word-piece")
-    row, slot = np.nonzero(targets != IGNORED)
-    begun = positions[row, slot]
-    alone = INVENTORY.continues[rows[row, begun]] & ~np.isin(row * LENGTH + begun - 1, row * LENGTH + begun)
-    assert alone.sum() > 100
-
-
 @FEW
 @given(st.integers(0, 2**32), st.integers(0, 30))
 def test_units_are_passed_over_in_random_order_until_none_that_is_left_would_fit(seed, room):

@@ -254,37 +254,18 @@ def failed_run(good_run) -> Run:
     return failed
 
 
-def write_packed(path: Path, content: bytes) -> None:
-    if path.suffix == ".gz":
-        write_gzip(path, content)
-    elif path.suffix == ".zip":
-        write_zip(path, {"a/member": content.decode()})
-    elif path.suffix == ".parquet":
-        pq.write_table(pa.table({"column": [content.decode()]}).replace_schema_metadata({"a": "b"}), path)
-    else:
-        path.write_bytes(content)
-
-
-@each(
-    ("name", "content"),
-    [
-        ("page.ipynb", b'{"text": "a qzcanarymedstsdrug3x b"}'),
-        ("deep/er/page.html", b"<td>QZCANARYmedstsdrug3X</td>"),
-        ("log.gz", b"qzcanarymedstsdrug3x"),
-        ("log.zip", b"qzcanarymedstsdrug3x"),
-        ("rows.parquet", b"qzcanarymedstsdrug3x" * 3),
-        ("qzcanarymedstsdrug3x.txt", b"only the name"),
-        ("cut.txt", "患者qzcanary".encode()),
-    ],
-)
-def test_a_canary_anywhere_is_found(tmp_path, name, content):
-    folder = tmp_path / name.replace("/", "-")
-    path = folder / name
-    path.parent.mkdir(parents=True)
-    write_packed(path, content)
-    (folder / "clean.txt").write_text("In series 7 a drug was given.")
-    assert set(search(folder)[0]) == {name}
-    assert search(folder, (path,))[0] == {}
+def test_a_canary_anywhere_is_found(tmp_path):
+    (tmp_path / "deep/er").mkdir(parents=True)
+    (tmp_path / "deep/er/page.html").write_text("<td>患者QZCANARYmedsts</td>")
+    (tmp_path / "qzcanarymedsts.txt").touch()
+    (tmp_path / "clean.txt").write_text("In series 7 a drug was given.")
+    write_gzip(tmp_path / "log.gz", b"cut off: qzcanary")
+    write_zip(tmp_path / "log.zip", {"a/member": "qzcanarymedstsdrug3x"})
+    pq.write_table(pa.table({"column": ["qzcanarymedsts"]}), tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"qzcanary": [1]}), tmp_path / "columns.parquet")
+    found, files = search(tmp_path)
+    assert files - set(found) == {"clean.txt"} and len(files) == 7
+    assert set(search(tmp_path, (tmp_path / "deep",))[0]) == set(found) - {"deep/er/page.html"}
 
 
 @each("key", RESTRICTED)

@@ -227,9 +227,9 @@ def test_what_was_written_comes_back(tmp_path, reader, pack):
     assert read(reader, write(tmp_path, form.name, form.content, pack)) == (form.documents, "")
 
 
-def list_places(content: bytes) -> range:
+def list_places(content: bytes, first: int = 3) -> range:
     """Some eighty places of a file, after the three bytes that tell how it is packed."""
-    return range(3, len(content), 1 + len(content) // 80)
+    return range(first, len(content), 1 + len(content) // 80)
 
 
 @each("reader", FORMATS)
@@ -237,10 +237,10 @@ def list_places(content: bytes) -> range:
 def test_a_file_that_was_cut_anywhere(tmp_path, reader, pack):
     form = FORMATS[reader]
     packed = PACKED[pack](form.content)
-    for cut in list_places(packed):
+    for cut in list_places(packed, first=1 if pack == "gzip" else 3):  # no text begins as gzip does
         found, message = read(reader, write(tmp_path, form.name, packed[:cut]))
         if pack != "plain":
-            assert message
+            assert "cut off or damaged" in message
         whole = found[:-1] if pack == "plain" and form.shortens else found
         assert whole == form.documents[: len(whole)] and len(found) <= len(form.documents)
         if not message and not form.ends:  # but zeros may be missing after an archive, and white space after XML
@@ -264,16 +264,6 @@ def test_a_file_with_a_damaged_byte(tmp_path, reader, pack):
 
 
 # Damage that has a message of its own.
-
-
-@each("reader", FORMATS)
-def test_files_that_are_empty_or_lack_their_end(tmp_path, reader):
-    form = FORMATS[reader]
-    for pack in PACKED:
-        assert read(reader, write(tmp_path, "empty", b"", pack))[0] == []
-    for content in (gzip.compress(b"x")[:1], gzip.compress(b"x")[:2], gzip.compress(form.content)[:-4]):
-        path = write(tmp_path, form.name, content)
-        assert read(reader, path)[1].startswith(f"{path.name}: cut off or damaged")
 
 
 @each("key", params.keys("sources"))
