@@ -10,7 +10,7 @@ import pandas as pd
 from lib import artefacts, statistics
 from lib.benchmarks import metrics, registry
 from lib.errors import StudyError
-from lib.study import params, paths, published, results, show
+from lib.study import params, paths, published, results, show, tables
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -88,6 +88,19 @@ def list_printed(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
             if dataset and key in dataset.results and cell["score"] == dataset.main_score:
                 found.append([table.paper, dataset.key, published.name_model(table, cell), key, cell["published"]])
     return pd.DataFrame(found, columns=["paper", "dataset", "whose", "table", "published"]).astype({"published": float})
+
+
+def list_beside(study: "Study", key: str) -> pd.DataFrame:
+    """The cells of a table that have a printed score and ours, a line each: the score that ranks on its one dataset.
+
+    Columns: row, column, metric, dataset, published, ours (the mean over seeds).
+    """
+    cells = study.published(key)
+    cells = cells[~cells["is_mean"] & cells["dataset"].isin(registry.DATASETS)]
+    cells = cells[cells["score"] == [registry.lookup(name).main_score for name in cells["dataset"]]]
+    seeds = tables.by_seed(cells, study.results()).merge(cells[[*tables.PLACE, "dataset"]], on=tables.PLACE)
+    each = seeds.groupby([*tables.PLACE, "dataset"], sort=False)
+    return each.agg(published=("published", "first"), ours=("ours", "mean")).dropna().reset_index()
 
 
 def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
