@@ -171,7 +171,7 @@ rule page:  # what takes no key, from the first page to the last; lib/study/keyl
         f"{OUT}/done/page/{{page}}",
     params:
         **job("page"),
-        made=lambda wildcards: PAGES[wildcards.page].makes,
+        made=lambda wildcards: [PAGES[wildcards.page].makes, *PAGES[wildcards.page].also],
     threads: budget.threads
     shell:
         RUN + "{params.made}"

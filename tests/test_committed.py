@@ -10,7 +10,7 @@ from notebook_code import definitions
 
 from lib.benchmarks import baselines, registry
 from lib.corpora import cleaning, leakage, readers
-from lib.study import agreement, documents, open_study, params, paths, results, scores, tables, vocabularies
+from lib.study import agreement, documents, gains, open_study, params, paths, results, scores, tables, vocabularies
 
 SCALE = "laptop"
 SCALES = ["laptop", "two-hours"]  # a scale whose record is not where it is looked for fails, and is never left out
@@ -62,6 +62,11 @@ def test_panels_follow_from_the_committed_results(real_data, scale):
     study = open_study(scale)
     rebuilt = scores.tabulate(study, study.budget.panel_runs())[scores.COLUMNS]
     pd.testing.assert_frame_equal(committed, rebuilt, check_dtype=False)
+
+
+def test_what_pretraining_buys_follows_from_the_committed_results(real_data):
+    committed = paths.recorded(paths.table(SCALE, "buys")).read_text(encoding="utf-8")
+    assert gains.tabulate(open_study(SCALE)).to_csv(index=False, lineterminator="\n") == committed
 
 
 @pytest.mark.parametrize("scale", SCALES)

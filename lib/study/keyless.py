@@ -24,6 +24,7 @@ class Page:
     makes: str  # below outputs/<scale>/
     watches: Callable[[str], object] = lambda scale: []  # of a scale, besides its code and what it reads
     reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}  # the jobs, by stage
+    also: tuple[str, ...] = ()  # what else it makes
 
 
 def each(keys: Iterable[str]) -> Keys:
@@ -35,18 +36,19 @@ def split_tables(named: Iterable[str]) -> dict[str, Keys]:
     """The jobs that make some tables, registered ones and others: of their own, or pages."""
     named = [BESIDE.get(key, key) for key in named]
     notebooks = {key: params.load("tables", key).notebook for key in params.keys("tables") if key in named}
-    made = {page.makes.split("/")[-1].removesuffix(".csv"): name for name, page in PAGES.items()}
+    files = [(file, name) for name, page in PAGES.items() for file in (page.makes, *page.also)]
+    made = {file.split("/")[-1].removesuffix(".csv"): name for file, name in files}
     pages = [found for key in named if (found := notebooks.get(key, made.get(key))) in PAGES]
     return {"table": each(key for key, notebook in notebooks.items() if notebook not in PAGES), "page": each(pages)}
 
 
 def read_claimed(plan: "Plan") -> dict[str, Keys]:
-    """The published tables of the scale, what needs no encoder, and what else claims are judged by."""
+    """The published tables of the scale, what needs no encoder, what is planned, and what else claims are judged by."""
     tests, wanted = [claim.test for claim in claims.CLAIMS if claim.test], plan.study.budget.tables
     tables = dict.fromkeys(["floors", *params.keys("tables"), *(table for test in tests for table in test.tables)])
     left_out = {*params.keys("tables")} - {*wanted} if wanted else set()
     return split_tables(table for table in tables if table not in left_out) | {
-        "finetune": plan.jobs_of(claims.list_runs(plan.study)),
+        "finetune": plan.jobs_of([*claims.list_runs(plan.study), *plan.study.budget.panel_runs()]),
         "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
     }
 
@@ -74,7 +76,12 @@ PAGES = {
     "00_start_here": Page(
         "tables/settings.csv", lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed()]
     ),
-    "01_results_in_brief": Page("tables/claims.csv", lambda scale: [claims.VERSION, printed()], read_claimed),
+    "01_results_in_brief": Page(
+        "tables/claims.csv",
+        lambda scale: [claims.VERSION, versions.SETS, printed()],
+        read_claimed,
+        also=("tables/buys.csv",),
+    ),
     "11_corpus_sizes": Page(
         "tables/corpora.csv",
         lambda scale: [

@@ -1,0 +1,180 @@
+"""What pretraining buys: every printed score of one dataset, and each of ours, less what needs no pretraining."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import seaborn as sns
+
+from lib.benchmarks import registry, versions
+from lib.study import figures, params, paths, results, scores, tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lib.study import Study
+
+GAINS = {  # column -> the two that it is the difference of
+    "above_chance": ("published", "chance"),
+    "above_without_pretraining": ("published", "without_pretraining"),
+    "ours_above_without_pretraining": ("ours", "without_pretraining"),
+}
+COLUMNS = ["paper", "table", "row", "column", "dataset", "metric", "model", "protocol", "published", "ours",
+           *tables.FLOORS, *GAINS, "note"]  # fmt: skip
+QUOTED = "of another system, quoted by the paper"
+UNTRAINED = "itself without a pretrained encoder"
+UNSAID = {("naseem-7", "tagging"): "the paper does not say what its F1 counts (page 91)"}
+APART = 0.005  # of a printed size: line breaks and quotation marks make less, another division makes more
+
+
+def tabulate(study: "Study") -> pd.DataFrame:
+    """A line a printed score of one dataset, of the score that ranks models there, with ours of its run; then a line a
+    score of ours that no table prints.
+
+    `model` and `protocol` are those of our run, `ours` its mean over seeds. What a dataset scores by chance and without
+    pretraining is page 15's; where that has other versions of the set alone, of the first of these, as the note says.
+    """
+    printed, ours = list_printed(study), average_runs(study.results())
+    both = printed.merge(ours, how="left", on=tables.RUN)
+    both["ours"] = both["ours"].where(both["why_not"] == "").round(2)
+    made = set(both.loc[both["ours"].notna(), tables.RUN].itertuples(index=False, name=None))
+    rest = [run not in made for run in ours[tables.RUN].itertuples(index=False, name=None)]
+    lines = pd.concat([both, ours[rest].round(2)], ignore_index=True).rename(columns={"score": "metric"})
+    return add_references(lines, study)[COLUMNS]
+
+
+def list_printed(study: "Study") -> pd.DataFrame:
+    """The printed scores of single datasets as lines of Study.published with their paper and table; differences, which
+    some tables print too, are left out."""
+    keys = [key for paper in results.list_papers() for key in scores.list_tables(paper)]
+    cells = pd.concat(study.published(key).assign(paper=params.load("tables", key).paper, table=key) for key in keys)
+    cells = cells[~cells["is_mean"] & (cells["dataset"] != "") & cells["published"].notna()]
+    main = cells["dataset"].map(lambda dataset: registry.lookup(dataset).main_score)
+    return cells[(cells["score"] == main) & ~cells["column"].str.startswith("difference")].drop(columns="metric")
+
+
+def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """A line a run of the study's own models, of the score that ranks models on its dataset: the mean over its seeds,
+    a seed's being the mean over its folds."""
+    own = runs["model"].map(lambda model: params.is_model(model) or model in params.BASELINES).astype(bool)
+    main = runs["dataset"].map(lambda dataset: registry.lookup(dataset).main_score)
+    seeds = runs[own & (runs["score"] == main)].groupby([*tables.RUN, *tables.SEED])["value"].mean()
+    return seeds.groupby(tables.RUN).mean().rename("ours").reset_index()
+
+
+def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
+    """Lines with what their datasets score without pretraining, their distances from it, and notes."""
+    known = study.floors().rename(columns={"score": "metric", "dataset": "reference"})
+    stand_for = {key: find_reference(key, set(known["reference"])) for key in lines["dataset"].unique()}
+    lines = lines.assign(reference=lines["dataset"].map(stand_for)).merge(known, how="left", on=["reference", "metric"])
+    for gain, (score, less) in GAINS.items():
+        lines[gain] = (lines[score] - lines[less]).astype(float).round(2)
+    counted = read_counts(study.scale)
+    return lines.assign(note=[say_caveats(line, counted) for line in lines.to_dict("records")])
+
+
+def find_reference(dataset: str, known: set[str]) -> str:
+    """Whose score without pretraining stands for a dataset: its own, else that of another version of the set."""
+    others = next((keys for keys in versions.SETS.values() if dataset in keys), [])
+    return next((key for key in (dataset, *others) if key in known), dataset)
+
+
+def read_counts(scale: str) -> dict[tuple[str, str], str]:
+    """By paper and dataset: where it prints another size of the training or test set than that of the files here."""
+    found: dict[tuple[str, str], str] = {}
+    for key in params.keys("tables"):
+        table, counts = params.load("tables", key), results.find_table(paths.table(scale, key))
+        if table.kind != "counts" or counts is None:
+            continue
+        for line in counts.dropna(subset=["published", "ours"]).to_dict("records"):
+            apart = abs(line["published"] - line["ours"]) > APART * line["published"]
+            if apart and line["row"] in table.rows and table.columns.get(line["column"]) in ("train", "test"):
+                said = f"{key} prints {line['published']:.0f} in {line['column']}, our files have {line['ours']:.0f}"
+                found.setdefault((table.paper, table.rows[line["row"]]), said)
+    return found
+
+
+def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
+    """What has to be known of a line before its distances are read; empty for nothing."""
+    said = []
+    if line["model"] in params.BASELINES:
+        said.append(UNTRAINED)
+    if pd.notna(line["published"]):
+        said += [QUOTED] if is_quoted(line) else []
+        said += [counted.get((line["paper"], line["dataset"]), "")]
+        said += [UNSAID.get((line["table"], registry.lookup(line["dataset"]).family), "")]
+    if pd.isna(line["without_pretraining"]):
+        said.append("not known what it scores without pretraining")
+    elif line["reference"] != line["dataset"]:
+        said.append(f"without pretraining: of another version, {line['reference']}")
+    return "; ".join(filter(None, said))
+
+
+def is_quoted(line: dict) -> bool:
+    """Whether a paper quotes a score of its tables from elsewhere."""
+    return params.load("tables", line["table"]).not_run.get(line["column"], "").startswith("scores of other systems")
+
+
+def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines of pretrained encoders that the papers and we scored, where it is known what needs no pretraining."""
+    apart = lines["note"].fillna("").str.contains(f"{QUOTED}|{UNTRAINED}")
+    return lines[lines["without_pretraining"].notna() & ~apart]
+
+
+def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines with a score of ours, each run once."""
+    return lines.dropna(subset="ours").drop_duplicates(["model", "protocol", "dataset", "metric"])
+
+
+def by_dataset(lines: pd.DataFrame) -> pd.DataFrame:
+    """A line a dataset, the largest printed gain first: its references, how many scores are printed and how many of
+    them are below; the least, median and largest gain, and the largest of ours."""
+    known = keep_known(lines)
+    printed = known.dropna(subset="published").groupby("dataset")["above_without_pretraining"]
+    found = known.groupby("dataset")[tables.FLOORS].first()
+    found["printed"] = printed.size()
+    found["below"] = printed.agg(lambda gains: (gains < 0).sum())
+    found = found.join(printed.agg(least="min", median="median", largest="max"))
+    found["largest of ours"] = keep_ours(known).groupby("dataset")["ours_above_without_pretraining"].max()
+    whole = found.astype({"printed": "Int64", "below": "Int64"})
+    return whole.sort_values("median", ascending=False, kind="stable").reset_index()
+
+
+def draw(lines: pd.DataFrame) -> "Figure":
+    """By dataset the distance of each printed score, hollow, and of ours, filled, from what needs no pretraining."""
+    places = by_dataset(lines).reset_index(names="y").set_index("dataset")
+    figure, ((axes,),) = figures.new_figure(8, 1.4 + 0.32 * len(places))
+    known = keep_known(lines)
+    gains = {name: known[known["paper"] == paper] for paper, name in results.list_papers().items()}
+    column, colors = "above_without_pretraining", sns.color_palette("colorblind")
+    for number, (name, found) in enumerate(gains.items()):
+        beside = 0.13 * (number - (len(gains) - 1) / 2)  # so that none hides another
+        y = places["y"].reindex(found["dataset"]).to_numpy(float) + beside
+        style = {"color": colors[number], "markerfacecolor": "none", "markersize": 4}
+        axes.plot(found[column], y, figures.MARKERS[number], label=name, **style)
+    ours = keep_ours(known)
+    y = places["y"].reindex(ours["dataset"])
+    axes.plot(ours[f"ours_{column}"], y, "o", color="black", markersize=3, label="ours")
+    chance = places["chance"] - places["without_pretraining"]
+    axes.plot(chance, places["y"], "x", color="grey", markersize=4, label="chance")
+    axes.axvline(0, color="black", linewidth=1)
+    axes.set(xlabel="points above the best without pretraining", yticks=places["y"], yticklabels=places.index,
+             ylim=(max(len(places), 1) - 0.4, -0.6))  # fmt: skip
+    figures.show_legend(axes)
+    return figure
+
+
+def say(lines: pd.DataFrame) -> list[str]:
+    """What pretraining buys in print and here, in sentences; none where nothing is known."""
+    known, said = keep_known(lines), []
+    printed, ours = known.dropna(subset="published"), keep_ours(known)["ours_above_without_pretraining"]
+    gains, names = printed["above_without_pretraining"], printed["paper"].map(results.list_papers())
+    if len(gains):
+        said.append(f"Of {len(gains)} printed scores {(gains < 0).sum()} lie below what a CRF, a dictionary, a linear "
+                    "SVM or the likeness of two texts reaches without pretraining; the median gain is "
+                    f"{gains.median():+.1f} points.")  # fmt: skip
+        papers = [f"{name} {gain.median():+.1f}, {(gain < 0).sum()} of {len(gain)} below"
+                  for name, gain in gains.groupby(names, sort=False)]  # fmt: skip
+        said.append(f"The median printed gain by paper: {'; '.join(papers)}.")
+    if len(ours):
+        said.append(f"Of {len(ours)} scores of ours {(ours < 0).sum()} lie below; the median is {ours.median():+.1f}.")
+    return said

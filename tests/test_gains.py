@@ -1,0 +1,94 @@
+"""Scores less what needs no pretraining: by hand, and of what the papers print."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.study import gains, keyless, open_study, plan, results
+from lib.study.study import Study
+
+KNOWN = pd.DataFrame(
+    [("ncbi-disease", "f1", 48.0, 80.0), ("chemprot-lim", "f1", 18.0, 54.0), ("biosses", "pearson", np.nan, 79.5)],
+    columns=["dataset", "score", "chance", "without_pretraining"],
+)
+RUN = {"pretraining": 1, "fold": 1, "score": "f1"}
+
+
+RUNS = [
+    ("bert-general-pubmed", "lee", "ncbi-disease", 1, 61.0),
+    ("bert-general-pubmed", "lee", "ncbi-disease", 2, 64.0),
+    ("pubmedbert", "lee", "chemprot-lim", 1, 60.0),
+    ("somebody", "lee", "ncbi-disease", 1, 99.0),
+]
+
+
+@pytest.fixture(scope="module")
+def lines() -> pd.DataFrame:
+    """The lines of runs and floors by hand, beside all that is printed."""
+    found = pd.DataFrame(RUNS, columns=["model", "protocol", "dataset", "seed", "value"]).assign(**RUN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Study, "floors", lambda _: KNOWN)
+        patch.setattr(Study, "results", lambda _: pd.concat([found, found.assign(score="recall", value=1.0)]))
+        return gains.tabulate(open_study("laptop"))
+
+
+def test_every_printed_score_of_one_dataset_has_a_line_and_so_has_what_no_table_prints(lines):
+    printed = lines[lines["published"].notna()]
+    assert not printed.duplicated(["table", "row", "column"]).any()
+    assert set(printed["table"]) > {"lee-4", "gu-6", "wada-7", "naseem-7", "ozyurt-4"}
+    assert not printed["column"].str.startswith("difference").any() and not printed["row"].eq("Average").any()
+    rest = lines[lines["published"].isna()]
+    assert rest[["model", "dataset", "ours", "ours_above_without_pretraining"]].values.tolist() == [
+        ["pubmedbert", "chemprot-lim", 60.0, 6.0]
+    ]
+
+
+def test_a_line_has_its_distances_and_ours_is_the_mean_over_seeds(lines):
+    of = (lines["table"] == "lee-4") & (lines["row"] == "NCBI disease") & (lines["column"] == "BioBERT (+PubMed)")
+    (line,) = lines[of].to_dict("records")
+    assert (line["published"], line["ours"], line["note"]) == (89.94, 62.5, "")
+    assert [line[name] for name in gains.GAINS] == [41.94, 9.94, -17.5]
+
+
+def test_what_stands_against_a_distance_is_noted(lines):
+    notes = lines.groupby(["table", "dataset"])["note"].agg(set)
+    assert notes["gu-6", "chemprot"] == {"without pretraining: of another version, chemprot-lim"}
+    assert notes["gu-6", "ddi"] == {"not known what it scores without pretraining"}
+    assert gains.QUOTED in notes["lee-4", "ncbi-disease"]
+    assert all("(page 91)" in note for note in notes["naseem-7", "ncbi-disease"])
+    assert any("naseem-6 prints 3277 in train, our files have" in note for note in notes["naseem-7", "gad-biobert"])
+
+
+def test_quoted_scores_and_classifiers_without_an_encoder_are_not_counted(lines):
+    known = gains.keep_known(lines)
+    assert {one.split("-")[0] for one in known["dataset"]} == {"ncbi", "chemprot", "biosses"}
+    assert not {"State-of-the-art", "SOTA"} & set(known["column"])
+    line = {"model": "tfidf-svm", "published": np.nan, "without_pretraining": 80.0, "dataset": "a", "reference": "a"}
+    assert gains.say_caveats(line, {}) == gains.UNTRAINED
+
+
+def test_the_sentences_count_what_lies_below(lines):
+    known = gains.keep_known(lines)
+    printed = known.dropna(subset="published")
+    first, papers, ours = gains.say(lines)
+    below = (printed["published"] < printed["without_pretraining"]).sum()
+    assert first.startswith(f"Of {len(printed)} printed scores {below} lie below")
+    assert all(name in papers for name in results.list_papers().values())
+    assert ours == "Of 2 scores of ours 1 lie below; the median is -5.8."
+    sets = gains.by_dataset(lines).set_index("dataset")
+    assert sets["printed"].sum() == len(printed) and sets.loc["ncbi-disease", "largest of ours"] == -17.5
+    axes = gains.draw(lines).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(sets.index)
+
+
+def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
+    monkeypatch.setattr(Study, "floors", lambda _: KNOWN[:0])
+    empty = gains.tabulate(open_study("laptop"))
+    assert gains.say(empty) == [] and gains.by_dataset(empty).empty
+    gains.draw(empty)
+
+
+def test_the_page_that_makes_the_table_waits_on_every_planned_run():
+    assert keyless.split_tables(["buys"])["page"] == [("01_results_in_brief",)]
+    whole = plan.Plan("laptop")
+    assert set(whole.jobs_of(whole.study.budget.panel_runs())) <= set(keyless.read_claimed(whole)["finetune"])
