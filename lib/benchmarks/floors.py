@@ -1,5 +1,6 @@
 """What a dataset scores without an encoder: by chance, and without pretraining."""
 
+import math
 import time
 from pathlib import Path
 from statistics import fmean
@@ -36,7 +37,8 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         train, test = (dataset.load(split, fold) for split in ("train", "test"))
         dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
         predicted, point = baselines.run(method, dataset, train, dev, test)
-        found.append((dataset.score(test, predicted)[dataset.main_score], point))
+        value = dataset.score(test, predicted)[dataset.main_score]
+        found.append((0.0 if math.isnan(value) else value, point))  # what is constant has no correlation
         sizes.append((len(train), len(test)))
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
     return {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lib.benchmarks import baselines, definitions, versions
-from lib.study import claims, contrasts, corpora, hardware, params, published, vocabularies
+from lib.study import claims, contrasts, corpora, hardware, params, published, systems, vocabularies
 from lib.study.deciders import CUT
 from lib.study.state import budget, dataset_files, dump, list_tables, printed, recorded, vocabulary_files
 
@@ -99,9 +99,11 @@ PAGES = {
     "14_leaks": Page("tables/leaks.csv", dataset_files, read_documents),
     FLOORS: Page(
         "tables/floors.csv",
-        lambda scale: [baselines.VERSION, budget(scale, "datasets"), dataset_files(scale)],
+        lambda scale: [
+            baselines.VERSION, budget(scale, "datasets"), dataset_files(scale), systems.read().model_dump(), printed()
+        ],
         read_data,
-    ),
+    ),  # fmt: skip
     "21_medical_terms": Page(
         "tables/pieces.csv",
         lambda scale: [

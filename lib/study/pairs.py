@@ -129,13 +129,10 @@ def list_devices(cells: pd.DataFrame, places: list[str], study: "Study") -> list
 
 
 def is_chance(runs: list[list[float]], chance: float) -> bool:
-    """Whether a side is not above chance by more than the noise of its runs, where there are two or more.
-
-    What no constant answer can score, a correlation, is 0 by chance.
-    """
+    """Whether a side is not above chance, where that is known, by more than the noise of two runs or more."""
     values = [value for seeds in runs for value in seeds]
     lowest = statistics.find_interval(values)[0] if len(values) > 1 else values[0]
-    return lowest <= (0.0 if np.isnan(chance) else chance)
+    return lowest <= chance
 
 
 def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
