@@ -104,6 +104,17 @@ def test_sides_that_were_not_computed_alike_are_no_pair():
     assert found.verdict == "undecided" and found.note.endswith("; not a fair pair: computed on a CPU and a GPU")
 
 
+def test_pretrainings_that_not_every_set_has_do_not_count():
+    study = make_study()
+    runs = study.results()
+    second = runs.assign(pretraining=2, value=runs["value"] + 1)
+    study.results = lambda: pd.concat([runs, second])
+    assert paired("t", ("A", "B")).decide(study).n_pretrainings == 2
+    study.results = lambda: pd.concat([runs, second[second["dataset"] != "x"]])
+    found = paired("t", ("A", "B")).decide(study)
+    assert (found.n_pretrainings, found.effect, found.n) == (1, pytest.approx(1.5), 12)
+
+
 def test_a_side_may_be_the_mean_of_several():
     study = make_study()
     of_b = study.results().query("model == 'b'")
@@ -416,7 +427,9 @@ def test_the_verdicts_are_said_in_words(five):
             ("lee-steps", "points that way"): "points that way as far as tested",
             ("lee-steps", "points the other way"): "points the other way"}  # fmt: skip
     for (key, verdict), words in said.items():
-        assert claims.describe_verdict({"claim": key, "verdict": verdict}) == words
+        assert claims.describe_verdict({"claim": key, "verdict": verdict, "n_sets": 6}) == words
+    few = {"claim": "gu-half-compute", "verdict": "fails", "n_sets": 5}
+    assert claims.describe_verdict(few) == "does not hold on these sets"
 
 
 def test_the_committed_claims_follow_from_the_record(monkeypatch):

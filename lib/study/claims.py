@@ -238,9 +238,11 @@ def read(scale: str) -> pd.DataFrame:
 
 
 def describe_verdict(claim: dict) -> str:
-    """A verdict as a sentence has it: that a claim holds is said of what of it was tested."""
+    """A verdict as a sentence has it: that a claim holds is said of what of it was tested, and of few sets of these."""
     said = {"fails": "does not hold"}.get(claim["verdict"], claim["verdict"])
-    in_part = NOT_TESTED.get(claim["claim"]) and said in ("holds", "points that way")
+    if claim["verdict"] in ("holds", "fails") and 0 < claim["n_sets"] < statistics.SETS:
+        said += " on these sets"
+    in_part = NOT_TESTED.get(claim["claim"]) and claim["verdict"] in ("holds", "points that way")
     return f"{said} as far as tested" if in_part else said
 
 

@@ -91,15 +91,16 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
         return Judgement(note="no pair has been run", paper_effect=printed.mean())
     floors = cells.merge(tables.floors(cells, study.floors()), on=tables.PLACE)
     floors = floors.drop_duplicates("place").set_index("place")[tables.FLOORS]
-    kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in sides)]
-    lost = [f"{place} ({statistics.find_mean(sides[0][place]) - statistics.find_mean(sides[1][place]):+.2f})"
+    every = [dict(zip(ran, align(side, ran), strict=True)) for side in sides]
+    kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in every)]
+    lost = [f"{place} ({statistics.find_mean(every[0][place]) - statistics.find_mean(every[1][place]):+.2f})"
             for place in ran if place not in kept]  # fmt: skip
     said = [*kept, f"{len(kept)} of {len(printed)} sets", *list_substitutions(part, shown)]
     note = f"asked to be {ASKED[part.relation].format(part.margin)}: {', '.join(said)}"
     note += f"; not pooled, a side being no better than chance: {', '.join(lost)}" if lost else ""
     judged = Judgement(note=note, paper_effect=printed.mean(), paper_effect_here=printed[kept].mean())
-    better, than = ([side[place] for place in kept] for side in sides)
-    runs = [seeds for side in sides for place in kept or ran for seeds in side[place]]
+    better, than = ([side[place] for place in kept] for side in every)
+    runs = [seeds for side in every for place in kept or ran for seeds in side[place]]
     if not kept:
         return replace(judged, n=sum(map(len, runs))).leave_open()
     found = statistics.estimate_difference(better, than, part.unit == "recipe")
@@ -120,6 +121,13 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
         if ahead < part.ahead and judged.verdict == "holds":
             judged = judged.leave_open()
     return judged
+
+
+def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> statistics.Side:
+    """The scores of places, by those pretrainings that all of them have; by its first one where they have none."""
+    common = set.intersection(*({*side[place]} for place in places))
+    return [[seeds for number, seeds in side[place].items() if number in common] or [*side[place].values()][:1]
+            for place in places]  # fmt: skip
 
 
 def list_devices(cells: pd.DataFrame, places: list[str], study: "Study") -> list[str]:
@@ -173,14 +181,14 @@ def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
     return better - sum(than) / len(than)
 
 
-def list_sides(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[dict[str, list[list[float]]]]:
-    """Our scores of both sides: place -> a list a pretraining, of its seeds; of such seeds as all its names have."""
+def list_sides(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[dict[str, dict[int, list[float]]]]:
+    """Our scores of both sides: place -> pretraining -> those of such seeds as all names of the side have."""
     seeds = tables.by_seed(cells, study.results()).dropna(subset="ours")
     sides = []
     for names in (part.names[:1], part.names[1:]):
         each = seeds[seeds["name"].isin(names)].groupby(["place", *tables.SEED], sort=False)["ours"]
         mean = each.mean()[each.size() == len(names)].reset_index()
-        sides.append({place: [values.tolist() for _, values in lines.groupby("pretraining")["ours"]]
+        sides.append({place: {number: values.tolist() for number, values in lines.groupby("pretraining")["ours"]}
                       for place, lines in mean.groupby("place", sort=False)})  # fmt: skip
     return sides
 
