@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lib import artefacts, provenance
-from lib.benchmarks import baselines
+from lib.benchmarks import baselines, seen
 from lib.benchmarks.baselines import Baseline
 from lib.benchmarks.datasets import Dataset
 from lib.errors import StudyError
@@ -34,9 +34,7 @@ def score(method: Baseline, dataset: Dataset) -> dict:
     """The mean over folds, with the settings that were chosen in each, and sizes; StudyError where it cannot be run."""
     begun, found, sizes = time.monotonic(), [], []
     for fold in range(1, dataset.folds + 1):
-        train, test = (dataset.load(split, fold) for split in ("train", "test"))
-        dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
-        predicted, point = baselines.run(method, dataset, train, dev, test)
+        train, test, predicted, point = predict(method, dataset, fold)
         value = dataset.score(test, predicted)[dataset.main_score]
         found.append((0.0 if math.isnan(value) else value, point))  # what is constant has no correlation
         sizes.append((len(train), len(test)))
@@ -50,3 +48,32 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         "seconds": round(time.monotonic() - begun),
         "note": "",
     }
+
+
+def predict(method: Baseline, dataset: Dataset, fold: int) -> tuple[list, list, list, dict]:
+    """The training and the test set, a method's predictions of the latter, and the settings chosen for them."""
+    train, test = (dataset.load(split, fold) for split in ("train", "test"))
+    dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
+    return train, test, *baselines.run(method, dataset, train, dev, test)
+
+
+def measure_seen(dataset: Dataset, folder: Path) -> list[dict]:
+    """The rows of a set of entities, a method each: F1 of all, of those whose name training has, and of the others.
+
+    Kept below `folder` as those of `measure`; no row where a method cannot be run.
+    """
+    row, rows = {"dataset": dataset.key} | seen.count_names(dataset.load("train"), dataset.load("test")), []
+    for method in baselines.list_baselines(dataset.family):
+        own = folder / f"{method.method.replace(' ', '-')}-seen"
+        identity = provenance.record("seen", baselines.VERSION, {"points": method.points}, dataset.fingerprints())
+
+        def make(new, method=method):
+            train, test, predicted, _ = predict(method, dataset, 1)
+            return {"row": seen.score(test, predicted, seen.find_names(train))}
+
+        try:
+            found = artefacts.cached(own, identity, make)["row"]
+        except StudyError:
+            continue
+        rows.append(row | {"kind": method.kind, "method": method.method} | found)
+    return rows

@@ -103,6 +103,7 @@ PAGES = {
             baselines.VERSION, budget(scale, "datasets"), dataset_files(scale), systems.read().model_dump(), printed()
         ],
         read_data,
+        also=("tables/seen.csv",),
     ),  # fmt: skip
     "21_medical_terms": Page(
         "tables/pieces.csv",
