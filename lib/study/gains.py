@@ -48,16 +48,14 @@ def list_printed(study: "Study") -> pd.DataFrame:
     keys = [key for paper in results.list_papers() for key in scores.list_tables(paper)]
     cells = pd.concat(study.published(key).assign(paper=params.load("tables", key).paper, table=key) for key in keys)
     cells = cells[~cells["is_mean"] & (cells["dataset"] != "") & cells["published"].notna()]
-    main = cells["dataset"].map(lambda dataset: registry.lookup(dataset).main_score)
-    return cells[(cells["score"] == main) & ~cells["column"].str.startswith("difference")].drop(columns="metric")
+    return scores.keep_main(cells[~cells["column"].str.startswith("difference")]).drop(columns="metric")
 
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """A line a run of the study's own models, of the score that ranks models on its dataset: the mean over its seeds,
     a seed's being the mean over its folds."""
     own = runs["model"].map(lambda model: params.is_model(model) or model in params.BASELINES).astype(bool)
-    main = runs["dataset"].map(lambda dataset: registry.lookup(dataset).main_score)
-    seeds = runs[own & (runs["score"] == main)].groupby([*tables.RUN, *tables.SEED])["value"].mean()
+    seeds = scores.keep_main(runs[own]).groupby([*tables.RUN, *tables.SEED])["value"].mean()
     return seeds.groupby(tables.RUN).mean().rename("ours").reset_index()
 
 

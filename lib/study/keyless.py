@@ -80,7 +80,7 @@ PAGES = {
         "tables/claims.csv",
         lambda scale: [claims.VERSION, versions.SETS, printed()],
         read_claimed,
-        also=("tables/buys.csv",),
+        also=("tables/buys.csv", "tables/decisions.csv"),
     ),
     "11_corpus_sizes": Page(
         "tables/corpora.csv",
@@ -162,5 +162,6 @@ PAGES = {
     "95_integer_check": Page(
         "tables/integers.csv",
         lambda scale: [versions.SETS, dump("tables", *list_tables("scores")), recorded("datasets", "leaks"), printed()],
+        also=("tables/ties.csv",),
     ),
 }

@@ -90,14 +90,18 @@ def list_printed(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["paper", "dataset", "whose", "table", "published"]).astype({"published": float})
 
 
+def keep_main(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines, of printed cells or of runs, of the score that ranks models on their dataset."""
+    return lines[lines["score"] == [registry.lookup(dataset).main_score for dataset in lines["dataset"]]]
+
+
 def list_beside(study: "Study", key: str) -> pd.DataFrame:
     """The cells of a table that have a printed score and ours, a line each: the score that ranks on its one dataset.
 
     Columns: row, column, metric, dataset, published, ours (the mean over seeds).
     """
     cells = study.published(key)
-    cells = cells[~cells["is_mean"] & cells["dataset"].isin(registry.DATASETS)]
-    cells = cells[cells["score"] == [registry.lookup(name).main_score for name in cells["dataset"]]]
+    cells = keep_main(cells[~cells["is_mean"] & (cells["dataset"] != "")])
     seeds = tables.by_seed(cells, study.results()).merge(cells[[*tables.PLACE, "dataset"]], on=tables.PLACE)
     each = seeds.groupby([*tables.PLACE, "dataset"], sort=False)
     return each.agg(published=("published", "first"), ours=("ours", "mean")).dropna().reset_index()
