@@ -6,21 +6,24 @@ from pathlib import Path
 from statistics import fmean
 
 from lib import artefacts, provenance
-from lib.benchmarks import baselines, seen
+from lib.benchmarks import baselines, jackknife, seen
 from lib.benchmarks.baselines import Baseline
 from lib.benchmarks.datasets import Dataset
 from lib.errors import StudyError
 
-COLUMNS = ["dataset", "metric", "kind", "method", "score", "settings", "train", "test", "folds", "seconds", "note"]
+VERSION = 2  # raised when the same predictions give other rows
+COLUMNS = ["dataset", "split", "metric", "kind", "method", "score", "ci_low", "ci_high", "settings", "train", "test",
+           "folds", "seconds", "note"]  # fmt: skip
 SPANS = "answers are spans of a text: none of these methods gives one"
 
 
 def measure(dataset: Dataset, folder: Path) -> list[dict]:
     """The rows of one dataset, a method each; scores are kept below `folder`, why there is none is not."""
-    row, rows = {"dataset": dataset.key, "metric": dataset.main_score}, []
+    row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
     for method in baselines.list_baselines(dataset.family):
         own = folder / method.method.replace(" ", "-")
-        identity = provenance.record("floors", baselines.VERSION, {"points": method.points}, dataset.fingerprints())
+        settings = {"points": method.points, "method": baselines.VERSION}
+        identity = provenance.record("floors", VERSION, settings, dataset.fingerprints())
         try:
             kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score(method, dataset)})
             found = kept["row"]
@@ -31,16 +34,21 @@ def measure(dataset: Dataset, folder: Path) -> list[dict]:
 
 
 def score(method: Baseline, dataset: Dataset) -> dict:
-    """The mean over folds, with the settings that were chosen in each, and sizes; StudyError where it cannot be run."""
-    begun, found, sizes = time.monotonic(), [], []
+    """The mean over folds with its 95% interval over draws of test documents, the settings that were chosen in each
+    fold, and sizes; StudyError where it cannot be run."""
+    begun, found, sizes, variances = time.monotonic(), [], [], []
     for fold in range(1, dataset.folds + 1):
         train, test, predicted, point = predict(method, dataset, fold)
         value = dataset.score(test, predicted)[dataset.main_score]
         found.append((0.0 if math.isnan(value) else value, point))  # what is constant has no correlation
         sizes.append((len(train), len(test)))
+        variances.append(jackknife.find_variance(dataset, test, predicted))
+    low, high = find_interval(fmean(value for value, _ in found), variances)
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
     return {
         "score": round(fmean(value for value, _ in found), 4),
+        "ci_low": round(low, 4),
+        "ci_high": round(high, 4),
         "settings": "; ".join(chosen),
         "train": round(fmean(size for size, _ in sizes)),
         "test": round(fmean(size for _, size in sizes)),
@@ -48,6 +56,15 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         "seconds": round(time.monotonic() - begun),
         "note": "",
     }
+
+
+def find_interval(mean: float, variances: list[tuple[float, int]]) -> tuple[float, float]:
+    """The 95% t-interval of a mean over folds, by the variance of each fold's score and its degrees of freedom."""
+    from scipy import special  # here, as it takes half a second
+
+    error = math.sqrt(sum(variance for variance, _ in variances)) / len(variances)
+    half = -special.stdtrit(sum(freedom for _, freedom in variances), 0.025) * error
+    return mean - half, mean + half
 
 
 def predict(method: Baseline, dataset: Dataset, fold: int) -> tuple[list, list, list, dict]:
