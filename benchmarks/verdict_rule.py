@@ -5,8 +5,10 @@
 Each draw has the scores of two sides on so many datasets, pretrainings and seeds, and goes through estimate_difference,
 judge and limit. What scatters: the effect from dataset to dataset and the sample of each test set, both for all runs of
 a side alike; of a recipe, each pretraining on all datasets and on each; and seeds, by as much as each dataset has in
-the record. With no effect *holds* and *fails* are both wrong: for "as good as" and "equals" that is an effect that lies
-on the margin. An effect moves an estimate and leaves its error as it is, so one draw serves all effects.
+the record. Of a "checkpoint by documents" how far the sample of each test set scatters is estimated besides, as by a
+jackknife over groups of documents. With no effect *holds* and *fails* are both wrong: for "as good as" and "equals"
+that is an effect that lies on the margin. An effect moves an estimate and leaves its error as it is, so one draw serves
+all effects.
 Writes outputs/record/benchmarks/verdict-rule.csv.
 """
 
@@ -21,11 +23,13 @@ import numpy as np
 import pandas as pd
 
 from lib import statistics
+from lib.benchmarks import jackknife
 from lib.study import paths, results
 
 MARGIN = 1.0
 NO_EFFECT = [("beats", 0.0), ("as good as", -MARGIN), ("equals", MARGIN)]
 EFFECTS = [("beats", 1.0), ("beats", 2.0), ("beats", 4.0), ("as good as", 0.0), ("equals", 0.0)]
+BY_DOCUMENTS = "checkpoint by documents"
 SETS, PRETRAININGS, SEEDS = range(1, 14), range(1, 6), range(1, 6)
 
 
@@ -39,6 +43,7 @@ class Spread:
     sample: float = 0.7
     pretraining: float = 0.5
     pretraining_by_set: float = 0.5
+    other: float = 1.0  # of the seeds of the one side: those of the other, as a share of it
 
 
 SPREADS = {
@@ -46,6 +51,7 @@ SPREADS = {
     "pretraining twice": Spread(pretraining=1.0, pretraining_by_set=1.0),
     "sets alike": Spread(sets=0.0),
     "heavy tails": Spread(sets=3.0, heavy=True),
+    "sides unalike": Spread(other=0.3),
 }
 
 
@@ -64,13 +70,19 @@ def draw(rng, shape: tuple[int, int, int], recipe: bool, spread: Spread, seeds: 
         of_sets -= of_sets.mean()
     shift, noise = of_sets + spread.sample * rng.standard_normal(sets), rng.choice(seeds, sets)
     sides = []
-    for added in (shift, 0 * shift):
-        scores = added[:, None, None] + noise[:, None, None] * rng.standard_normal(shape)
+    for added, share in ((shift, 1.0), (0 * shift, spread.other)):
+        scores = added[:, None, None] + share * noise[:, None, None] * rng.standard_normal(shape)
         if recipe:
             scores += spread.pretraining * rng.standard_normal(pretrainings)[None, :, None]
             scores += spread.pretraining_by_set * rng.standard_normal((sets, pretrainings, 1))
         sides.append(scores)
     return sides
+
+
+def draw_samples(rng, sets: int, spread: Spread) -> statistics.Samples:
+    """What a jackknife finds of the samples of test documents: by dataset a variance, and its degrees of freedom."""
+    freedom = jackknife.GROUPS - 1
+    return [(variance, freedom) for variance in spread.sample**2 * rng.chisquare(freedom, sets) / freedom]
 
 
 def simulate(setting: tuple, draws: int, seeds: np.ndarray) -> list[dict]:
@@ -80,7 +92,8 @@ def simulate(setting: tuple, draws: int, seeds: np.ndarray) -> list[dict]:
     counts = {asked: Counter() for asked in effects}
     for _ in range(draws):
         sides = draw(rng, (sets, pretrainings, runs), unit == "recipe", SPREADS[name], seeds)
-        found = statistics.estimate_difference(*(side.tolist() for side in sides), unit == "recipe")
+        samples = draw_samples(rng, sets, SPREADS[name]) if unit == BY_DOCUMENTS else []
+        found = statistics.estimate_difference(*(side.tolist() for side in sides), unit == "recipe", samples)
         for relation, effect in effects:
             moved = replace(found, effect=found.effect + effect)
             verdict = statistics.judge(moved, relation, 0.0 if relation == "beats" else MARGIN)["verdict"]
@@ -96,11 +109,15 @@ def simulate(setting: tuple, draws: int, seeds: np.ndarray) -> list[dict]:
 
 
 def list_settings() -> list[tuple]:
-    """No effect on every number of datasets, pretrainings and seeds; effects, and other spreads, at three seeds."""
+    """No effect on every number of datasets, pretrainings and seeds; effects, and other spreads, at three seeds.
+
+    By documents only where that makes a difference.
+    """
     found = []
-    for unit, name, sets, pretrainings, runs in product(
-        ("checkpoint", "recipe"), SPREADS, SETS, PRETRAININGS, SEEDS
-    ):
+    units = "checkpoint", BY_DOCUMENTS, "recipe"
+    for unit, name, sets, pretrainings, runs in product(units, SPREADS, SETS, PRETRAININGS, SEEDS):
+        if unit == BY_DOCUMENTS and (sets >= statistics.SETS or runs < statistics.SEEDS):
+            continue
         if (unit == "recipe" or pretrainings == 1) and (runs == 3 or name == "as measured"):
             effects = NO_EFFECT + EFFECTS * (runs == 3 and name == "as measured")
             found.append((unit, name, sets, pretrainings, runs, effects))

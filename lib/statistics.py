@@ -3,7 +3,7 @@
 The rule stands on page 00; benchmarks/verdict_rule.py counts how often it errs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
@@ -12,6 +12,7 @@ import numpy as np
 
 SETS = 6  # datasets from which on a mean speaks of datasets in general
 PRETRAININGS = 3  # of each side, from which on a recipe of pretraining may hold or fail
+SEEDS = 3  # runs of each side on each dataset, from which on their scatter is an error
 SIGNIFICANT = 0.05
 POINTS = {"holds": "points that way", "fails": "points the other way"}
 
@@ -23,16 +24,19 @@ BOUNDS = {  # what an effect has to lie between, by the margin
 }
 Chance = Callable[[float], float]
 Side = list[list[list[float]]]  # scores of one side: by dataset, pretraining and seed
+Samples = Sequence[tuple[float, float]]  # by dataset: variance over draws of test documents, its degrees of freedom
 Curve = list[tuple[float, list[float]]]  # its points: a place above zero, and our scores there, one a seed
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An effect in points, its standard error (nan: not known) and that error's degrees of freedom."""
+    """An effect in points, its standard error (nan: not known), that error's degrees of freedom, and of which draws it
+    is, where not of what the effect is the mean of."""
 
     effect: float
     error: float
     freedom: float
+    drawn: str = ""
 
 
 def find_interval(values: list[float]) -> tuple[float, float]:
@@ -49,20 +53,46 @@ def estimate_mean(values: list[float]) -> Estimate:
     return Estimate(float(np.mean(values)), float(error), len(values) - 1)
 
 
-def estimate_difference(better: Side, other: Side, recipe: bool = False) -> Estimate:
+def estimate_difference(better: Side, other: Side, recipe: bool = False, samples: Samples = ()) -> Estimate:
     """One side minus the other, the mean over datasets, with the error of all that was drawn.
 
     That is datasets: how far their differences scatter, which holds seeds and test sets too; and of a *recipe* with two
     pretrainings a side or more besides these: how far the means of each side's scatter. The variances are added, their
     degrees of freedom by Satterthwaite (1946); seeds count in each, which errs on the safe side.
+
+    Of checkpoints on fewer than SETS datasets, which are then not drawn, it is that of `estimate_on_few` where
+    `samples` are known of each, and SEEDS runs a side.
     """
+    runs = [[[value for seeds in one for value in seeds] for one in side] for side in (better, other)]
+    few = not recipe and len(better) < SETS and min(len(values) for side in runs for values in side) >= SEEDS
+    if few and len(samples) == len(better):
+        return estimate_on_few(*runs, samples)
     found = estimate_mean([find_mean(one) - find_mean(two) for one, two in zip(better, other, strict=True)])
     parts = [found]
     if recipe and min(len(runs) for side in (better, other) for runs in side) > 1:
         for side in (better, other):
             parts.append(estimate_mean([fmean(map(fmean, runs)) for runs in zip(*side, strict=True)]))
-    variance, spread = sum(one.error**2 for one in parts), sum(one.error**4 / (one.freedom or 1) for one in parts)
-    return Estimate(found.effect, float(np.sqrt(variance)), variance**2 / spread if spread else found.freedom)
+    variance, freedom = add_variances([(one.error**2, one.freedom) for one in parts])
+    return Estimate(found.effect, float(np.sqrt(variance)), freedom)
+
+
+def estimate_on_few(better: list[list[float]], other: list[list[float]], samples: Samples) -> Estimate:
+    """One side minus the other on some datasets and no others, by the runs of each: seeds and test documents scatter.
+
+    Half of Satterthwaite's degrees of freedom, which are too many where the seeds are few and one side scatters less;
+    no fewer than those of one side on one set.
+    """
+    effect = fmean(fmean(one) - fmean(two) for one, two in zip(better, other, strict=True))
+    seeds = [estimate_mean(values) for values in [*better, *other]]
+    variance, freedom = add_variances([(one.error**2, one.freedom) for one in seeds] + [*samples])
+    freedom = max(freedom / 2, min(one.freedom for one in seeds))
+    return Estimate(effect, float(np.sqrt(variance)) / len(better), freedom, "seeds and test documents")
+
+
+def add_variances(parts: list[tuple[float, float]]) -> tuple[float, float]:
+    """The sum of variances, each with its degrees of freedom, and that of the sum by Satterthwaite (1946)."""
+    variance, spread = sum(one for one, _ in parts), sum(one**2 / (freedom or 1) for one, freedom in parts)
+    return variance, variance**2 / spread if spread else parts[0][1]
 
 
 def find_mean(runs: list[list[float]]) -> float:

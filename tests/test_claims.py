@@ -28,7 +28,7 @@ def make_runs(scores: dict[tuple[str, str, str], tuple[float, float]], score="f1
     """Runs of seeds 1 and 2 as of Study.results: (model, dataset, protocol) -> their scores."""
     return pd.DataFrame(
         dict(zip(tables.RUN[:3], run, strict=True), score=score, pretraining=1, seed=seed, fold=0, value=value,
-             device="a CPU")
+             device="a CPU", jackknife=())
         for run, values in scores.items()
         for seed, value in enumerate(values, 1)
     )
@@ -102,6 +102,50 @@ def test_sides_that_were_not_computed_alike_are_no_pair():
     study.results = lambda: runs.assign(device=runs["model"].map({"a": "a GPU", "b": "a CPU"}))
     found = paired("t", ("A", "B")).decide(study)
     assert found.verdict == "undecided" and found.note.endswith("; not a fair pair: computed on a CPU and a GPU")
+
+
+@each(
+    ("models", "fair"),
+    [(("pubmedbert", "pubmedbert-half"), True),  # both from vectors of PubMed
+     (("bert-general-pubmed", "pubmedbert"), False),  # which continues BERT, from vectors of its text
+     (("bert-general-pubmed", "bert-general"), True),  # nobody from those of PubMed
+     (("pubmedbert-general-first", "pubmedbert"), True)],  # of the text that one alone was trained on none lack
+)  # fmt: skip
+def test_sides_start_from_vectors_of_the_same_texts(models, fair):
+    study, (part,) = make_study(), paired("t", ("A", "B")).parts
+    named = dict(zip("ab", models, strict=True))
+    study.published(0)["model"] = study.published(0)["model"].replace(named)
+    runs = study.results().replace({"model": named})
+    study.results, study.model, study.corpus = lambda: runs, LAPTOP.model, LAPTOP.corpus
+    found = pairs.judge_pairs(part, study)
+    assert found.verdict == ("holds" if fair else "undecided")
+    assert fair == (not found.note.endswith("one side alone starts from word vectors of pubmed-gu"))
+
+
+def test_checkpoints_on_few_sets_are_judged_by_seeds_and_test_documents_where_these_were_kept():
+    """Both sides without the same documents: what moves both alike is not in their difference."""
+    study, test = make_study(), paired("t", ("A", "B"), unit="checkpoint")
+    kept = {"a": (82.0, 81.0, 80.0, 81.0), "b": (80.0, 80.0, 79.0, 81.0)}  # their differences: 2, 1, 1, 0
+    runs = study.results()
+    runs = pd.concat([runs, runs[runs["seed"] == 1].assign(seed=3, value=runs["value"] + 0.6)])
+    study.results = lambda: runs.assign(jackknife=runs["model"].map(kept))
+    (part,), found = test.parts, test.decide(study)
+    cells = pairs.find_cells(part, study.published(""))
+    assert pairs.find_samples(part, cells, study) == [(pytest.approx(3 / 4 * 2), 3)] * 3
+    assert found.note.endswith("of 4 sets; interval over draws of seeds and test documents")
+    one_is_missing = runs["jackknife"].where((runs["model"] == "b") & (runs["dataset"] == "x"), runs["model"].map(kept))
+    study.results = lambda: runs.assign(jackknife=one_is_missing)
+    assert pairs.find_samples(part, cells, study) == [] and "draws" not in test.decide(study).note
+
+
+def test_a_test_set_in_folds_is_drawn_fold_by_fold():
+    study, (part,) = make_study(), paired("t", ("A", "B")).parts
+    cells, runs = pairs.find_cells(part, study.published("")), study.results().query("dataset == 'w'")
+    kept = {"a": (2.0, 1.0, 1.0, 0.0), "b": (0.0,) * 4}
+    runs = runs.assign(jackknife=runs["model"].map(kept))
+    study.results = lambda: pd.concat([runs, runs.assign(fold=1)])
+    ((variance, freedom),) = pairs.find_samples(part, cells, study)
+    assert (variance, freedom) == (pytest.approx(2 * 3 / 4 * 2 / 2**2), 6)
 
 
 def test_pretrainings_that_not_every_set_has_do_not_count():

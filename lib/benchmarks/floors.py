@@ -42,7 +42,7 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         value = dataset.score(test, predicted)[dataset.main_score]
         found.append((0.0 if math.isnan(value) else value, point))  # what is constant has no correlation
         sizes.append((len(train), len(test)))
-        variances.append(jackknife.find_variance(dataset, test, predicted))
+        variances.append(jackknife.find_variance(jackknife.leave_out(dataset, test, predicted)))
     low, high = find_interval(fmean(value for value, _ in found), variances)
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
     return {

@@ -6,6 +6,8 @@ from lib.benchmarks import metrics
 from lib.benchmarks.instances import Sentence
 from lib.benchmarks.rates import rates
 
+SCORES = "f1_seen", "f1_unseen"
+
 
 def list_entities(sentence: Sentence, tags: Sequence[str]) -> dict[tuple, str]:
     """The entities of a sentence (type, first word, last word) by some tags of its words, with the name of each."""
@@ -38,4 +40,5 @@ def score(test: Sequence[Sentence], predicted: Sequence[Sequence[str]], known: C
             for name in entities.values():
                 counts[name in known][place] += 1
     every = [sum(both) for both in zip(*counts.values(), strict=True)]
-    return {"f1": rates(*every)["f1"], "f1_seen": rates(*counts[True])["f1"], "f1_unseen": rates(*counts[False])["f1"]}
+    parts = zip(SCORES, (counts[True], counts[False]), strict=True)
+    return {"f1": rates(*every)["f1"]} | {name: rates(*found)["f1"] for name, found in parts}

@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
+from lib.benchmarks import jackknife, seen
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
@@ -234,8 +235,24 @@ class Finetuning:
             "FLOPs": 6 * sizes["body parameters"] * log[-1]["tokens"],
             "device": training.describe_device(self.device),
         }
+        if split == "test":
+            record |= self.look_closer(fold, tested, predicted)
         runs.write(path, self.dataset.family, tested, predicted, record)
         return record
+
+    def look_closer(self, fold: int, tested: Sequence[Instance], predicted: Sequence) -> dict:
+        """What is kept of a test besides its scores, as predictions may not lie where results do.
+
+        The main score without each group of test documents and, of entities, F1 of those whose name the whole training
+        set has, and of the others.
+        """
+        left_out = jackknife.leave_out(self.dataset, tested, predicted)
+        found = {"jackknife": [round(score, 4) for score in left_out]}
+        if self.dataset.metric == "entity-f1":
+            known = seen.find_names(self.dataset.load(self.splits.base, fold))
+            scores = seen.score(tested, predicted, known)
+            found |= {name: round(scores[name], 4) for name in seen.SCORES}
+        return found
 
     def fit(
         self, model: torch.nn.Module, candidate: dict, seed: int, part: tuple[str, int], what: str

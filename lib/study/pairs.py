@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lib import statistics
-from lib.benchmarks import registry
+from lib.benchmarks import jackknife, registry
 from lib.study import params, published, results, tables
 from lib.study.judgement import Judgement, Test, Unit, decide_all, find_decisive
 
@@ -81,7 +81,7 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     """One comparison; its note says of what.
 
     Sets on which a side is no better than chance are named and not pooled. Undecided while only one of several sets has
-    run, or both sides were not computed alike; so is one that would hold, but is ahead on fewer sets than it speaks of.
+    run, or both sides are no fair pair; so is one that would hold, but is ahead on fewer sets than it speaks of.
     """
     shown = tabulate_pairs(part, study)
     cells = find_cells(part, shown)
@@ -103,7 +103,10 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     runs = [seeds for side in every for place in kept or ran for seeds in side[place]]
     if not kept:
         return replace(judged, n=sum(map(len, runs))).leave_open()
-    found = statistics.estimate_difference(better, than, part.unit == "recipe")
+    pooled = cells[cells["place"].isin(kept)]
+    samples = find_samples(part, pooled, study) if part.unit == "checkpoint" else []
+    found = statistics.estimate_difference(better, than, part.unit == "recipe", samples)
+    judged = replace(judged, note=f"{note}; interval over draws of {found.drawn}") if found.drawn else judged
     means = [(statistics.find_mean(one), statistics.find_mean(two)) for one, two in zip(better, than, strict=True)]
     below = sum(min(both) < floors["without_pretraining"][place] for place, both in zip(kept, means, strict=True))
     judged = replace(
@@ -113,8 +116,8 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     )  # fmt: skip
     if len(kept) == 1 < len(printed):
         judged = judged.leave_open()
-    if len(devices := list_devices(cells, kept, study)) > 1:
-        judged = replace(judged.leave_open(), note=f"{note}; not a fair pair: computed on {' and '.join(devices)}")
+    if unfair := list_unfair(part, pooled, study):
+        judged = replace(judged.leave_open(), note=f"{judged.note}; not a fair pair: {'; '.join(unfair)}")
     if part.ahead:
         ahead = sum(one > two for one, two in means)
         judged = replace(judged, note=f"{judged.note}; ahead on {ahead} of the {part.ahead} sets that it speaks of")
@@ -130,10 +133,41 @@ def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> statist
             for place in places]  # fmt: skip
 
 
-def list_devices(cells: pd.DataFrame, places: list[str], study: "Study") -> list[str]:
-    """What encoders of both sides were computed on, and how precisely: a difference of models holds that too."""
-    runs = study.results().merge(cells.loc[cells["place"].isin(places), tables.RUN].drop_duplicates(), on=tables.RUN)
-    return sorted({*runs["device"]} - {""})
+def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
+    """What makes a difference of both sides more than that of models: devices and precision of encoders, and word
+    vectors of a text that both were trained on, from which one side alone started."""
+    runs = study.results().merge(cells[tables.RUN].drop_duplicates(), on=tables.RUN)
+    devices = sorted({*runs["device"]} - {""})
+    found = [f"computed on {' and '.join(devices)}"] if len(devices) > 1 else []
+    first, sides = cells["name"] == part.names[0], []
+    for side in (first, ~first):
+        models = [study.model(model) for model in cells.loc[side, "model"].unique() if params.is_model(model)]
+        sides.append({corpus: vectors for model in models for corpus, vectors in model.trained_on.items()})
+    alone = {corpus for one, other in (sides, sides[::-1]) for corpus in list_vectors_alone(one, other, study)}
+    return found + ([f"one side alone starts from word vectors of {', '.join(sorted(alone))}"] if alone else [])
+
+
+def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:
+    """The corpora from whose word vectors one side started, of sources that the other was trained on without."""
+    sources = [{source for corpus, of in other.items() if of is vectors for source in study.corpus(corpus).sources}
+               for vectors in (False, True)]  # fmt: skip
+    return [corpus for corpus in one if one[corpus] and {*study.corpus(corpus).sources} & (sources[0] - sources[1])]
+
+
+def find_samples(part: Pairs, cells: pd.DataFrame, study: "Study") -> statistics.Samples:
+    """By place the variance of the difference over draws of test documents; nothing where it was not kept of a run."""
+    runs, found = cells.merge(study.results(), on=tables.RUN), []
+    for _, lines in runs.groupby("place", sort=False):
+        folds = []
+        for _, fold in lines.groupby("fold"):
+            first = fold["name"] == part.names[0]
+            if fold["jackknife"].map(len).nunique() > 1 or not fold["jackknife"].iloc[0] or first.nunique() < 2:
+                return []
+            better, than = (np.mean([*fold.loc[side, "jackknife"]], axis=0) for side in (first, ~first))
+            folds.append(jackknife.find_variance(better - than))
+        variance, freedom = statistics.add_variances(folds)
+        found.append((variance / len(folds) ** 2, freedom))
+    return found
 
 
 def is_chance(runs: list[list[float]], chance: float) -> bool:

@@ -81,6 +81,13 @@ class Model:
         return [Corpus(key, self.scale) for key in self.settings.corpora]
 
     @property
+    def trained_on(self) -> dict[str, bool]:
+        """The corpora that it and the models that it continues were trained on, and whether its weights started from
+        word vectors of each, which no budget counts."""
+        earlier = Model(self.settings.initial, self.scale).trained_on if self.settings.initial else {}
+        return earlier | dict.fromkeys(self.settings.corpora, "word vectors" in self.plan.start)
+
+    @property
     def configs(self) -> tuple[PretrainedConfig, PretrainedConfig | None]:
         """The configuration of its encoder, and of ELECTRA's generator."""
         plan, size = self.plan, params.load("vocabularies", self.settings.vocabulary).size

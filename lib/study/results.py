@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib import artefacts
-from lib.benchmarks import registry
+from lib.benchmarks import registry, seen
 from lib.errors import StudyError
 from lib.finetuning import runs
 from lib.places import show_path
@@ -129,7 +129,10 @@ def gather(scale: str) -> pd.DataFrame:
 
 
 def list_scores(scale: str) -> pd.DataFrame:
-    """Every score of every run on a test set at one scale, here or in the record, a line each; `model` is its key."""
+    """Every score of every run on a test set at one scale, here or in the record, a line each; `model` is its key.
+
+    `jackknife`: of the score that ranks models, that without each group of test documents; empty where it was not kept.
+    """
     lines = []
     for path in paths.find_all(scale, "results", "*.json"):
         result = artefacts.read_json(path)
@@ -138,8 +141,12 @@ def list_scores(scale: str) -> pd.DataFrame:
         for run in result["runs"]:
             place = run_of | {"protocol": result["setting"], "seed": run["seed"], "fold": run["fold"]}
             place |= {"train": run["instances"]["train"], "device": run.get("device", "")}
-            lines += [place | {"score": name, "value": value} for name, value in run["scores"].items()]
-    columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "train", "device", "score", "value"]
+            found = run["scores"] | {name: run[name] for name in seen.SCORES if name in run}
+            kept = {result["main score"]: tuple(run.get("jackknife", ()))}
+            lines += [place | {"score": name, "value": value, "jackknife": kept.get(name, ())}
+                      for name, value in found.items()]  # fmt: skip
+    columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "train", "device", "score", "value",
+               "jackknife"]  # fmt: skip
     return pd.DataFrame(lines, columns=columns)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from lib import artefacts, statistics
-from lib.benchmarks import metrics, registry
+from lib.benchmarks import metrics, registry, seen
 from lib.errors import StudyError
 from lib.study import params, paths, published, results, show, tables
 
@@ -121,6 +121,20 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
     rows = rows.merge(study.floors(), how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
+
+
+def list_seen(study: "Study") -> pd.DataFrame:
+    """F1 of entities whose name the training set has, and of the others: of what needs no encoder, and of our models.
+
+    A line a dataset and method, or model under a protocol, whose runs kept it: means over seeds.
+    """
+    columns, runs = ["dataset", "protocol", "method", "f1", *seen.SCORES], study.results()
+    without = results.find_table(paths.table(study.scale, "seen"))
+    without = pd.DataFrame(columns=columns) if without is None else without.reindex(columns=columns)
+    means = runs.groupby(["dataset", "protocol", "model", "score"])["value"].mean().unstack()
+    ours = means.reindex(columns=["f1", *seen.SCORES]).dropna().reset_index().rename(columns={"model": "method"})
+    both = pd.concat([part for part in (without[without["dataset"].isin(ours["dataset"])], ours) if len(part)] or [ours])
+    return both.sort_values(["dataset", "f1_unseen"], kind="stable", ignore_index=True).round(2)
 
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:
