@@ -113,3 +113,18 @@ def test_seeds_that_score_alike_are_drawn_without_an_interval():
     line = pd.DataFrame([{"dataset": "ddi", "ours": 33.33, "low": third, "high": third, "published": 80.0,
                           "without_pretraining": 50.0, "chance": 20.0}])  # fmt: skip
     assert figures.scores(line, line).axes
+
+
+def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_names(outputs):
+    run = {"fold": 1, "instances": {"train": 9}}
+    runs = [run | {"seed": n, "scores": {"f1": 70.0 + n}, "f1_seen": 80.0 + n, "f1_unseen": 50.0 + n} for n in (1, 2)]
+    result = {"model": "bert-random", "dataset": "bc2gm", "setting": "gu", "main score": "f1", "runs": runs}
+    artefacts.write_json(paths.results("laptop", "bert-random", "bc2gm", "gu"), result)
+    unseen = {"dictionary": 5.0, "CRF": 60.0}
+    rows = [(key, method, 60.0, 90.0, f1) for key in ("bc2gm", "s800") for method, f1 in unseen.items()]
+    baselines = pd.DataFrame(rows, columns=["dataset", "method", "f1", "f1_seen", "f1_unseen"])
+    results.write_csv(paths.table("laptop", "seen"), baselines)
+    found = scores.list_seen(open_study("laptop")).query("dataset == 'bc2gm'")
+    assert found["method"].tolist() == ["dictionary", "bert-random", "CRF"]  # the best on unseen names last
+    assert found.iloc[1][["protocol", "f1", "f1_seen", "f1_unseen"]].tolist() == ["gu", 71.5, 81.5, 51.5]
+    assert "s800" not in set(scores.list_seen(open_study("laptop"))["dataset"])

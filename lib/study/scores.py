@@ -130,11 +130,11 @@ def list_seen(study: "Study") -> pd.DataFrame:
     """
     columns, runs = ["dataset", "protocol", "method", "f1", *seen.SCORES], study.results()
     without = results.find_table(paths.table(study.scale, "seen"))
-    without = pd.DataFrame(columns=columns) if without is None else without.reindex(columns=columns)
     means = runs.groupby(["dataset", "protocol", "model", "score"])["value"].mean().unstack()
     ours = means.reindex(columns=["f1", *seen.SCORES]).dropna().reset_index().rename(columns={"model": "method"})
-    both = pd.concat([part for part in (without[without["dataset"].isin(ours["dataset"])], ours) if len(part)] or [ours])
-    return both.sort_values(["dataset", "f1_unseen"], kind="stable", ignore_index=True).round(2)
+    if without is not None and len(ours):
+        ours = pd.concat([without[without["dataset"].isin(ours["dataset"])], ours])
+    return ours.reindex(columns=columns).sort_values(["dataset", "f1_unseen"], ignore_index=True).round(2)
 
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:
