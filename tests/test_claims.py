@@ -46,7 +46,7 @@ def make_study(across: str = "column", chance=None) -> SimpleNamespace:
     )
     scores = {("a", name, "p"): (80.9 + gap, 82.1 + gap) for name, gap in (("w", -0.1), ("x", 0), ("y", 0.1))}
     found = make_runs(scores | {("b", name, "p"): (79.9, 80.1) for name in "wxy"})
-    floors = [{"dataset": name, "score": "f1", "chance": value, "without_pretraining": 80.5}
+    floors = [{"dataset": name, "score": "f1", "chance": value, "without_pretraining": 80.5, "unlabelled_text": NAN}
               for name, value in ({"x": 10.0} | (chance or {})).items()]  # fmt: skip
     return SimpleNamespace(scale="laptop", published=lambda _: published, results=lambda: found,
                            floors=lambda: pd.DataFrame(floors))  # fmt: skip

@@ -10,7 +10,7 @@ from lib.study.study import Study
 KNOWN = pd.DataFrame(
     [("ncbi-disease", "f1", 48.0, 80.0), ("chemprot-lim", "f1", 18.0, 54.0), ("biosses", "pearson", np.nan, 79.5)],
     columns=["dataset", "score", "chance", "without_pretraining"],
-)
+).assign(unlabelled_text=np.nan)
 RUN = {"pretraining": 1, "fold": 1, "score": "f1"}
 
 

@@ -53,11 +53,12 @@ def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
 
 def test_what_needs_no_encoder_is_a_mean_of_all_sets_of_a_cell_or_empty():
     known = pd.DataFrame(
-        [("ncbi-disease", "f1", 20.0, 60.0), ("bc2gm", "f1", 30.0, 70.0), ("biosses", "r", np.nan, 25.0)],
-        columns=["dataset", "score", "chance", "without_pretraining"],
-    )
+        [("ncbi-disease", "f1", 20.0, 60.0, 61.0), ("bc2gm", "f1", 30.0, 70.0, np.nan),
+         ("biosses", "r", np.nan, 25.0, np.nan)],
+        columns=["dataset", "score", "chance", "without_pretraining", "unlabelled_text"],
+    )  # fmt: skip
     found = tables.floors(CELLS, known).set_index(["row", "column"])
-    assert found.loc[("NCBI", "BERT"), tables.FLOORS].tolist() == [20.0, 60.0]
+    assert found.loc[("NCBI", "BERT"), tables.FLOORS].tolist() == [20.0, 60.0, 61.0]
     assert found.loc[("mean", "BioBERT"), "without_pretraining"] == (65 + 25) / 2
     assert np.isnan(found.loc[("mean", "BioBERT"), "chance"])
     assert len(found) == 4

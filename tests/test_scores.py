@@ -1,5 +1,7 @@
 """Models beside each other on many datasets, what is printed and what needs no encoder, and means over datasets."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from notebook_code import definitions
@@ -100,7 +102,8 @@ def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():
     page = definitions("02_evaluate")
     assert [page.stand(value, 60, 62) for value in (59.9, 60, 62, 62.1, None)] == ["below", "tie", "tie", "above", ""]
     line = {"dataset": "ddi", "score": "f1", "ours": 61.0, "low": 60.0, "high": 62.0, "published": 82.36,
-            "whose": "PubMedBERT", "table": "gu-6", "without_pretraining": 60.5, "chance": None}  # fmt: skip
+            "whose": "PubMedBERT", "table": "gu-6", "without_pretraining": 60.5, "unlabelled_text": None,
+            "chance": None}  # fmt: skip
     paper, ours, floor = page.rows_of(line, "a/folder")
     assert paper["dataset"] == "ddi" and paper["whose"] == "paper: PubMedBERT (gu-6)" and paper["beside it"] == "above"
     assert (ours["whose"], ours["95% interval"]) == ("a/folder", "60.00 to 62.00") and floor["beside it"] == "tie"
@@ -111,7 +114,7 @@ def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():
 def test_seeds_that_score_alike_are_drawn_without_an_interval():
     third = 100 / 3  # rounded, it lies below the interval of no width
     line = pd.DataFrame([{"dataset": "ddi", "ours": 33.33, "low": third, "high": third, "published": 80.0,
-                          "without_pretraining": 50.0, "chance": 20.0}])  # fmt: skip
+                          "without_pretraining": 50.0, "unlabelled_text": None, "chance": 20.0}])  # fmt: skip
     assert figures.scores(line, line).axes
 
 
@@ -128,3 +131,23 @@ def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_n
     assert found["method"].tolist() == ["dictionary", "bert-random", "CRF"]  # the best on unseen names last
     assert found.iloc[1][["protocol", "f1", "f1_seen", "f1_unseen"]].tolist() == ["gu", 71.5, 81.5, 51.5]
     assert "s800" not in set(scores.list_seen(open_study("laptop"))["dataset"])
+
+
+def test_models_share_a_rank_unless_seeds_and_test_documents_tell_them_apart(outputs):
+    """a is above all by more than seeds move it; b and c are not apart, and nor is d, which scatters."""
+    kept = (1.0, 2.0, 3.0)
+    values = {"a": (90.0, 90.1, 90.2), "b": (80.0, 80.1, 80.2), "c": (79.9, 80.0, 80.1), "d": (60.0, 70.0, 95.0)}
+
+    def judge(**jackknives) -> list:
+        lines = pd.DataFrame(
+            {"model": model, "dataset": "ddi", "protocol": "gu", "score": "f1", "pretraining": 1, "fold": 1,
+             "seed": seed, "value": value, "jackknife": jackknives.get(model, kept)}
+            for model, of in values.items() for seed, value in enumerate(of)
+        )  # fmt: skip
+        study = SimpleNamespace(results=lambda: lines)
+        asked = lines[["protocol", "dataset", "model", "score"]].drop_duplicates()
+        return scores.rank(study, pd.concat([asked, asked.iloc[:1].assign(model="e")]))
+
+    assert judge() == [1, 2, 2, 1, None]  # d has not been shown to be below a
+    assert judge(b=(-30.0, 0.0, 40.0)) == [1, 1, 2, 1, None]  # on other documents b might be above a
+    assert judge(b=()) == [1, 2, 2, 1, None]  # by seeds alone

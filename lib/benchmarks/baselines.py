@@ -9,9 +9,9 @@ import re
 import tempfile
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -19,17 +19,19 @@ import numpy as np
 from lib.benchmarks import metrics
 from lib.benchmarks.datasets import Dataset, hold_out
 from lib.benchmarks.instances import Instance, Labelled, Pair, Relation, Sentence
+from lib.benchmarks.word_classes import WordClasses
 from lib.corpora import cleaning
 from lib.errors import StudyError
 
 VERSION = 1  # raised when the same examples and settings give other predictions
-CHANCE, NO_PRETRAINING = "chance", "without pretraining"
+CHANCE, NO_PRETRAINING, UNLABELLED = "chance", "without pretraining", "unlabelled text"
 SHARE = 0.5  # of its occurrences in training that a word of the dictionary has to be an entity in
 LONGEST = 12  # words of an entry of the dictionary
 TOKEN = r"\w+|[^\w\s]"
 SIDE = 50  # letters on each side of a mention
 REPEATED = re.compile(r"(.)\1+")
 Parts = Sequence[Sequence[Instance]]
+Classes = Mapping[str, Sequence[str]]  # of words in lower case
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,17 @@ class Baseline:
     families: tuple[str, ...]
     predict: Callable[..., list[list]]
     points: tuple[dict, ...] = ({},)
+    text: str = ""  # a fingerprint of the unlabelled text that it has learned from besides
 
 
-def list_baselines(family: str) -> list[Baseline]:
-    """Those of a task; none for answers that are spans of a text."""
-    return [baseline for baseline in BASELINES if family in baseline.families]
+def list_baselines(family: str, classes: WordClasses | None = None) -> list[Baseline]:
+    """Those of a task; none for answers that are spans of a text. With word classes also what uses these."""
+    every = BASELINES
+    if classes:
+        with_classes = partial(tag_by_crf, classes=classes.by_word)
+        every = [*every, replace(CRF, kind=UNLABELLED, method="CRF with word classes", predict=with_classes,
+                                 text=classes.fingerprint)]  # fmt: skip
+    return [baseline for baseline in every if family in baseline.families]
 
 
 def run(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list) -> tuple[list, dict]:
@@ -127,18 +135,20 @@ def match_entries(words: Sequence[str], entries: dict[tuple[str, ...], str]) -> 
     return tags
 
 
-def tag_by_crf(dataset: Dataset, train: Sequence[Sentence], parts: Parts, l2: float) -> list[list[list[str]]]:
+def tag_by_crf(
+    dataset: Dataset, train: Sequence[Sentence], parts: Parts, l2: float, classes: Classes | None = None
+) -> list[list[list[str]]]:
     """A linear-chain CRF over token_features; of tags that overlap, one for each element, its tags joined.
 
     python-crfsuite: L-BFGS, 100 iterations, features seen twice or more. StudyError where it is not installed.
     """
     if not dataset.overlapping:
-        return fit_crf([sentence.tags for sentence in train], train, parts, l2)
+        return fit_crf([sentence.tags for sentence in train], train, parts, l2, classes)
     elements = sorted({name for sentence in train for tag in sentence.tags if tag != "O" for name in tag.split("|")})
     tagged = {}
     for element in elements:
         tags = [[element if element in tag.split("|") else "O" for tag in sentence.tags] for sentence in train]
-        tagged[element] = fit_crf(tags, train, parts, l2)
+        tagged[element] = fit_crf(tags, train, parts, l2, classes)
     return [
         [
             ["|".join(element for element in elements if tagged[element][p][s][w] != "O") or "O"
@@ -149,7 +159,9 @@ def tag_by_crf(dataset: Dataset, train: Sequence[Sentence], parts: Parts, l2: fl
     ]  # fmt: skip
 
 
-def fit_crf(tags: list[list[str]], train: Sequence[Sentence], parts: Parts, l2: float) -> list[list[list[str]]]:
+def fit_crf(
+    tags: list[list[str]], train: Sequence[Sentence], parts: Parts, l2: float, classes: Classes | None = None
+) -> list[list[list[str]]]:
     try:
         import pycrfsuite
     except ImportError:
@@ -159,16 +171,17 @@ def fit_crf(tags: list[list[str]], train: Sequence[Sentence], parts: Parts, l2: 
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     trainer.set_params({"c1": 0.0, "c2": l2, "max_iterations": 100, "feature.minfreq": 2})
     for sentence, of_one in zip(train, tags, strict=True):
-        trainer.append(token_features(sentence.words), of_one)
+        trainer.append(token_features(sentence.words, classes), of_one)
     with tempfile.TemporaryDirectory() as folder:
         trainer.train(str(Path(folder) / "crf"))
         tagger = pycrfsuite.Tagger()
         tagger.open(str(Path(folder) / "crf"))
-        return [[tagger.tag(token_features(sentence.words)) for sentence in part] for part in parts]
+        return [[tagger.tag(token_features(sentence.words, classes)) for sentence in part] for part in parts]
 
 
-def token_features(words: Sequence[str]) -> list[list[str]]:
-    """For each word of a sentence: its own features, words and shapes of its neighbours, pairs and runs of them."""
+def token_features(words: Sequence[str], classes: Classes | None = None) -> list[list[str]]:
+    """For each word of a sentence: its own features, words and shapes of its neighbours, pairs and runs of them; with
+    classes, those of the word and of two neighbours on each side."""
     shapes, lower = [shape(word) for word in words], [word.lower() for word in words]
     last, features = len(words) - 1, []
     for position, word in enumerate(words):
@@ -186,6 +199,9 @@ def token_features(words: Sequence[str]) -> list[list[str]]:
             of_word.append(f"0,1={lower[position]} {lower[position + 1]}")
         if 0 < position < last:
             of_word.append(f"s3={' '.join(shapes[position - 1 : position + 2])}")
+        for step in range(-2, 3) if classes else ():
+            if 0 <= position + step <= last:
+                of_word += [f"{step}k={one}" for one in classes.get(lower[position + step], ())]
         features.append(of_word)
     return features
 
@@ -287,13 +303,14 @@ def compare_texts(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list
 
 
 SVM = tuple({"C": C, "balanced": balanced} for C in (0.1, 1.0) for balanced in (False, True))
+CRF = Baseline(NO_PRETRAINING, "CRF", ("tagging", "pico"), tag_by_crf, ({"l2": 0.1}, {"l2": 1.0}))
 BASELINES = [
     Baseline(CHANCE, "best constant answer", ("relations", "inference", "documents", "answers"), answer_always),
     Baseline(CHANCE, "each word's most frequent tag", ("tagging", "pico"), tag_by_word),
     Baseline(CHANCE, "the order of the file", ("ranking",), answer_equally),
     Baseline(CHANCE, "a constant has no correlation", ("similarity",), answer_equally),
     Baseline(NO_PRETRAINING, "dictionary of training", ("tagging",), tag_by_dictionary),
-    Baseline(NO_PRETRAINING, "CRF", ("tagging", "pico"), tag_by_crf, ({"l2": 0.1}, {"l2": 1.0})),
+    CRF,
     Baseline(NO_PRETRAINING, "linear SVM", ("relations", "inference", "documents", "answers"), classify, SVM),
     Baseline(NO_PRETRAINING, "cosine of TF-IDF", ("similarity", "ranking"), compare_texts),
 ]

@@ -9,20 +9,25 @@ from lib import artefacts, provenance
 from lib.benchmarks import baselines, jackknife, seen
 from lib.benchmarks.baselines import Baseline
 from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.word_classes import WordClasses
 from lib.errors import StudyError
 
-VERSION = 2  # raised when the same predictions give other rows
+VERSION = 3  # raised when the same predictions give other rows
 COLUMNS = ["dataset", "split", "metric", "kind", "method", "score", "ci_low", "ci_high", "settings", "train", "test",
            "folds", "seconds", "note"]  # fmt: skip
+SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "method", "f1", *seen.SCORES]
 SPANS = "answers are spans of a text: none of these methods gives one"
 
 
-def measure(dataset: Dataset, folder: Path) -> list[dict]:
-    """The rows of one dataset, a method each; scores are kept below `folder`, why there is none is not."""
+def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) -> list[dict]:
+    """The rows of one dataset, a method each, of COLUMNS and of entities also of SEEN.
+
+    Scores are kept below `folder`; why there is none is not. With word classes also what uses these.
+    """
     row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
-    for method in baselines.list_baselines(dataset.family):
+    for method in baselines.list_baselines(dataset.family, classes):
         own = folder / method.method.replace(" ", "-")
-        settings = {"points": method.points, "method": baselines.VERSION}
+        settings = {"points": method.points, "method": baselines.VERSION, "text": method.text}
         identity = provenance.record("floors", VERSION, settings, dataset.fingerprints())
         try:
             kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score(method, dataset)})
@@ -35,17 +40,19 @@ def measure(dataset: Dataset, folder: Path) -> list[dict]:
 
 def score(method: Baseline, dataset: Dataset) -> dict:
     """The mean over folds with its 95% interval over draws of test documents, the settings that were chosen in each
-    fold, and sizes; StudyError where it cannot be run."""
-    begun, found, sizes, variances = time.monotonic(), [], [], []
+    fold, and sizes; of entities also those whose name training has. StudyError where it cannot be run."""
+    begun, found, sizes, variances, entities = time.monotonic(), [], [], [], {}
     for fold in range(1, dataset.folds + 1):
         train, test, predicted, point = predict(method, dataset, fold)
         value = dataset.score(test, predicted)[dataset.main_score]
         found.append((0.0 if math.isnan(value) else value, point))  # what is constant has no correlation
         sizes.append((len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_out(dataset, test, predicted)))
+    if dataset.metric == "entity-f1":
+        entities = seen.count_names(train, test) | seen.score(test, predicted, seen.find_names(train))
     low, high = find_interval(fmean(value for value, _ in found), variances)
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
-    return {
+    return entities | {
         "score": round(fmean(value for value, _ in found), 4),
         "ci_low": round(low, 4),
         "ci_high": round(high, 4),
@@ -72,25 +79,3 @@ def predict(method: Baseline, dataset: Dataset, fold: int) -> tuple[list, list, 
     train, test = (dataset.load(split, fold) for split in ("train", "test"))
     dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
     return train, test, *baselines.run(method, dataset, train, dev, test)
-
-
-def measure_seen(dataset: Dataset, folder: Path) -> list[dict]:
-    """The rows of a set of entities, a method each: F1 of all, of those whose name training has, and of the others.
-
-    Kept below `folder` as those of `measure`; no row where a method cannot be run.
-    """
-    row, rows = {"dataset": dataset.key} | seen.count_names(dataset.load("train"), dataset.load("test")), []
-    for method in baselines.list_baselines(dataset.family):
-        own = folder / f"{method.method.replace(' ', '-')}-seen"
-        identity = provenance.record("seen", baselines.VERSION, {"points": method.points}, dataset.fingerprints())
-
-        def make(new, method=method):
-            train, test, predicted, _ = predict(method, dataset, 1)
-            return {"row": seen.score(test, predicted, seen.find_names(train))}
-
-        try:
-            found = artefacts.cached(own, identity, make)["row"]
-        except StudyError:
-            continue
-        rows.append(row | {"kind": method.kind, "method": method.method} | found)
-    return rows

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lib.benchmarks import baselines, definitions, versions
+from lib.benchmarks import baselines, definitions, floors, versions, word_classes
 from lib.study import claims, contrasts, corpora, hardware, params, published, systems, vocabularies
 from lib.study.deciders import CUT
 from lib.study.state import budget, dataset_files, dump, list_tables, printed, recorded, vocabulary_files
@@ -57,6 +57,11 @@ def read_data(plan: "Plan") -> dict[str, Keys]:
     return {"data": plan.data}
 
 
+def read_words(plan: "Plan") -> dict[str, Keys]:
+    """The text of word classes, where it is at hand."""
+    return read_data(plan) | {"corpus": [] if plan.study.corpus("pubmed").why_not else [("pubmed",)]}
+
+
 def read_documents(plan: "Plan") -> dict[str, Keys]:
     """The documents of every corpus that can be built."""
     found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
@@ -100,9 +105,10 @@ PAGES = {
     FLOORS: Page(
         "tables/floors.csv",
         lambda scale: [
-            baselines.VERSION, budget(scale, "datasets"), dataset_files(scale), systems.read().model_dump(), printed()
+            baselines.VERSION, floors.VERSION, word_classes.VERSION, budget(scale, "datasets"), dataset_files(scale),
+            systems.read().model_dump(), printed(),
         ],
-        read_data,
+        read_words,
         also=("tables/seen.csv",),
     ),  # fmt: skip
     "21_medical_terms": Page(
@@ -123,6 +129,7 @@ PAGES = {
         "tables/panels.csv",
         lambda scale: [budget(scale, "panels"), printed()],
         lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": each([FLOORS])},
+        also=("tables/seen-by-models.csv",),
     ),
     "54_attention": Page(
         "tables/gu-figure-3.csv",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lib import statistics
-from lib.benchmarks import jackknife, registry
+from lib.benchmarks import registry
 from lib.study import params, published, results, tables
 from lib.study.judgement import Judgement, Test, Unit, decide_all, find_decisive
 
@@ -156,18 +156,10 @@ def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Stu
 
 def find_samples(part: Pairs, cells: pd.DataFrame, study: "Study") -> statistics.Samples:
     """By place the variance of the difference over draws of test documents; nothing where it was not kept of a run."""
-    runs, found = cells.merge(study.results(), on=tables.RUN), []
-    for _, lines in runs.groupby("place", sort=False):
-        folds = []
-        for _, fold in lines.groupby("fold"):
-            first = fold["name"] == part.names[0]
-            if fold["jackknife"].map(len).nunique() > 1 or not fold["jackknife"].iloc[0] or first.nunique() < 2:
-                return []
-            better, than = (np.mean([*fold.loc[side, "jackknife"]], axis=0) for side in (first, ~first))
-            folds.append(jackknife.find_variance(better - than))
-        variance, freedom = statistics.add_variances(folds)
-        found.append((variance / len(folds) ** 2, freedom))
-    return found
+    runs = cells.merge(study.results(), on=tables.RUN)
+    sides = [dict(list(of.groupby("place"))) for _, of in runs.groupby(runs["name"] != part.names[0])]
+    found = [tables.find_sample(*(side[place] for side in sides)) for place in runs["place"].unique()]
+    return [] if None in found else found
 
 
 def is_chance(runs: list[list[float]], chance: float) -> bool:

@@ -17,7 +17,9 @@ COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_
            "verdict", "note"]  # fmt: skip
 MADE_UP = "made-up data: not a finding"
 NOT_MADE = "the run failed or has not been made"
-FLOORS = {"chance": "chance", "without pretraining": "without_pretraining"}  # kinds of baselines -> columns
+FLOORS = {  # kinds of baselines -> columns
+    "chance": "chance", "without pretraining": "without_pretraining", "unlabelled text": "unlabelled_text"
+}  # fmt: skip
 
 
 def read_published(paper: str, table: str) -> pd.DataFrame:

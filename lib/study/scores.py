@@ -110,7 +110,7 @@ def list_beside(study: "Study", key: str) -> pd.DataFrame:
 def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """What stands beside our scores: a line a protocol, dataset and score of `lines`.
 
-    Columns besides: chance, without_pretraining; published, the best score that the protocol's paper prints of the
+    Columns besides: those of tables.FLOORS; published, the best score that the protocol's paper prints of the
     dataset, or at a scale that has a bar the score of that model; whose it is, and in which table.
     """
     rows = lines[SET].drop_duplicates()
@@ -121,6 +121,32 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
     rows = rows.merge(study.floors(), how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
+
+
+def rank(study: "Study", lines: pd.DataFrame) -> list[int | None]:
+    """The rank of each line of `tabulate` on its dataset under its protocol: one more than how many are apart above it.
+
+    Two are apart where the 95% t-interval of their difference leaves out zero: by their seeds and, where both kept
+    them, the draws of test documents. None for a line without runs.
+    """
+    own = study.results().merge(lines[["protocol", "dataset", "model", "score"]])
+    ranks: dict[tuple, int] = {}
+    for place, runs in own.groupby(["protocol", "dataset"]):
+        by_model = dict(list(runs.groupby("model")))
+        for model, found in by_model.items():
+            above = sum(is_apart(other, found) for name, other in by_model.items() if name != model)
+            ranks[*place, model] = 1 + above
+    return [ranks.get(line) for line in lines[["protocol", "dataset", "model"]].itertuples(index=False, name=None)]
+
+
+def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
+    """Whether runs of one dataset are better than others by more than their seeds and test documents may make."""
+    seeds = [found.groupby(["pretraining", "seed"])["value"].mean().tolist() for found in (better, than)]
+    if min(map(len, seeds)) < 2:
+        return False
+    sample = tables.find_sample(better, than) or (0.0, 1)
+    found = statistics.estimate_on_few(*([values] for values in seeds), [sample])
+    return statistics.judge(found)["verdict"] == "holds"
 
 
 def list_seen(study: "Study") -> pd.DataFrame:

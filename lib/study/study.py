@@ -125,7 +125,8 @@ class Study:
     def floors(self) -> "pd.DataFrame":
         """What datasets score without an encoder, of page 15 here or of the record; no lines where neither is there.
 
-        Columns: dataset, score, chance, without_pretraining: the best of the methods tried, on the test set.
+        Columns: dataset, score; chance, without_pretraining, unlabelled_text (classes of its words in a CRF): the best
+        of the methods tried, on the test set.
         """
         from lib.study import results
 

@@ -1,0 +1,74 @@
+"""Classes of words by the company that they keep in unlabelled text: what such text gives without an encoder."""
+
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lib import artefacts, provenance
+from lib.errors import StudyError
+
+VERSION = 1  # raised when the same text gives other classes
+SIZES = (100, 500, 2000)  # how many classes; each word is in one of each
+VECTORS, WINDOW, NEGATIVES = 100, 5, 5
+RAREST = 5  # occurrences; rarer words have no class
+TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")  # words and marks apart, as tagged sets have them
+WORDS = 20_000_000  # of text are enough: ten minutes
+
+
+@dataclass(frozen=True)
+class WordClasses:
+    """The classes of words in lower case, and the fingerprint of what they were made of."""
+
+    by_word: dict[str, list[str]]
+    fingerprint: str
+
+
+def keep_classes(folder: Path, texts: Iterable[str], content: str) -> WordClasses:
+    """Those of some texts, kept in a folder until `content`, the fingerprint of the texts, is another; errors as in
+    make_classes."""
+    settings = {"sizes": SIZES, "vectors": VECTORS, "window": WINDOW, "negatives": NEGATIVES, "rarest": RAREST,
+                "words": WORDS}  # fmt: skip
+    identity = provenance.record("word classes", VERSION, settings, {"text": content})
+
+    def write(new: Path) -> dict:
+        classes = make_classes(texts)
+        artefacts.write_json(new / "classes.json", classes)
+        return {"words": len(classes)}
+
+    artefacts.cached(folder, identity, write)
+    return WordClasses(artefacts.read_json(folder / "classes.json"), identity["fingerprint"])
+
+
+def make_classes(texts: Iterable[str], seed: int = 1) -> dict[str, list[str]]:
+    """The classes of each word of some texts, in lower case: for each of SIZES, `size:number`.
+
+    k-means over the directions of skip-gram vectors, several sizes at once, as features of a tagger (Guo et al. 2014,
+    section 3.2). The same texts and seed give the same classes: vectors are trained in one thread. StudyError where
+    there are not two words.
+    """
+    from gensim.models import Word2Vec  # here, as these take seconds
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.preprocessing import normalize
+
+    sentences, words = [], 0
+    for text in texts:
+        for line in text.split("\n"):
+            sentences.append([sys.intern(word) for word in TOKEN.findall(line.lower())])
+            words += len(sentences[-1])
+        if words >= WORDS:
+            break
+    try:
+        vectors = Word2Vec(sentences, vector_size=VECTORS, sg=1, window=WINDOW, negative=NEGATIVES, min_count=RAREST,
+                           workers=1, seed=seed, epochs=1).wv  # fmt: skip
+    except RuntimeError:  # of gensim, without a word
+        vectors = []
+    if len(vectors) < 2:
+        raise StudyError(f"word classes: {len(vectors)} words stand {RAREST} times or more in the text, 2 are needed")
+    directions, classes = normalize(vectors.vectors), {word: [] for word in vectors.index_to_key}
+    for size in SIZES:
+        means = MiniBatchKMeans(min(size, len(classes)), random_state=seed, n_init=1, batch_size=4096)
+        for found, number in zip(classes.values(), means.fit_predict(directions), strict=True):
+            found.append(f"{size}:{number}")
+    return classes
