@@ -16,7 +16,6 @@ VERSION = 3  # raised when the same predictions give other rows
 COLUMNS = ["dataset", "split", "metric", "kind", "method", "score", "ci_low", "ci_high", "settings", "train", "test",
            "folds", "seconds", "note"]  # fmt: skip
 SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "method", "f1", *seen.SCORES]
-SPANS = "answers are spans of a text: none of these methods gives one"
 
 
 def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) -> list[dict]:
@@ -35,7 +34,7 @@ def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) 
         except StudyError as error:
             found = {"note": f"n/a: {error}"}
         rows.append(row | {"kind": method.kind, "method": method.method} | found)
-    return rows or [row | {"note": f"n/a: {SPANS}"}]
+    return rows
 
 
 def score(method: Baseline, dataset: Dataset) -> dict:
