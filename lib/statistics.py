@@ -30,8 +30,8 @@ Curve = list[tuple[float, list[float]]]  # its points: a place above zero, and o
 
 @dataclass(frozen=True)
 class Estimate:
-    """An effect in points, its standard error (nan: not known), that error's degrees of freedom, and of which draws it
-    is, where not of what the effect is the mean of."""
+    """An effect in points, its standard error (nan: not known) and that error's degrees of freedom; `drawn`: what was
+    drawn at random, where that is not what the effect is a mean over."""
 
     effect: float
     error: float
@@ -63,10 +63,9 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     Of checkpoints on fewer than SETS datasets, which are then not drawn, it is that of `estimate_on_few` where
     `samples` are known of each, and SEEDS runs a side.
     """
-    runs = [[[value for seeds in one for value in seeds] for one in side] for side in (better, other)]
-    few = not recipe and len(better) < SETS and min(len(values) for side in runs for values in side) >= SEEDS
-    if few and len(samples) == len(better):
-        return estimate_on_few(*runs, samples)
+    runs = min(sum(map(len, one)) for side in (better, other) for one in side)
+    if not recipe and len(samples) == len(better) < SETS and runs >= SEEDS:
+        return estimate_on_few(better, other, samples)
     found = estimate_mean([find_mean(one) - find_mean(two) for one, two in zip(better, other, strict=True)])
     parts = [found]
     if recipe and min(len(runs) for side in (better, other) for runs in side) > 1:
@@ -76,16 +75,16 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     return Estimate(found.effect, float(np.sqrt(variance)), freedom)
 
 
-def estimate_on_few(better: list[list[float]], other: list[list[float]], samples: Samples) -> Estimate:
+def estimate_on_few(better: Side, other: Side, samples: Samples) -> Estimate:
     """One side minus the other on some datasets and no others, by the runs of each: seeds and test documents scatter.
 
     Half of Satterthwaite's degrees of freedom, which are too many where the seeds are few and one side scatters less;
     no fewer than those of one side on one set.
     """
-    effect = fmean(fmean(one) - fmean(two) for one, two in zip(better, other, strict=True))
-    seeds = [estimate_mean(values) for values in [*better, *other]]
+    seeds = [estimate_mean([value for values in one for value in values]) for one in [*better, *other]]
     variance, freedom = add_variances([(one.error**2, one.freedom) for one in seeds] + [*samples])
     freedom = max(freedom / 2, min(one.freedom for one in seeds))
+    effect = fmean(find_mean(one) - find_mean(two) for one, two in zip(better, other, strict=True))
     return Estimate(effect, float(np.sqrt(variance)) / len(better), freedom, "seeds and test documents")
 
 

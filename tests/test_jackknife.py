@@ -19,10 +19,25 @@ def test_the_variance_of_an_accuracy_is_a_binomials():
     assert freedom == 29 and math.sqrt(variance) == pytest.approx(100 * math.sqrt(0.7 * 0.3 / 3000), rel=0.35)
 
 
-def test_sentences_of_a_document_are_left_out_together():
-    """Two documents of many sentences each are too few, however many sentences there are."""
+def test_what_is_of_one_document_is_left_out_together():
     dataset = Dataset("x", "x", "tagging", "x", "entity-f1", conll.read, {})
-    test = [Sentence(["a"], ["B"], document) for document in "xy" for _ in range(50)]
-    assert jackknife.leave_out(dataset, test, [["B"]] * 100) == []
-    apart = [Sentence(["a"], ["B"]) for _ in range(100)]
-    assert jackknife.find_variance(jackknife.leave_out(dataset, apart, [["B"]] * 100)) == (0.0, 29)
+    named = [Sentence(["a"], ["B"], document) for document in "xyz" for _ in range(50)]
+    groups = jackknife.group_documents(dataset, named).reshape(3, 50)
+    assert (groups == groups[:, :1]).all() and sorted(groups[:, 0]) == [0, 1, 2]
+    assert jackknife.leave_out(dataset, named[:100], [["B"]] * 100) == []  # two documents say nothing of their scatter
+    unnamed = [Sentence(["a"], ["B"]) for _ in range(90)]
+    assert jackknife.group_documents(dataset, unnamed).tolist() == [group for group in range(30) for _ in range(3)]
+    assert jackknife.find_variance(jackknife.leave_out(dataset, unnamed, [["B"]] * 90)) == (0.0, 29)
+    asked = [Labelled(str(n), (f"question {n}", f"text {n // 2}"), ("yes",)) for n in range(40)]
+    groups = jackknife.group_documents(DATASETS["jmed-crade"], asked).reshape(20, 2)
+    assert (groups[:, 0] == groups[:, 1]).all() and len({*groups[:, 0]}) == 20
+
+
+def test_of_two_sides_the_difference_is_drawn_and_each_fold_apart():
+    better, than = [[3.0, 2.0, 2.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]  # a run, and two
+    assert jackknife.compare({1: better}, {1: than}) == (pytest.approx(3 / 4 * 2), 3)
+    shorter = {1: better, 2: [[5.0, 5.0, 5.0]]}  # of folds with fewer documents there are fewer groups
+    variance, freedom = jackknife.compare(shorter, {1: than, 2: [[1.0, 1.0, 1.0]]})
+    assert (variance, freedom) == (pytest.approx(1.5 / 4), 3)
+    for lacking in ({1: [[]]}, {2: than}, {1: [[1.0, 2.0]]}, {1: [[1.0, math.nan, 1.0, 1.0]]}):
+        assert jackknife.compare({1: better}, lacking) is None

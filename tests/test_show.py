@@ -27,7 +27,7 @@ def fill(cells: pd.DataFrame) -> pd.DataFrame:
 
 def test_ours_stands_below_the_papers_and_beside_what_needs_no_encoder():
     found = rows_of(show.beside(fill(CELLS), CELLS, open_study("laptop"), "F1"))
-    assert found[0] == ["", " ", "BERT", "BioBERT", "XLNet", "chance", "best without an encoder"]
+    assert found[0] == ["", " ", "BERT", "BioBERT", "XLNet", "chance", "best without pretraining"]
     assert found[1] == ["NCBI", "paper", "80.00", "82.00", "75.00", "", ""]
     assert found[2] == ["", "ours", "79.00 ± 1.41", "85.00 ± 4.36", "n/a", "20.00", "84.50"]
 
@@ -36,7 +36,7 @@ def test_where_columns_are_datasets_what_needs_no_encoder_is_a_row():
     turned = CELLS[CELLS["dataset"] != "biosses"].rename(columns={"row": "column", "column": "row"})
     found = rows_of(show.beside(fill(turned), turned, open_study("laptop")))
     assert found[0] == ["", " ", "NCBI, F1", "mean, F1"]
-    assert found[-2:] == [["chance", "", "20.00", ""], ["best without an encoder", "", "84.50", ""]]
+    assert found[-2:] == [["chance", "", "20.00", ""], ["best without pretraining", "", "84.50", ""]]
 
 
 def test_entities_stand_in_brackets_as_conlleval_finds_them():
@@ -53,7 +53,7 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
         "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, +2.00 on all of its 2.",
         "c over a: not run at this scale; the paper prints none.",
     ]
-    assert show.say_floors(fill(CELLS)) == "1 of 2 cells of ours are no better than the best without an encoder."
+    assert show.say_floors(fill(CELLS)) == "1 of 2 cells of ours are no better than the best without pretraining."
     said = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
     assert said[0] == "- one\n- two" and "made up" in said[1] and "one" not in said[1]
 

@@ -1,9 +1,9 @@
 """What needs no encoder: constant answers, the words of training, a CRF, a linear SVM, likeness of two texts, and how
 often words stand in a passage.
 
-Each takes training examples and parts to predict, and gives predictions in the form that Dataset.score takes. Only
-training examples are learned from; settings are chosen on the development set, or on a tenth of training where there is
-none of its own.
+Each takes training examples and parts to predict, and gives predictions in the form that Dataset.score takes. Nothing
+else is learned from but, by one kind, unlabelled text; settings are chosen on the development set, or on a tenth of
+training where there is none of its own.
 """
 
 import re
@@ -19,7 +19,8 @@ import numpy as np
 
 from lib.benchmarks import metrics
 from lib.benchmarks.datasets import Dataset, hold_out
-from lib.benchmarks.instances import Answer, Instance, Labelled, Pair, Question, Relation, Sentence
+from lib.benchmarks.frequent_words import answer_by_frequency, answer_in_order
+from lib.benchmarks.instances import Instance, Labelled, Pair, Relation, Sentence
 from lib.benchmarks.word_classes import WordClasses
 from lib.corpora import cleaning
 from lib.errors import StudyError
@@ -29,8 +30,6 @@ CHANCE, NO_PRETRAINING, UNLABELLED = "chance", "without pretraining", "unlabelle
 SHARE = 0.5  # of its occurrences in training that a word of the dictionary has to be an entity in
 LONGEST = 12  # words of an entry of the dictionary
 TOKEN = r"\w+|[^\w\s]"
-NAME = re.compile(r"\w+(?:[-'/.]\w+)*")  # a word that may be part of an answer
-LONGEST_RUN, ANSWERS = 4, 5  # words of a run; runs that are given as answers, as many as BioASQ counts
 SIDE = 50  # letters on each side of a mention
 REPEATED = re.compile(r"(.)\1+")
 Parts = Sequence[Sequence[Instance]]
@@ -303,43 +302,6 @@ def compare_texts(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list
         first, second = (vectorizer.transform([getattr(pair, side) for pair in part]) for side in ("first", "second"))
         scores.append(np.asarray(first.multiply(second).sum(axis=1)).ravel().tolist())
     return scores
-
-
-def answer_by_frequency(
-    dataset: Dataset, train: Sequence[Question], parts: Parts, power: float
-) -> list[list[list[Answer]]]:
-    """The runs of words that stand most often in a question's passages, longer ones before shorter by a power of their
-    length; nothing is trained."""
-    return [[rank_runs(question, lambda run, times: times * len(run.split()) ** power) for question in part]
-            for part in parts]  # fmt: skip
-
-
-def answer_in_order(dataset: Dataset, train: Sequence[Question], parts: Parts) -> list[list[list[Answer]]]:
-    """The first runs of words of a question's passages, as they stand there."""
-    return [[rank_runs(question, lambda run, times: 0) for question in part] for part in parts]
-
-
-def rank_runs(question: Question, weigh: Callable[[str, int], float]) -> list[Answer]:
-    """The best ANSWERS of the runs of a few words, none of them a function word or the question's, in its passages.
-
-    `weigh`: of a run in lower case, and how often it stands there; of equal ones the first.
-    """
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # here, as it takes seconds
-
-    others = {word.lower() for word in NAME.findall(question.question)} | ENGLISH_STOP_WORDS
-    times, first = Counter(), {}
-    for number, passage in enumerate(question.passages):
-        words = list(NAME.finditer(passage))
-        for begin, word in enumerate(words):
-            for last in range(begin, min(begin + LONGEST_RUN, len(words))):
-                apart = last > begin and passage[words[last - 1].end() : words[last].start()] != " "
-                if apart or words[last].group().lower() in others:
-                    break
-                span = word.start(), words[last].end()
-                run = passage[slice(*span)].lower()
-                times[run] += 1
-                first.setdefault(run, Answer(number, *span, 0.0))
-    return [first[run] for run in sorted(times, key=lambda run: -weigh(run, times[run]))[:ANSWERS]]
 
 
 SVM = tuple({"C": C, "balanced": balanced} for C in (0.1, 1.0) for balanced in (False, True))

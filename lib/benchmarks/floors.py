@@ -5,14 +5,14 @@ import time
 from pathlib import Path
 from statistics import fmean
 
-from lib import artefacts, provenance
+from lib import artefacts, provenance, statistics
 from lib.benchmarks import baselines, jackknife, seen
 from lib.benchmarks.baselines import Baseline
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.word_classes import WordClasses
 from lib.errors import StudyError
 
-VERSION = 3  # raised when the same predictions give other rows
+VERSION = 4  # raised when the same predictions give other rows
 COLUMNS = ["dataset", "split", "metric", "kind", "method", "score", "ci_low", "ci_high", "settings", "train", "test",
            "folds", "seconds", "note"]  # fmt: skip
 SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "method", "f1", *seen.SCORES]
@@ -21,7 +21,7 @@ SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "
 def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) -> list[dict]:
     """The rows of one dataset, a method each, of COLUMNS and of entities also of SEEN.
 
-    Scores are kept below `folder`; why there is none is not. With word classes also what uses these.
+    Scores are kept below `folder`; why there is none is not.
     """
     row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
     for method in baselines.list_baselines(dataset.family, classes):
@@ -47,14 +47,15 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         found.append((0.0 if math.isnan(value) else value, point))  # what is constant has no correlation
         sizes.append((len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_out(dataset, test, predicted)))
-    if dataset.metric == "entity-f1":
+    if dataset.metric == "entity-f1":  # of which no set is in folds
         entities = seen.count_names(train, test) | seen.score(test, predicted, seen.find_names(train))
-    low, high = find_interval(fmean(value for value, _ in found), variances)
+    mean, (variance, freedom) = fmean(value for value, _ in found), statistics.add_variances(variances)
+    judged = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
     return entities | {
-        "score": round(fmean(value for value, _ in found), 4),
-        "ci_low": round(low, 4),
-        "ci_high": round(high, 4),
+        "score": round(mean, 4),
+        "ci_low": round(judged["ci_low"], 4),
+        "ci_high": round(judged["ci_high"], 4),
         "settings": "; ".join(chosen),
         "train": round(fmean(size for size, _ in sizes)),
         "test": round(fmean(size for _, size in sizes)),
@@ -62,15 +63,6 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         "seconds": round(time.monotonic() - begun),
         "note": "",
     }
-
-
-def find_interval(mean: float, variances: list[tuple[float, int]]) -> tuple[float, float]:
-    """The 95% t-interval of a mean over folds, by the variance of each fold's score and its degrees of freedom."""
-    from scipy import special  # here, as it takes half a second
-
-    error = math.sqrt(sum(variance for variance, _ in variances)) / len(variances)
-    half = -special.stdtrit(sum(freedom for _, freedom in variances), 0.025) * error
-    return mean - half, mean + half
 
 
 def predict(method: Baseline, dataset: Dataset, fold: int) -> tuple[list, list, list, dict]:

@@ -14,7 +14,7 @@ SIZES = (100, 500, 2000)  # how many classes; each word is in one of each
 VECTORS, WINDOW, NEGATIVES = 100, 5, 5
 RAREST = 5  # occurrences; rarer words have no class
 TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")  # words and marks apart, as tagged sets have them
-WORDS = 20_000_000  # of text are enough: ten minutes
+WORDS = 20_000_000  # that are read, the first of the text: ten minutes
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure
         loss.legend(fontsize=7)
         main, by_seed = result["main score"], results.by_seed(result)
         score.plot(list(by_seed), [scores[main] for scores in by_seed.values()], "o", label="test set")
-        for (name, value), line in zip(known.items(), (":", "--"), strict=False):
+        for (name, value), line in zip(known.items(), (":", "--", "-."), strict=False):
             score.axhline(value, color="grey", linestyle=line, label=name)
         score.set(xlabel="seed", ylabel=main, xticks=list(by_seed), title=result["dataset"])
         score.legend(**BESIDE)
@@ -93,7 +93,7 @@ def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure
 def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
     """A line a dataset: every score of ours with its interval, the paper's hollow, and what needs no encoder.
 
-    `lines`: dataset, ours, low, high; `references`, a line a dataset: dataset, published, without_pretraining, chance.
+    `lines`: dataset, ours, low, high; `references`, a line a dataset: dataset, published, and columns of tables.FLOORS.
     """
     figure, ((axes,),) = new_figure(6.5, 1.2 + 0.27 * len(references))
     names, places = references["dataset"].tolist(), range(len(references))
@@ -104,7 +104,8 @@ def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
         y = [names.index(dataset) for dataset in ran["dataset"]]
         axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4, label="ours, 95% interval")
     axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
-    axes.plot(references["without_pretraining"], places, "|", color="black", markersize=10, label="without an encoder")
+    axes.plot(references["without_pretraining"], places, "|", color="black", markersize=10, label="without pretraining")
+    axes.plot(references["unlabelled_text"], places, "+", color="black", markersize=7, label="with unlabelled text")
     axes.plot(references["chance"], places, "x", color="grey", markersize=5, label="chance")
     axes.set(xlabel="score", yticks=places, yticklabels=names, ylim=(max(len(names), 1) - 0.5, -0.5))
     axes.legend(**BESIDE)

@@ -134,8 +134,8 @@ def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> statist
 
 
 def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
-    """What makes a difference of both sides more than that of models: devices and precision of encoders, and word
-    vectors of a text that both were trained on, from which one side alone started."""
+    """What besides models tells both sides apart: devices and precision of encoders, and word vectors of a text that
+    both were trained on, from which one side alone started."""
     runs = study.results().merge(cells[tables.RUN].drop_duplicates(), on=tables.RUN)
     devices = sorted({*runs["device"]} - {""})
     found = [f"computed on {' and '.join(devices)}"] if len(devices) > 1 else []

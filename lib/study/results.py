@@ -155,7 +155,8 @@ def list_scores(scale: str) -> pd.DataFrame:
 def list_floors(scale: str) -> pd.DataFrame:
     """What datasets score without an encoder: of each kind of method the best one; no lines where page 15 has not run.
 
-    Of real data these do not depend on a scale: where one has none of its own, those of `laptop`.
+    Of real data these do not depend on a scale, but for how much unlabelled text there is: where one has none of its
+    own, those of `laptop`.
     """
     found = find_table(paths.table(scale, "floors"))
     if found is None and not params.load("scales", scale).made_up:

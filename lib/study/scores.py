@@ -127,40 +127,40 @@ def rank(study: "Study", lines: pd.DataFrame) -> list[int | None]:
     """The rank of each line of `tabulate` on its dataset under its protocol: one more than how many are apart above it.
 
     Two are apart where the 95% t-interval of their difference leaves out zero: by their seeds and, where both kept
-    them, the draws of test documents. None for a line without runs.
+    them, the draws of test documents. None for a line of fewer runs than their scatter takes, which counts for no
+    other, and on made-up data.
     """
-    own = study.results().merge(lines[["protocol", "dataset", "model", "score"]])
-    ranks: dict[tuple, int] = {}
+    own, ranks = study.results().merge(lines[["protocol", "dataset", "model", "score"]]), {}
     for place, runs in own.groupby(["protocol", "dataset"]):
-        by_model = dict(list(runs.groupby("model")))
-        for model, found in by_model.items():
-            above = sum(is_apart(other, found) for name, other in by_model.items() if name != model)
-            ranks[*place, model] = 1 + above
+        sides = {model: found for model, found in runs.groupby("model") if found["seed"].nunique() >= statistics.SEEDS}
+        for model, found in sides.items():
+            above = sum(is_apart(other, found) for name, other in sides.items() if name != model)
+            ranks[*place, model] = None if study.budget.made_up else 1 + above
     return [ranks.get(line) for line in lines[["protocol", "dataset", "model"]].itertuples(index=False, name=None)]
 
 
 def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
     """Whether runs of one dataset are better than others by more than their seeds and test documents may make."""
-    seeds = [found.groupby(["pretraining", "seed"])["value"].mean().tolist() for found in (better, than)]
-    if min(map(len, seeds)) < 2:
-        return False
+    seeds = [[found.groupby("seed")["value"].mean().tolist()] for found in (better, than)]
     sample = tables.find_sample(better, than) or (0.0, 1)
-    found = statistics.estimate_on_few(*([values] for values in seeds), [sample])
-    return statistics.judge(found)["verdict"] == "holds"
+    return statistics.judge(statistics.estimate_on_few([seeds[0]], [seeds[1]], [sample]))["verdict"] == "holds"
 
 
-def list_seen(study: "Study") -> pd.DataFrame:
-    """F1 of entities whose name the training set has, and of the others: of what needs no encoder, and of our models.
+def list_seen(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
+    """F1 of entities whose name the training set has, and of the others: of lines of `tabulate` whose runs kept it, and
+    of what needs no encoder on the same sets.
 
-    A line a dataset and method, or model under a protocol, whose runs kept it: means over seeds.
+    A line a dataset and method, means over seeds; `train`: the sentences that a model read, of its whole training set.
     """
-    columns, runs = ["dataset", "protocol", "method", "f1", *seen.SCORES], study.results()
+    columns = ["dataset", "protocol", "method", "train", "f1", *seen.SCORES]
+    runs = study.results().merge(lines[["protocol", "dataset", "model"]])
+    means = runs.pivot_table(index=["dataset", "protocol", "model", "train"], columns="score", values="value")
+    ours = means.reindex(columns=columns[4:]).dropna().reset_index().rename(columns={"model": "method"})
     without = results.find_table(paths.table(study.scale, "seen"))
-    means = runs.groupby(["dataset", "protocol", "model", "score"])["value"].mean().unstack()
-    ours = means.reindex(columns=["f1", *seen.SCORES]).dropna().reset_index().rename(columns={"model": "method"})
     if without is not None and len(ours):
         ours = pd.concat([without[without["dataset"].isin(ours["dataset"])], ours])
-    return ours.reindex(columns=columns).sort_values(["dataset", "f1_unseen"], ignore_index=True).round(2)
+    found = ours.reindex(columns=columns).sort_values(["dataset", "f1_unseen"], ignore_index=True)
+    return found.round(2).astype({"train": "Int64"}).fillna({"protocol": ""})
 
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from lib.study import Study
 
 REFERENCES = {  # of tables.floors, in words
-    "chance": "chance", "without_pretraining": "best without an encoder", "unlabelled_text": "best with unlabelled text"
+    "chance": "chance", "without_pretraining": "best without pretraining",
+    "unlabelled_text": "best with unlabelled text",
 }  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def say_runs(study: "Study", result: dict) -> list[str]:
 
 
 def without_encoder(study: "Study", result: dict) -> dict[str, float]:
-    """What the dataset of some runs scores by chance, and best without an encoder, as far as page 15 has it."""
+    """What the dataset of some runs scores by chance, and best without pretraining, as far as page 15 has it."""
     known = study.floors().set_index(["dataset", "score"])
     found = known.reindex([(result["dataset"], result["main score"])]).iloc[0]
     return {name: found[key] for key, name in REFERENCES.items() if pd.notna(found[key])}
@@ -144,9 +145,9 @@ def say_floors(filled: pd.DataFrame) -> str:
     """How many of our cells are no better than what needs no encoder, of those for which that is known."""
     known = filled.dropna(subset=["ours", "without_pretraining"])
     if known.empty:
-        return "No cell has a number of ours and one without an encoder."
+        return "No cell has a number of ours and one without pretraining."
     below = known[known["ours"] <= known["without_pretraining"]]
-    return f"{len(below)} of {len(known)} cells of ours are no better than the best without an encoder."
+    return f"{len(below)} of {len(known)} cells of ours are no better than the best without pretraining."
 
 
 def name_axes(cells: pd.DataFrame) -> tuple[str, str]:

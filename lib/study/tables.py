@@ -3,10 +3,8 @@
 A cell is a row, a column and a metric; its lines are the datasets that it is a mean of, or the one that it is of.
 """
 
-import numpy as np
 import pandas as pd
 
-from lib import statistics
 from lib.benchmarks import jackknife
 from lib.study import agreement, results
 
@@ -73,17 +71,10 @@ def floors(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
 
 def find_sample(better: pd.DataFrame, than: pd.DataFrame) -> tuple[float, float] | None:
-    """The variance of the difference of runs of one dataset over draws of test documents, with its degrees of freedom.
-
-    Means over runs of each fold, whose test sets are drawn apart; None where not all of them kept what it takes.
-    """
-    sides = [[[*found] for _, found in side.groupby("fold")["jackknife"]] for side in (better, than)]
-    groups = {len(kept) for folds in sides for runs in folds for kept in runs}
-    if len(sides[0]) != len(sides[1]) or len(groups) != 1 or not max(groups):
-        return None
-    differences = [np.mean(one, axis=0) - np.mean(other, axis=0) for one, other in zip(*sides, strict=True)]
-    variance, freedom = statistics.add_variances([jackknife.find_variance(one) for one in differences])
-    return variance / len(differences) ** 2, freedom
+    """The variance of the difference of runs of one dataset over draws of test documents, with its degrees of freedom;
+    None unless every run kept what it takes."""
+    return jackknife.compare(*({fold: [*runs] for fold, runs in side.groupby("fold")["jackknife"]}
+                               for side in (better, than)))  # fmt: skip
 
 
 def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

@@ -24,6 +24,10 @@ from lib.training import checkpoints, optimizers
 from lib.training.meter import Meter, Progression
 from lib.training.settings import Optimization
 
+# In bfloat16 oneDNN builds kernels for each shape. Sentences have more shapes than the 1,024 kernels that it keeps
+# serve, so that every epoch would build them again. It reads this before its first product.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")
+
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, at least
 CHECKPOINT_SHARE = 0.02  # of the time, at most, goes into writing checkpoints
 LOG_ROWS = 100  # in one run of the loop
