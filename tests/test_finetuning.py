@@ -13,7 +13,7 @@ from conftest import copy_made_up, each
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
-from lib.benchmarks import conll, registry
+from lib.benchmarks import conll, registry, seen
 from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, hold_out
 from lib.benchmarks.instances import Question, Sentence
 from lib.corpora import cleaning
@@ -215,6 +215,10 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     test = open_study("smoke").dataset("ncbi-disease").load("test")
     assert table["gold"] == [sentence.tags for sentence in test]
     assert registry.lookup("ncbi-disease").score(test, table["predicted"]) == first["runs"][0]["scores"]
+    (run,) = first["runs"]
+    older = {name: value for name, value in run.items() if name not in ("jackknife", *seen.SCORES)}
+    runs.write(path, "tagging", test, table["predicted"], older)
+    assert open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")["runs"] == [run]
 
 
 def test_predicted_answers_are_positions_and_no_text(encoder, monkeypatch):
