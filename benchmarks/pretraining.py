@@ -250,11 +250,11 @@ def run_trainer(
 
 
 def make_batches(
-    text: tokens.Text, tokenizer: PreTrainedTokenizerBase, rows: int, steps: int, seed: int = 0
+    text: tokens.Text, tokenizer: PreTrainedTokenizerBase, rows: int, steps: int, seed: int = 0, length: int = LENGTH
 ) -> blocks.Blocks:
     hidden = masking.Masking("word-piece", SHARE)
     return blocks.Blocks(
-        mixing.Files(text), tokenizer, length=LENGTH, batch_size=rows, steps=steps, masking=hidden, seed=seed
+        mixing.Files(text), tokenizer, length=length, batch_size=rows, steps=steps, masking=hidden, seed=seed
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from notebook_code import definitions
 
+from benchmarks import profile_step
 from lib.study import open_study
 from lib.study.corpora import Corpus
 from lib.training import timing
@@ -83,3 +84,12 @@ def test_steps_and_passes_are_timed_on_as_many_tokens():
     times = CELLS.time_passes(study, pair, study.budget, 1, 16, 2)
     assert len(times) == 4 and CELLS.describe_pass(study.model(pair[0]), 1, 16)["tokens"] == 16
     assert len(CELLS.draw_times(times, "seconds").axes[0].patches) == 2
+
+
+def test_operations_of_a_step_have_a_row_each():
+    attention = "aten::_scaled_dot_product_flash_attention_for_cpu_backward"
+    names = {"aten::addmm": "matrix products", "aten::mm": "matrix products", attention: "attention",
+             "aten::gelu_backward": "GELU", "aten::native_layer_norm": "layer norm", "aten::add_": "sums and additions",
+             "Optimizer.step#AdamW.step": "optimizer and clipping", "aten::copy_": "copies and casts",
+             "aten::to": "copies and casts", "aten::embedding_dense_backward": "embeddings", "aten::topk": "the rest"}
+    assert {name: profile_step.find_part(name) for name in names} == names

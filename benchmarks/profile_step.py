@@ -1,0 +1,183 @@
+"""Where the time of a training step goes, in rows that a person understands, and how near it is to the machine's rate.
+
+    python -m benchmarks.profile_step [case ...] [--steps N] [--threads N]
+
+Pretraining and fine-tuning run as lib does it, on made-up text; after a warm-up torch's profiler looks on, and the time
+of each operation by itself goes to one row. What Python does between operations is in none. `share` is that of all
+rows; of `useful FLOPs` it is what lib/modeling/costs.py counts as needed, over the rate of a large matrix product in
+the same precision: the profiler's own cost lowers it. Writes outputs/record/benchmarks/profile.csv when no case is
+named.
+"""
+
+import argparse
+import os
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.pretraining import (
+    CASES,
+    LENGTH,
+    ROWS,
+    SHARE,
+    describe_device,
+    make_batches,
+    make_text,
+    make_tokenizer,
+    run_apart,
+)
+from lib import provenance
+from lib.benchmarks import registry
+from lib.benchmarks.instances import Sentence
+from lib.errors import unknown
+from lib.finetuning import tagging
+from lib.finetuning.examples import BucketedBatches
+from lib.modeling import costs, loading, models
+from lib.pretraining import masking, objectives
+from lib.progress import Progress
+from lib.study import open_study, params, paths, results
+from lib.training import training
+
+WARM_UP = 10  # steps, in which kernels are built
+PARTS = {  # a row -> how the names of its operations begin, without aten:: or autograd's word
+    "matrix products": ("mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "mkldnn_linear", "mkldnn_"),
+    "attention": ("_scaled_dot_product", "scaled_dot_product"),
+    "GELU": ("gelu",),
+    "layer norm": ("native_layer_norm", "layer_norm"),
+    "softmax and loss": ("_log_softmax", "_softmax", "softmax", "log_softmax", "nll_loss", "cross_entropy"),
+    "dropout": ("bernoulli", "native_dropout", "dropout", "_fused_dropout"),
+    "copies and casts": ("copy_", "_to_copy", "to", "clone", "contiguous", "cat", "stack", "index", "gather", "take",
+                         "slice_backward", "select_backward", "as_strided", "fill_", "zero_", "zeros", "empty"),
+    "embeddings": ("embedding", "index_add"),
+    "optimizer and clipping": ("_foreach", "_fused_adam", "linalg_vector_norm", "addcdiv", "addcmul", "lerp", "sqrt"),
+    "sums and additions": ("add", "mul", "sum", "div", "sub", "mean", "where", "masked_fill", "neg", "pow"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """A model that is trained, and on what: pretrained on so many rows a step, or fine-tuned on sentences."""
+
+    title: str
+    model: str  # of CASES
+    rows: int
+    length: int | None = LENGTH  # none: sentences
+
+
+PROFILES = {
+    "pretraining": Profiled("BERT-mini, pretraining, 32 x 128", "mini-8192", ROWS),
+    "recipe": Profiled("BERT-mini, pretraining, 16 x 64", "mini-8192", 16, 64),
+    "fine-tuning": Profiled("BERT-mini, fine-tuning, 16 sentences", "mini-8192", 16, None),
+}
+
+
+class Watched:
+    """Batches that start the profiler when the warm-up is over."""
+
+    def __init__(self, batches, profiler: profile):
+        self.batches, self.profiler = batches, profiler
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
+        if key[:2] == (WARM_UP, 0):
+            self.profiler.start()
+        return self.batches[key]
+
+    def shape(self, step: int) -> tuple[int, int]:
+        return self.batches.shape(step)
+
+
+def make_sentences(count: int, words: int = 3000) -> list[Sentence]:
+    """Tagged sentences of made-up words, as long as those of BC5CDR are (25 words, half of them 16 to 31)."""
+    rng = np.random.default_rng(0)
+    lengths = np.clip(np.exp(rng.normal(np.log(22), 0.55, count)), 3, 110).astype(int)
+    shares = 1 / np.arange(1, words + 1)
+    drawn = [rng.choice(words, length, p=shares / shares.sum()) for length in lengths]
+    tags = [["B" if word % 17 == 0 else "O" for word in one] for one in drawn]
+    return [Sentence([f"p{word}" for word in one], of_one) for one, of_one in zip(drawn, tags, strict=True)]
+
+
+def prepare(what: Profiled, steps: int, folder: Path):
+    """The model, its batches, its loss and optimisation, and the useful FLOPs of a token."""
+    case = CASES[what.model]
+    tokenizer = make_tokenizer(case.vocabulary, folder)
+    torch.manual_seed(0)
+    if what.length:
+        model = models.build(case.architecture, case.body, case.vocabulary, what.length, 0.0)
+        batches = make_batches(make_text(case.vocabulary), tokenizer, what.rows, steps, length=what.length)
+        asked = masking.Masking("word-piece", SHARE).slots(what.length)
+        flops = costs.training_flops(model.config, what.length, asked) / what.length
+        return model, batches, objectives.masked_tokens, params.load("scales", "laptop").pretraining.recipe, flops
+    settings, sentences = open_study("laptop").protocol("gu", "bc5cdr-chem"), make_sentences(what.rows * steps)
+    tokenizer.save_pretrained(folder / "encoder")
+    whole = models.build(case.architecture, case.body, case.vocabulary, LENGTH, 0.1)
+    models.encoder_of(whole).save_pretrained(folder / "encoder")
+    task = tagging.Tagging(registry.lookup("bc5cdr-chem"), settings, tokenizer, sentences, LENGTH)
+    model, sequences = task.build(loading.load_encoder(folder / "encoder").body(0.1), sentences), task.encode(sentences)
+    batches = BucketedBatches(sequences, task.collate, batch_size=what.rows, epochs=1, steps=None, seed=1)
+    mean = float(np.mean([len(sequence.tokens) for sequence in sequences]))
+    flops = 3 * costs.body_flops(whole.config, mean, mean) / mean
+    return model, batches, lambda module, batch: module.loss(batch), settings.optimization(), flops
+
+
+def measure(key: str, steps: int, threads: int) -> list[dict]:
+    """The rows of a case: milliseconds a step, and the share of all of them."""
+    torch.set_num_threads(threads)
+    what, device = PROFILES[key], training.accelerator("auto")
+    with tempfile.TemporaryDirectory() as folder:
+        model, batches, loss_of, settings, flops = prepare(what, WARM_UP + steps, Path(folder))
+    profiler = profile(activities=[ProfilerActivity.CPU])
+    log = training.train(
+        model, Watched(batches, profiler), loss_of, device=device, settings=settings, rate_of=lambda step: 1e-4, seed=0,
+        progress=Progress("benchmark"), micro_batch=4096 if what.length else None,
+    )  # fmt: skip
+    profiler.stop()
+    before = next(row for row in reversed(log) if row["step"] <= WARM_UP)
+    seconds, tokens = (log[-1][name] - before[name] for name in ("seconds", "tokens"))
+    kind = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
+    reached = flops * tokens / seconds / costs.matrix_rate(torch.device("cpu"), kind)
+    times: Counter = Counter()
+    for event in profiler.key_averages():
+        times[find_part(event.key)] += event.self_cpu_time_total / 1000 / (len(batches) - WARM_UP)
+    whole = sum(times.values())
+    where = {"device": f"{describe_device()}, {threads} thread(s), {str(kind)[6:]}", "commit": provenance.commit()}
+    lines = [{"what": part, "ms": round(ms, 2), "share": round(ms / whole, 3)} for part, ms in times.most_common()]
+    lines.append({"what": "useful FLOPs", "ms": round(1000 * seconds / (len(batches) - WARM_UP), 2),
+                  "share": round(reached, 3)})  # fmt: skip
+    return [{"model": what.title} | line | where for line in lines]
+
+
+def find_part(operation: str) -> str:
+    """The row of an operation by its name; the optimizer's own are those that torch names so."""
+    if operation.startswith("Optimizer"):
+        return "optimizer and clipping"
+    name = operation.removeprefix("aten::").split("autograd::engine::evaluate_function: ")[-1].lower()
+    known = [(len(start), part) for part, starts in PARTS.items() for start in starts if name.startswith(start)]
+    return max(known)[1] if known else "the rest"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(PROFILES)}")
+    parser.add_argument("--steps", type=int, default=20, help="that the profiler sees")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    words = parser.parse_args()
+    for name in words.cases:
+        if name not in PROFILES:
+            parser.error(str(unknown("case", name, PROFILES)))
+    lines = [line for key in words.cases or PROFILES for line in run_apart(measure, key, words.steps, words.threads)]
+    if not words.cases:
+        results.write_csv(paths.output("record", "benchmarks", "profile.csv"), lines)
+    for line in lines:
+        print(f"{line['model']:40} {line['what']:24} {line['ms']:8.2f} ms {line['share']:6.1%}")
+
+
+if __name__ == "__main__":
+    main()
