@@ -44,8 +44,8 @@ from lib.study import open_study, params, paths, results
 from lib.training import training
 
 WARM_UP = 10  # steps, in which kernels are built
-PARTS = {  # a row -> how the names of its operations begin, without aten:: or autograd's word
-    "matrix products": ("mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "mkldnn_linear", "mkldnn_"),
+PARTS = {  # a row -> its operations, without aten:: and what follows an underscore
+    "matrix products": ("mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "mkldnn"),
     "attention": ("_scaled_dot_product", "scaled_dot_product"),
     "GELU": ("gelu",),
     "layer norm": ("native_layer_norm", "layer_norm"),
@@ -158,9 +158,9 @@ def find_part(operation: str) -> str:
     """The row of an operation by its name; the optimizer's own are those that torch names so."""
     if operation.startswith("Optimizer"):
         return "optimizer and clipping"
-    name = operation.removeprefix("aten::").split("autograd::engine::evaluate_function: ")[-1].lower()
-    known = [(len(start), part) for part, starts in PARTS.items() for start in starts if name.startswith(start)]
-    return max(known)[1] if known else "the rest"
+    name = operation.removeprefix("aten::")
+    known = (part for part, starts in PARTS.items() for one in starts if name == one or name.startswith(f"{one}_"))
+    return next(known, "the rest")
 
 
 def main() -> None:
