@@ -53,7 +53,7 @@ PARTS = {  # a row -> its operations, without aten:: and what follows an undersc
     "dropout": ("bernoulli", "native_dropout", "dropout", "_fused_dropout"),
     "copies and casts": ("copy_", "_to_copy", "to", "clone", "contiguous", "cat", "stack", "index", "gather", "take",
                          "slice_backward", "select_backward", "as_strided", "fill_", "zero_", "zeros", "empty"),
-    "embeddings": ("embedding", "index_add"),
+    "embeddings": ("embedding",),
     "optimizer and clipping": ("_foreach", "_fused_adam", "linalg_vector_norm", "addcdiv", "addcmul", "lerp", "sqrt"),
     "sums and additions": ("add", "mul", "sum", "div", "sub", "mean", "where", "masked_fill", "neg", "pow"),
 }  # fmt: skip
@@ -95,7 +95,8 @@ class Watched:
 
 
 def make_sentences(count: int, words: int = 3000) -> list[Sentence]:
-    """Tagged sentences of made-up words, as long as those of BC5CDR are (25 words, half of them 16 to 31)."""
+    """Tagged sentences of made-up words, about as long as those that BC5CDR trains on: 25 words on the mean, half of
+    them 14 to 32, where there it is 26, and 16 to 32."""
     rng = np.random.default_rng(0)
     lengths = np.clip(np.exp(rng.normal(np.log(22), 0.55, count)), 3, 110).astype(int)
     shares = 1 / np.arange(1, words + 1)
