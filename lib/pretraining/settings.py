@@ -7,7 +7,7 @@ from pydantic import model_validator
 from lib.modeling.settings import Body
 from lib.training.settings import Optimization, Phase
 
-VERSION = 1  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
+VERSION = 2  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
 Start = list[Literal["word vectors", "token counts", "position waves"]]  # of embeddings, output bias, positions
 Architecture = Literal["bert", "albert", "electra"]
 Pairs = Literal["none", "next sentence", "sentence order"]
