@@ -11,7 +11,7 @@ from lib.places import show_path
 from lib.study import paths
 from lib.study.papers import AnyTable, Paper, build_table
 from lib.study.parsing import check_settings, parse_yaml, read_yaml, show_place
-from lib.study.settings import Corpus, Model, Protocol, Scale, Source, Vocabulary
+from lib.study.settings import Corpus, Model, Protocol, Scale, Source, Vocabulary, name_model
 
 KINDS = {
     "scales": Scale,
@@ -117,11 +117,6 @@ def load(kind: str, key: str):
     initial = settings.initial and name_model(settings.initial, seed)
     again = {"title": f"{settings.title}, pretraining {seed}", "initial": initial, "released": ""}
     return settings.model_copy(update=again)
-
-
-def name_model(key: str, seed: int = 1) -> str:
-    """A model's name in files and tables: its key, and the seed of its pretraining where it is not the first."""
-    return key if seed == 1 else f"{key}.{seed}"
 
 
 def split_seed(name: str) -> tuple[str, int]:

@@ -95,12 +95,24 @@ RunKey = tuple[str, str, str]  # model, dataset and protocol
 Place = tuple[str, str, str]  # row, column and metric of a cell, as printed
 
 
+def name_model(key: str, seed: int = 1) -> str:
+    """A model's name in files and tables: its key, and the seed of its pretraining where it is not the first."""
+    return key if seed == 1 else f"{key}.{seed}"
+
+
 class Panel(Settings):
     """Models that are fine-tuned on the same datasets under one protocol."""
 
     protocol: str
     models: list[str]
     datasets: list[str]
+    pretrainings: int = Field(default=1, gt=0)  # of each model, by their seeds
+
+    def list_runs(self) -> list[RunKey]:
+        """Model, dataset and protocol of its runs: each set with all models, pretraining after pretraining."""
+        seeds = range(1, self.pretrainings + 1)
+        names = [name_model(model, seed) for seed in seeds for model in self.models]
+        return [(name, key, self.protocol) for key in self.datasets for name in names]
 
 
 class Scale(Settings):
@@ -128,9 +140,7 @@ class Scale(Settings):
 
     def panel_runs(self) -> list[RunKey]:
         """Model, dataset and protocol of every run of the panels, whether or not it can be made."""
-        return [
-            (model, key, panel.protocol) for panel in self.panels for key in panel.datasets for model in panel.models
-        ]
+        return [run for panel in self.panels for run in panel.list_runs()]
 
 
 class Source(Settings):
