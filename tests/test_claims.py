@@ -293,12 +293,15 @@ def test_inputs_are_shorter_on_every_set_or_not(write):
     assert decide("gu-shorter-input").verdict == "fails" and np.isnan(decide("gu-shorter-input").p)
 
 
-def test_whole_words_are_compared_word_by_word(monkeypatch):
+def test_whole_words_are_compared_word_by_word(monkeypatch, write):
     words = [f"{first}{second}word" for first in "abcdefghij" for second in "abcdefghij"]
     counts = {deciders.WHOLE[0]: [1] * 90 + [2] * 10, deciders.WHOLE[1]: [2] * 60 + [1] * 40}
     monkeypatch.setattr(Mesh, "names_by_branch", lambda self: {"diseases": words})
     monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: self.key)
     monkeypatch.setattr(deciders, "count_by_word", lambda key, found: counts[key] if found == words else [])
+    assert decide("wada-amplified-terms").note == "vocabulary 'focused-other-amplified' has not been built"
+    for key in deciders.WHOLE:
+        Vocabulary(key, "laptop").folder.mkdir(parents=True)
     found = decide("wada-amplified-terms")
     assert (found.effect, found.n, found.verdict) == (50.0, 100, "holds")
     assert 30 < found.ci_low < 45 < 55 < found.ci_high < 70

@@ -42,6 +42,14 @@ def test_panels_name_what_is_registered():
             assert set(panel.datasets) <= set(DATASETS) and panel.protocol in params.keys("protocols")
 
 
+def test_a_panel_has_its_models_as_often_as_they_are_pretrained():
+    models, sets = ["pubmedbert", "bert-general"], ["bc2gm", "ddi"]
+    panel = params.Panel(protocol="gu", models=models, datasets=sets, pretrainings=2)
+    names = [*models, "pubmedbert.2", "bert-general.2"]
+    assert panel.list_runs() == [(name, key, "gu") for key in sets for name in names]
+    assert all(params.is_model(name) for name in names)
+
+
 def test_a_scale_may_change_more_of_one_family():
     budget = params.FinetuningBudget(epochs=[3], batch_size=[16], families={"relations": {"batch_size": [4]}})
     assert budget.list_changes("relations") == {"epochs": [3], "batch_size": [4]}

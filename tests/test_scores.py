@@ -76,6 +76,22 @@ def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_its_sets(outp
     assert whole["ours"] == pytest.approx(sum(expected) / 6) and whole["missing"] == ""
 
 
+def test_pretrainings_of_a_model_are_set_beside_each_other_with_their_losses(outputs):
+    values = {"pubmedbert": 70.0, "pubmedbert.2": 72.0, "bert-general": 60.0}
+    for model, value in values.items():
+        run = {"seed": 1, "fold": 1, "scores": {"f1": value}, "instances": {"train": 9}}
+        result = {"model": model, "dataset": "bc2gm", "setting": "gu", "main score": "f1", "runs": [run]}
+        artefacts.write_json(paths.results("gpu-minutes", model, "bc2gm", "gu"), result)
+    losses = {"pubmedbert": 3.5, "pubmedbert.2": 3.25, "bert-general-half": 6.0}
+    lines = [{"model": model, "held-out loss": loss} for model, loss in losses.items()]
+    results.write_csv(paths.table("gpu-minutes", "pretrained"), lines)
+    found = scores.compare_pretrainings(open_study("gpu-minutes"))
+    assert found.to_dict("records") == [
+        {"model": "bert-general-half", "BC2GM, gu": "", "held-out loss": "6.00"},
+        {"model": "pubmedbert", "BC2GM, gu": "71.00 ± 1.41", "held-out loss": "3.50, 3.25"},  # not bert-general's one
+    ]
+
+
 def test_a_protocols_sets_are_those_its_paper_prints_scores_on():
     assert scores.choose("gu") == BLURB
     assert set(scores.choose("gu-io")) == set(scores.choose("gu"))

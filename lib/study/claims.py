@@ -246,6 +246,18 @@ def describe_verdict(claim: dict) -> str:
     return f"{said} as far as tested" if in_part else said
 
 
+def list_pretrained(judged: pd.DataFrame) -> list[str]:
+    """What was found of each claim that compares pretrained models, a line each (Markdown)."""
+    papers = results.list_papers()
+    return [
+        f"- *{claim['statement']}* ({papers[claim['paper']]}): **{describe_verdict(claim)}**, {claim['effect']:+.2f} "
+        f"points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}) over {claim['n_sets']} sets, "
+        f"{claim['n_pretrainings']} pretrainings a side; the paper prints {claim['paper_effect_here']:+.2f} on these "
+        f"sets and {claim['paper_effect']:+.2f} on all of its own."
+        for claim in judged[judged["n_pretrainings"] > 0].to_dict("records")
+    ]
+
+
 def tally(judged: pd.DataFrame) -> pd.DataFrame:
     """The claims by verdict, of each paper and of all."""
     lines = []

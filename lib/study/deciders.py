@@ -116,6 +116,8 @@ def decide_whole_words(study: "Study") -> Judgement:
     if not words:
         return Judgement(note="no tables of MeSH at hand")
     better, than = WHOLE
+    if unbuilt := [key for key in WHOLE if not paths.find(study.vocabulary(key).folder).is_dir()]:
+        return Judgement(note=f"vocabulary '{unbuilt[0]}' has not been built")
     one, other = (np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than))
     found = 100 * (one.astype(int) - other)  # of a word that only the better one keeps whole, or only the other
     judged = statistics.judge(statistics.estimate_mean(found.tolist()))

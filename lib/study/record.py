@@ -116,10 +116,13 @@ def update_summaries(scale: str) -> None:
 
 
 def summarise(scale: str) -> str:
-    """The state of the study (Markdown), at most 120 words: scores against the scale's bar where it has one, else the
-    claims of each paper by verdict."""
+    """The state of the study (Markdown): scores against the scale's bar where it has one; where models are pretrained
+    several times, what that says of each claim; else the claims of each paper by verdict."""
     study = open_study(scale)
     said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
+    if any(panel.pretrainings > 1 for panel in study.budget.panels):
+        found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
+        return said + "\n".join([*claims.list_pretrained(claims.read(scale)), "", found])
     if not study.budget.bar:
         return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)
     ran = results.find_table(paths.table(scale, "panels"))

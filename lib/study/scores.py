@@ -69,6 +69,25 @@ def summarise(result: dict) -> dict:
     }
 
 
+def compare_pretrainings(study: "Study") -> pd.DataFrame:
+    """Models that were pretrained several times, a line each: their score on each dataset, mean and standard deviation
+    over pretrainings, and the losses on held-out text at the end of these, where page 25 has listed them; of models
+    that others continue the losses alone."""
+    runs = keep_main(study.results())
+    each = runs.groupby(["model", "pretraining", "protocol", "dataset"])["value"].mean()
+    over = each.groupby(["model", "protocol", "dataset"], sort=False).agg(["mean", "std", "count"])
+    over = over[over["count"] > 1]
+    said = over["mean"].map("{:.2f}".format) + over["std"].map(" ± {:.2f}".format)
+    table = said.unstack(["protocol", "dataset"]).rename_axis(None)
+    table.columns = [f"{registry.lookup(dataset).title}, {protocol}" for protocol, dataset in table.columns]
+    pretrained = results.find_table(paths.table(study.scale, "pretrained"))
+    if pretrained is not None:
+        losses = pretrained.assign(model=[params.split_seed(name)[0] for name in pretrained["model"]])
+        losses = losses.groupby("model")["held-out loss"].agg(lambda values: ", ".join(values.map("{:.2f}".format)))
+        table = table.join(losses, how="outer").fillna("")
+    return table.reset_index(names="model")
+
+
 def list_tables(paper: str) -> list[str]:
     """The keys of a paper's tables of scores, in its order."""
     found = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
