@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable
+from math import nan
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -61,11 +62,11 @@ def summarise(result: dict) -> dict:
     several, costs = len(values) > 1, [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
     return {
         "ours": round(fmean(values), 2),
-        "ours_std": round(stdev(values), 2) if several else None,
+        "ours_std": round(stdev(values), 2) if several else nan,
         "n_seeds": len(values),
         "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
         **{name: sum(run[name] for run in result["runs"]) for name in costs},
-        **dict(zip(INTERVAL, statistics.find_interval(values) if several else (None, None), strict=True)),
+        **dict(zip(INTERVAL, statistics.find_interval(values) if several else (nan, nan), strict=True)),
     }
 
 
