@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from accelerate import Accelerator
 
-from lib.finetuning.examples import Example, cut_evenly
+from lib.finetuning.examples import CPU_TOKENS, TOKENS, Example, cut_evenly
 from lib.finetuning.splits import Task
 
 WORDS = ("tagging", "pico")  # families whose predictions are tags of words
@@ -17,7 +17,7 @@ def predict(model: torch.nn.Module, task: Task, sequences: Sequence[Example], de
     """What the head predicts of each sequence, as the task reads it."""
     results: list = [None] * len(sequences)
     with torch.inference_mode(), device.autocast():
-        for numbers in cut_evenly(sequences):
+        for numbers in cut_evenly(sequences, CPU_TOKENS if device.device.type == "cpu" else TOKENS):
             chosen = [sequences[number] for number in numbers]
             batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
             for number, one in zip(numbers, task.read(model(batch), chosen), strict=True):

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from lib.settings import Settings
 from lib.training.settings import Optimization
 
-VERSION = 1  # raised when the same settings, examples and weights give other scores: sequences, heads, loop, metrics
+VERSION = 2  # raised when the same settings, examples and weights give other scores: sequences, heads, loop, metrics
 Numbers = Annotated[list[int], Field(min_length=1)]
 
 

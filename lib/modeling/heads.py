@@ -77,10 +77,18 @@ class Tagger(nn.Module):
         self.crf = Crf(layers, labels) if kind == "CRF" else None
 
     def scores(self, batch: Batch) -> torch.Tensor:
-        states = self.dropout(encode(self.encoder, batch, batch["positions"]))
+        """Of every label, (sequences, words, layers, labels).
+
+        Without a biLSTM the last layer computes every token: most begin a word, and gathering those costs more than it
+        saves.
+        """
+        positions = batch["positions"]
         if self.recurrent:
-            states = self.dropout(self.recurrent(states, batch["words"])[0])
-        return self.score(states).unflatten(-1, self.shape).float()
+            states = self.dropout(encode(self.encoder, batch, positions))
+            scores = self.score(self.dropout(self.recurrent(states, batch["words"])[0]))
+        else:
+            scores = bodies.gather(self.score(self.dropout(encode(self.encoder, batch))), positions)
+        return scores.unflatten(-1, self.shape).float()
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """Mean over the labels of all words: cross-entropy, or the CRF's negative log-likelihood."""
