@@ -15,7 +15,7 @@ Writes outputs/record/benchmarks/verdict-rule.csv.
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from multiprocessing import Pool
 
@@ -24,7 +24,7 @@ import pandas as pd
 
 from lib import statistics
 from lib.benchmarks import jackknife
-from lib.study import paths, results
+from lib.study import params, paths, results
 
 MARGIN = 1.0
 NO_EFFECT = [("beats", 0.0), ("as good as", -MARGIN), ("equals", MARGIN)]
@@ -35,8 +35,8 @@ SETS, PRETRAININGS, SEEDS = range(1, 14), range(1, 6), range(1, 6)
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations in points; that of seeds is read from the record. Pretraining's are assumed: no recipe here
-    was pretrained often enough to measure them."""
+    """Standard deviations in points; that of seeds is read from the record. Pretraining's are assumed, or each side has
+    those of a recipe of the record that was pretrained three times."""
 
     sets: float = 1.5  # the median over pairs of models in the record on three sets or more
     heavy: bool = False  # effects on sets with the tails of t with 3 degrees of freedom
@@ -44,14 +44,17 @@ class Spread:
     pretraining: float = 0.5
     pretraining_by_set: float = 0.5
     other: float = 1.0  # of the seeds of the one side: those of the other, as a share of it
+    recipes: bool = False  # by side those of a recipe of gpu-minutes, in place of pretraining's and of seeds'
 
 
+MEASURED = "pretraining as measured"
 SPREADS = {
     "as measured": Spread(),
     "pretraining twice": Spread(pretraining=1.0, pretraining_by_set=1.0),
     "sets alike": Spread(sets=0.0),
     "heavy tails": Spread(sets=3.0, heavy=True),
     "sides unalike": Spread(other=0.3),
+    MEASURED: Spread(recipes=True),
 }
 
 
@@ -62,6 +65,24 @@ def measure_seeds() -> np.ndarray:
     return each.groupby("dataset").median().to_numpy()
 
 
+@cache
+def measure_pretrainings() -> np.ndarray:
+    """How far the pretrainings of a recipe scatter, a line each: on all datasets alike, and on each by itself, which
+    holds one seed of fine-tuning. Of the record of gpu-minutes, three pretrainings of each on three sets of entities,
+    by an analysis of variance of two ways; each is an estimate with few degrees of freedom."""
+    runs = results.read_table(paths.recorded(paths.output("gpu-minutes", "results.csv")))
+    names = runs["model"].map(params.split_seed)
+    runs = runs.assign(recipe=names.str[0], pretraining=names.str[1])
+    found = []
+    for _, own in runs.groupby("recipe"):
+        wide = own.pivot_table(index="pretraining", columns="dataset", values="score")
+        means = wide.mean(axis=1)
+        beside = wide.sub(means, axis=0)
+        by_set = ((beside - beside.mean()) ** 2).to_numpy().sum() / ((len(wide) - 1) * (wide.shape[1] - 1))
+        found.append([max(0.0, means.var() - by_set / wide.shape[1]), by_set])
+    return np.sqrt(found)
+
+
 def draw(rng, shape: tuple[int, int, int], recipe: bool, spread: Spread, seeds: np.ndarray) -> list[np.ndarray]:
     """The scores of two sides that differ by nothing on the mean: datasets, pretrainings, seeds."""
     sets, pretrainings, _ = shape
@@ -70,11 +91,15 @@ def draw(rng, shape: tuple[int, int, int], recipe: bool, spread: Spread, seeds: 
         of_sets -= of_sets.mean()
     shift, noise = of_sets + spread.sample * rng.standard_normal(sets), rng.choice(seeds, sets)
     sides = []
+    noise = 0 * noise if spread.recipes else noise  # what was measured on each dataset holds a seed
     for added, share in ((shift, 1.0), (0 * shift, spread.other)):
         scores = added[:, None, None] + share * noise[:, None, None] * rng.standard_normal(shape)
         if recipe:
-            scores += spread.pretraining * rng.standard_normal(pretrainings)[None, :, None]
-            scores += spread.pretraining_by_set * rng.standard_normal((sets, pretrainings, 1))
+            of_all, of_each = spread.pretraining, spread.pretraining_by_set
+            if spread.recipes:
+                of_all, of_each = rng.choice(measure_pretrainings())
+            scores += of_all * rng.standard_normal(pretrainings)[None, :, None]
+            scores += of_each * rng.standard_normal((sets, pretrainings, 1))
         sides.append(scores)
     return sides
 
@@ -111,14 +136,17 @@ def simulate(setting: tuple, draws: int, seeds: np.ndarray) -> list[dict]:
 def list_settings() -> list[tuple]:
     """No effect on every number of datasets, pretrainings and seeds; effects, and other spreads, at three seeds.
 
-    By documents only where that makes a difference.
+    By documents only where that makes a difference; pretraining as measured with one seed, which that holds.
     """
     found = []
     units = "checkpoint", BY_DOCUMENTS, "recipe"
     for unit, name, sets, pretrainings, runs in product(units, SPREADS, SETS, PRETRAININGS, SEEDS):
         if unit == BY_DOCUMENTS and (sets >= statistics.SETS or runs < statistics.SEEDS):
             continue
-        if (unit == "recipe" or pretrainings == 1) and (runs == 3 or name == "as measured"):
+        if name == MEASURED and unit != "recipe":
+            continue
+        wanted = runs == 1 if name == MEASURED else runs == 3 or name == "as measured"
+        if (unit == "recipe" or pretrainings == 1) and wanted:
             effects = NO_EFFECT + EFFECTS * (runs == 3 and name == "as measured")
             found.append((unit, name, sets, pretrainings, runs, effects))
     return found

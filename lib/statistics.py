@@ -57,8 +57,8 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     """One side minus the other, the mean over datasets, with the error of all that was drawn.
 
     That is datasets: how far their differences scatter, which holds seeds and test sets too; and of a *recipe* with two
-    pretrainings a side or more besides these: how far the means of each side's scatter. The variances are added, their
-    degrees of freedom by Satterthwaite (1946); seeds count in each, which errs on the safe side.
+    pretrainings a side or more besides these: how far the means of each side's scatter. The variances are added, with
+    the degrees of freedom of `count_freedom`; seeds count in each, which errs on the safe side.
 
     Of checkpoints on fewer than SETS datasets, which are then not drawn, it is that of `estimate_on_few` where
     `samples` are known of each, and SEEDS runs a side.
@@ -71,21 +71,25 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     if recipe and min(len(runs) for side in (better, other) for runs in side) > 1:
         for side in (better, other):
             parts.append(estimate_mean([fmean(map(fmean, runs)) for runs in zip(*side, strict=True)]))
+    if len(parts) == 1:
+        return found
     variance, freedom = add_variances([(one.error**2, one.freedom) for one in parts])
-    return Estimate(found.effect, float(np.sqrt(variance)), freedom)
+    return Estimate(found.effect, float(np.sqrt(variance)), count_freedom(freedom, parts))
 
 
 def estimate_on_few(better: Side, other: Side, samples: Samples) -> Estimate:
-    """One side minus the other on some datasets and no others, by the runs of each: seeds and test documents scatter.
-
-    Half of Satterthwaite's degrees of freedom, which are too many where the seeds are few and one side scatters less;
-    no fewer than those of one side on one set.
-    """
+    """One side minus the other on some datasets and no others: what scatters is seeds and test documents."""
     seeds = [estimate_mean([value for values in one for value in values]) for one in [*better, *other]]
     variance, freedom = add_variances([(one.error**2, one.freedom) for one in seeds] + [*samples])
-    freedom = max(freedom / 2, min(one.freedom for one in seeds))
+    freedom = count_freedom(freedom, seeds)
     effect = fmean(find_mean(one) - find_mean(two) for one, two in zip(better, other, strict=True))
     return Estimate(effect, float(np.sqrt(variance)) / len(better), freedom, "seeds and test documents")
+
+
+def count_freedom(freedom: float, parts: list[Estimate]) -> float:
+    """Half of Satterthwaite's degrees of freedom, which are too many where the runs of a part are few and one scatters
+    less than another; no fewer than those of the part that has the fewest (benchmarks/verdict_rule.py)."""
+    return max(freedom / 2, min(one.freedom for one in parts))
 
 
 def add_variances(parts: list[tuple[float, float]]) -> tuple[float, float]:

@@ -293,6 +293,18 @@ def test_inputs_are_shorter_on_every_set_or_not(write):
     assert decide("gu-shorter-input").verdict == "fails" and np.isnan(decide("gu-shorter-input").p)
 
 
+def test_a_summary_has_the_measured_claims_about_recipes_and_no_others():
+    line = dict.fromkeys(claims.COLUMNS, 0) | {
+        "statement": "more is more", "paper": "gu-pubmedbert", "claim": "gu-whole-word", "unit": "recipe", "n_sets": 3,
+        "verdict": "holds", "effect": 1.5, "p": 0.01, "note": "two parts",
+    }  # fmt: skip
+    others = [line | {"n_sets": 0}, line | {"unit": "checkpoint"}]
+    (said,) = claims.list_recipes(pd.DataFrame([line, *others]))
+    assert "*more is more* (PubMedBERT / BLURB): **holds on these sets**, +1.50 points" in said
+    assert said.endswith("Corrected p 0.010; two parts.")
+    assert claims.list_recipes(claims.read("gpu")) == []  # of which nothing is judged
+
+
 def test_whole_words_are_compared_word_by_word(monkeypatch, write):
     words = [f"{first}{second}word" for first in "abcdefghij" for second in "abcdefghij"]
     counts = {deciders.WHOLE[0]: [1] * 90 + [2] * 10, deciders.WHOLE[1]: [2] * 60 + [1] * 40}

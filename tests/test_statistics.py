@@ -53,12 +53,14 @@ def test_a_difference_is_as_sure_as_datasets_agree(gaps, verdict):
 
 
 def test_a_recipe_is_as_sure_as_its_pretrainings_agree():
-    """On datasets that agree fully it is Welch's t-test over the pretrainings of each side."""
+    """On datasets that agree fully it is Welch's t-test over each side's pretrainings, with half of its freedom."""
     of_one, of_other = (0.0, 0.4, 0.8), (-1.0, 0.0, 0.4)
     sides = side(1.0, 2.0, pretraining=of_one), side(0.0, 1.0, pretraining=of_other)
     judged = statistics.judge(statistics.estimate_difference(*sides, recipe=True))
     welch = stats.ttest_ind([value + 1 for value in of_one], of_other, equal_var=False)
-    assert (judged["ci_low"], judged["ci_high"]) == pytest.approx(tuple(welch.confidence_interval()))
+    wider = stats.t.ppf(0.975, welch.df / 2) / stats.t.ppf(0.975, welch.df)
+    ends = [judged["effect"] + wider * (end - judged["effect"]) for end in welch.confidence_interval()]
+    assert (judged["ci_low"], judged["ci_high"]) == pytest.approx(tuple(ends))
     once = side(1.0, 3.0), side(0.0, 1.0)  # which says nothing of another pretraining
     assert statistics.estimate_difference(*once, recipe=True) == statistics.estimate_difference(*once)
 
@@ -118,6 +120,7 @@ def test_the_rule_seldom_errs():
         ("recipe", "sets alike", 9, 3, 1),
         ("checkpoint", "heavy tails", 6, 1, 3),
         (verdict_rule.BY_DOCUMENTS, "sides unalike", 3, 1, 3),
+        ("recipe", verdict_rule.MEASURED, 3, 3, 1),
     ]:
         effects = [*verdict_rule.NO_EFFECT, ("beats", 40.0)]
         *none, large = verdict_rule.simulate((*setting, effects), 500, verdict_rule.measure_seeds())
@@ -125,6 +128,15 @@ def test_the_rule_seldom_errs():
         assert large["share_holds"] > 0.9, setting
     (once,) = verdict_rule.simulate(("recipe", "as measured", 9, 1, 3, [("beats", 40.0)]), 50, np.ones(1))
     assert (once["share_holds"], once["share_points"]) == (0, 1)
+
+
+def test_pretrainings_scatter_on_all_datasets_alike_or_on_each(monkeypatch):
+    lines = [{"model": "pubmedbert" + ending, "dataset": name, "score": mean + gap}
+             for ending, gap in (("", -1), (".2", 0), (".3", 1)) for name, mean in (("x", 80), ("y", 60))]
+    lines += [{"model": "bert-general" + ending, "dataset": name, "score": 70 + gap}
+              for ending, gaps in (("", (-1, 1)), (".2", (1, -1))) for name, gap in zip("xy", gaps, strict=True)]
+    monkeypatch.setattr(results, "read_table", lambda path: pd.DataFrame(lines))
+    assert verdict_rule.measure_pretrainings.__wrapped__().tolist() == [[0, 2], [1, 0]]
 
 
 def test_holm_s_correction():

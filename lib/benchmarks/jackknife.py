@@ -59,7 +59,7 @@ def find_variance(scores: Sequence[float]) -> tuple[float, int]:
     """The variance of a score over draws of test documents, and its degrees of freedom, by the scores of `leave_out`.
 
     Of a difference by the differences of both sides' scores. A jackknife that leaves out a group at a time (Shao and Tu
-    1995, section 5.5); nan for no scores.
+    1995, The jackknife and bootstrap); nan for no scores.
     """
     if not len(scores):
         return np.nan, 0
@@ -75,9 +75,8 @@ def compare(better: Folds, than: Folds) -> tuple[float, float] | None:
     variances = []
     for fold in better.keys() | than.keys():
         runs = [*better.get(fold, []), *than.get(fold, [])]
-        if not better.get(fold) or not than.get(fold) or len({*map(len, runs)}) > 1 or np.isnan(runs).any():
-            return None
-        if not len(runs[0]):
+        known = better.get(fold) and than.get(fold) and len({*map(len, runs)}) == 1 and len(runs[0])
+        if not known or np.isnan(runs).any():
             return None
         variances.append(find_variance(np.mean(better[fold], axis=0) - np.mean(than[fold], axis=0)))
     variance, freedom = statistics.add_variances(variances)

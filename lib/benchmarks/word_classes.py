@@ -45,8 +45,8 @@ def make_classes(texts: Iterable[str], seed: int = 1) -> dict[str, list[str]]:
     """The classes of each word of some texts, in lower case: for each of SIZES, `size:number`.
 
     k-means over the directions of skip-gram vectors, several sizes at once, as features of a tagger (Guo et al. 2014,
-    section 3.2). The same texts and seed give the same classes: vectors are trained in one thread. StudyError where
-    there are not two words.
+    Revisiting embedding features for simple semi-supervised learning). The same texts and seed give the same classes:
+    vectors are trained in one thread. StudyError where there are not two words.
     """
     from gensim.models import Word2Vec  # here, as these take seconds
     from sklearn.cluster import MiniBatchKMeans

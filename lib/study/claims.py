@@ -18,7 +18,7 @@ from lib.study.trends import Trend, trend
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERSION = 4  # raised by hand when a test changes, or what it finds
+VERSION = 5  # raised by hand when a test changes, or what it finds
 COLUMNS = ["claim", "paper", "statement", "test", "paper_effect", "paper_effect_here", "effect", "ci_low", "ci_high",
            "n", "p", "unit", "n_sets", "n_pretrainings", "n_seeds", "floor", "verdict", "note",
            "not_tested"]  # fmt: skip
@@ -246,15 +246,16 @@ def describe_verdict(claim: dict) -> str:
     return f"{said} as far as tested" if in_part else said
 
 
-def list_pretrained(judged: pd.DataFrame) -> list[str]:
-    """What was found of each claim that compares pretrained models, a line each (Markdown)."""
+def list_recipes(judged: pd.DataFrame) -> list[str]:
+    """What was found of each claim about recipes of pretraining that was measured, a line each (Markdown)."""
     papers = results.list_papers()
+    measured = judged.reindex(columns=COLUMNS).query("unit == 'recipe' and n_sets > 0")
     return [
         f"- *{claim['statement']}* ({papers[claim['paper']]}): **{describe_verdict(claim)}**, {claim['effect']:+.2f} "
-        f"points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}) over {claim['n_sets']} sets, "
-        f"{claim['n_pretrainings']} pretrainings a side; the paper prints {claim['paper_effect_here']:+.2f} on these "
-        f"sets and {claim['paper_effect']:+.2f} on all of its own."
-        for claim in judged[judged["n_pretrainings"] > 0].to_dict("records")
+        f"points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}), {claim['n_pretrainings']} pretrainings a side; "
+        f"the paper prints {claim['paper_effect_here']:+.2f} on these sets and {claim['paper_effect']:+.2f} on all of "
+        f"its own. Corrected p {claim['p']:.3f}; {claim['note']}."
+        for claim in measured.to_dict("records")
     ]
 
 

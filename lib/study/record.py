@@ -122,7 +122,7 @@ def summarise(scale: str) -> str:
     said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
     if any(panel.pretrainings > 1 for panel in study.budget.panels):
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
-        return said + "\n".join([*claims.list_pretrained(claims.read(scale)), "", found])
+        return said + "\n".join([*claims.list_recipes(claims.read(scale)), "", found])
     if not study.budget.bar:
         return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)
     ran = results.find_table(paths.table(scale, "panels"))

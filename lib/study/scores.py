@@ -70,6 +70,12 @@ def summarise(result: dict) -> dict:
     }
 
 
+def list_runs(study: "Study") -> pd.DataFrame:
+    """Study.results with the names that models have in files: `pubmedbert.2` of a second pretraining."""
+    runs = study.results()
+    return runs.assign(model=list(map(params.name_model, runs["model"], runs["pretraining"])))
+
+
 def compare_pretrainings(study: "Study") -> pd.DataFrame:
     """Models that were pretrained several times, a line each: their score on each dataset, mean and standard deviation
     over pretrainings, and the losses on held-out text at the end of these, where page 25 has listed them; of models
@@ -150,7 +156,7 @@ def rank(study: "Study", lines: pd.DataFrame) -> list[int | None]:
     them, the draws of test documents. None for a line of fewer runs than their scatter takes, which counts for no
     other, and on made-up data.
     """
-    own, ranks = study.results().merge(lines[["protocol", "dataset", "model", "score"]]), {}
+    own, ranks = list_runs(study).merge(lines[["protocol", "dataset", "model", "score"]]), {}
     for place, runs in own.groupby(["protocol", "dataset"]):
         sides = {model: found for model, found in runs.groupby("model") if found["seed"].nunique() >= statistics.SEEDS}
         for model, found in sides.items():
@@ -173,7 +179,7 @@ def list_seen(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     A line a dataset and method, means over seeds; `train`: the sentences that a model read, of its whole training set.
     """
     columns = ["dataset", "protocol", "method", "train", "f1", *seen.SCORES]
-    runs = study.results().merge(lines[["protocol", "dataset", "model"]])
+    runs = list_runs(study).merge(lines[["protocol", "dataset", "model"]])
     means = runs.pivot_table(index=["dataset", "protocol", "model", "train"], columns="score", values="value")
     ours = means.reindex(columns=columns[4:]).dropna().reset_index().rename(columns={"model": "method"})
     without = results.find_table(paths.table(study.scale, "seen"))
