@@ -73,7 +73,8 @@ def summarise(result: dict) -> dict:
 def list_runs(study: "Study") -> pd.DataFrame:
     """Study.results with the names that models have in files: `pubmedbert.2` of a second pretraining."""
     runs = study.results()
-    return runs.assign(model=list(map(params.name_model, runs["model"], runs["pretraining"])))
+    names = list(map(params.name_model, runs["model"], runs["pretraining"]))
+    return runs.assign(model=pd.Series(names, runs.index, dtype=str))  # text too where there is no run
 
 
 def compare_pretrainings(study: "Study") -> pd.DataFrame:
