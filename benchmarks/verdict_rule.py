@@ -90,8 +90,9 @@ def draw(rng, shape: tuple[int, int, int], recipe: bool, spread: Spread, seeds: 
     if sets < statistics.SETS:  # the verdict speaks of these sets
         of_sets -= of_sets.mean()
     shift, noise = of_sets + spread.sample * rng.standard_normal(sets), rng.choice(seeds, sets)
+    if spread.recipes:
+        noise[:] = 0  # what was measured on each dataset holds a seed
     sides = []
-    noise = 0 * noise if spread.recipes else noise  # what was measured on each dataset holds a seed
     for added, share in ((shift, 1.0), (0 * shift, spread.other)):
         scores = added[:, None, None] + share * noise[:, None, None] * rng.standard_normal(shape)
         if recipe:

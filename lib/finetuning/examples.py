@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 
 POOL = 50  # batches whose examples are sorted by length together
 TOKENS = 16_384  # in a batch of an evaluation, at most, padding included
-CPU_TOKENS = 4096  # the same for an encoder on a CPU: a third faster than four times as many, which outgrow its caches
+CPU_TOKENS = 4096  # the same for an encoder on a CPU, where it is a third faster than four times as many
 
 Batch = dict[str, torch.Tensor]
 

@@ -120,10 +120,10 @@ def summarise(scale: str) -> str:
     several times, what that says of each claim; else the claims of each paper by verdict."""
     study = open_study(scale)
     said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
+    if study.budget.bar:
+        ran = results.find_table(paths.table(scale, "panels"))
+        return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_bar(study, ran)))
     if any(panel.pretrainings > 1 for panel in study.budget.panels):
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
         return said + "\n".join([*claims.list_recipes(claims.read(scale)), "", found])
-    if not study.budget.bar:
-        return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)
-    ran = results.find_table(paths.table(scale, "panels"))
-    return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_bar(study, ran)))
+    return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)

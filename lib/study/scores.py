@@ -83,9 +83,8 @@ def compare_pretrainings(study: "Study") -> pd.DataFrame:
     that others continue the losses alone."""
     runs = keep_main(study.results())
     each = runs.groupby(["model", "pretraining", "protocol", "dataset"])["value"].mean()
-    over = each.groupby(["model", "protocol", "dataset"], sort=False).agg(["mean", "std", "count"])
-    over = over[over["count"] > 1]
-    said = over["mean"].map("{:.2f}".format) + over["std"].map(" ± {:.2f}".format)
+    over = each.groupby(["model", "protocol", "dataset"], sort=False).agg(ours="mean", ours_std="std")
+    said = over.dropna().apply(show.show_ours, axis=1)
     table = said.unstack(["protocol", "dataset"]).rename_axis(None)
     table.columns = [f"{registry.lookup(dataset).title}, {protocol}" for protocol, dataset in table.columns]
     pretrained = results.find_table(paths.table(study.scale, "pretrained"))
