@@ -1,157 +1,180 @@
 """Fine-tuning: the study's loop against the Trainer of `transformers`, in sentences a second and in F1.
 
-    python benchmarks/finetuning.py [case ...] [--sentences N] [--repetitions N]
-    python benchmarks/finetuning.py scores [--repetitions N]
+    python -m benchmarks.finetuning [case ...] [--sentences N] [--repetitions N]
+    python -m benchmarks.finetuning scores [--repetitions N]
 
-Named entities of BC5CDR-chem, 16 sentences a step, AdamW, dropout of 0.1; the same model, from the same random
-weights, and the same tokens on both sides. Each side runs in a process of its own, all sides of a case in turn, on
-every core of a machine that should have nothing else to do. A ratio is that of two runs of one repetition; shown are
-the median, the lowest and the highest.
+Named entities in made-up sentences, as many and about as long as those that BC5CDR-chem trains on, three epochs, AdamW,
+dropout of 0.1; the same model, from the same random weights, and the same tokens on both sides, which compute in
+bfloat16 where the processor does, else in float32. Each side runs in a process of its own, both in turn, on every core
+of a machine that should have nothing else to do. A ratio is that of two runs of one repetition; shown are the median,
+the lowest and the highest. The first epoch, in which kernels are built for each new shape, stands apart from the later
+ones; both sides keep as many kernels (lib/training/training.py). The share of the machine's rate of matrix products
+counts useful ones alone: none of padding.
 
 The Trainer runs as in examples/pytorch/token-classification/run_ner.py: AutoModelForTokenClassification,
-DataCollatorForTokenClassification, labels of first tokens alone, every other setting its default, nothing saved. It
-pads to the longest sentence of a batch (run_ner's default) or to 128; `evaluation` is its predict on the same
-sentences. Where the processor has no bfloat16, the Trainer with bf16=True runs in the first repetition alone.
+DataCollatorForTokenClassification, which pads to the longest sentence of a batch, labels of first tokens alone, every
+other setting its default, nothing saved. `evaluation` is its predict on the same sentences.
 
-`scores`: F1 on the development set after three epochs of 1,500 sentences, for each repetition another seed, from a
-pretrained encoder where the study has one at scale laptop, else from random weights.
+`scores`: F1 on BC5CDR-chem's development set after three epochs of 1,500 sentences, for each repetition another seed,
+from the study's pubmedbert where it is pretrained at scale laptop, else from random weights.
 
-The vocabulary is the study's where it is built at scale laptop. Writes outputs/record/benchmarks/finetuning.csv when no
-case is named, and finetuning-scores.csv.
+Writes outputs/record/benchmarks/finetuning.csv when no case is named, and finetuning-scores.csv.
 """
 
 import argparse
-import multiprocessing
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from transformers import (
     AutoModelForTokenClassification,
     AutoTokenizer,
     DataCollatorForTokenClassification,
+    PretrainedConfig,
+    PreTrainedTokenizerBase,
     PrinterCallback,
     Trainer,
     TrainingArguments,
 )
 
+from benchmarks.pretraining import MINI, OUTPUT, Timed, Watch, describe_device, make_tokenizer, run_apart
 from lib import provenance
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError, unknown
 from lib.finetuning import predictions, tagging
-from lib.finetuning.examples import BucketedBatches
-from lib.modeling import heads, loading, models
+from lib.finetuning.examples import BucketedBatches, Example
+from lib.finetuning.settings import FinetuningSettings
+from lib.modeling import costs, heads, loading, models
 from lib.modeling.settings import Body
-from lib.places import show_path
 from lib.progress import Progress
 from lib.study import open_study, paths, results
 from lib.training import optimizers, training
 
-DATASET, SCALE, VOCABULARY, PRETRAINED = "bc5cdr-chem", "laptop", "pubmed-uncased", "pubmedbert"
-BATCH, LENGTH, RATE = 16, 128, 5.0e-4
-BODIES = {
-    "BERT-mini": Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=128),
-    "BERT-base": Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=128),
+DATASET, SCALE, PRETRAINED = "bc5cdr-chem", "laptop", "pubmedbert"
+EPOCHS, LENGTH, VOCABULARY, RATE = 3, 128, 8_192, 5.0e-4
+SENTENCES = 4_560  # of the training set of BC5CDR-chem
+PARTS = {"first epoch": 3, "later epochs": 3, "evaluation": 1}  # of a run, and the products in each for one forward
+
+
+@dataclass(frozen=True)
+class Case:
+    """An encoder, the sentences of a step, how many of all it trains on, and the ratio that it has to reach."""
+
+    title: str
+    body: Body
+    batch: int
+    share: float = 1.0  # a step of a large body takes that much longer
+    bar: float = 3.5
+
+
+BASE = Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=768)
+CASES = {
+    "mini-16": Case("BERT-mini, 16 a step", MINI, 16),
+    "mini-32": Case("BERT-mini, 32 a step", MINI, 32),
+    "base-16": Case("BERT-base, 16 a step", BASE, 16, 0.1, 2.4),
 }
-CASES = {  # what is timed: body, whether it trains, and the sides to compare with; the bar of each ratio
-    "BERT-mini": ("BERT-mini", True, {"dynamic": 3.5, "to 128": 6.0, "dynamic, bf16": None}),
-    "BERT-mini, evaluation": ("BERT-mini", False, {"dynamic": 3.5}),
-    "BERT-base": ("BERT-base", True, {"dynamic": 2.4}),
-}
-SHARE = {"BERT-mini": 1.0, "BERT-base": 0.1}  # of the sentences, as a step of a large body takes that much longer
 
 
-def load(count: int, split: str = "train") -> list[Sentence]:
-    return open_study(SCALE).dataset(DATASET).load(split)[:count]
+@dataclass(frozen=True)
+class Work:
+    """What both sides do: fine-tune the encoder of a folder on sentences, then tag others."""
+
+    folder: Path  # of the tokenizer too
+    sentences: list[Sentence]
+    asked: list[Sentence]
+    batch: int
+    seed: int
 
 
-def load_tokenizer():
-    folder = paths.vocabulary(SCALE, VOCABULARY)
-    if not folder.is_dir():
-        raise StudyError(f"{show_path(folder)} is not there: run ./run_all.sh {SCALE} {VOCABULARY}")
-    return AutoTokenizer.from_pretrained(folder)
+# What is trained, and on what.
 
 
-def make_task(sentences: list[Sentence], tokenizer) -> tagging.Tagging:
-    settings = open_study(SCALE).protocol("gu", DATASET)
-    return tagging.Tagging(registry.lookup(DATASET), settings, tokenizer, sentences, LENGTH)
+def make_sentences(count: int, words: int = 3000) -> list[Sentence]:
+    """Tagged sentences of made-up words, about as long as those that BC5CDR trains on: 25 words on the mean, half of
+    them 14 to 32, where there it is 26, and 16 to 32."""
+    rng = np.random.default_rng(0)
+    lengths = np.clip(np.exp(rng.normal(np.log(22), 0.55, count)), 3, 110).astype(int)
+    shares = 1 / np.arange(1, words + 1)
+    drawn = [rng.choice(words, length, p=shares / shares.sum()) for length in lengths]
+    tags = [["B" if word % 17 == 0 else "O" for word in one] for one in drawn]
+    return [Sentence([f"p{word}" for word in one], of_one) for one, of_one in zip(drawn, tags, strict=True)]
 
 
-def save_encoder(name: str, folder: Path) -> None:
-    """The tokenizer and the random weights that all sides start from."""
-    tokenizer = load_tokenizer()
+def save_encoder(body: Body, folder: Path) -> None:
+    """A made-up tokenizer, and the random weights that both sides start from."""
+    tokenizer = make_tokenizer(VOCABULARY, folder)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    models.encoder_of(models.build("bert", BODIES[name], len(tokenizer), LENGTH, 0.1)).save_pretrained(folder)
+    models.encoder_of(models.build("bert", body, len(tokenizer), LENGTH, 0.1)).save_pretrained(folder)
 
 
-def run_ours(folder: Path, seed: int, count: int, epochs: int, train: bool, **_) -> dict:
+def make_task(sentences: list[Sentence], tokenizer: PreTrainedTokenizerBase) -> tagging.Tagging:
+    return tagging.Tagging(registry.lookup(DATASET), read_settings(), tokenizer, sentences, LENGTH)
+
+
+def read_settings() -> FinetuningSettings:
+    return open_study(SCALE).protocol("gu", DATASET)
+
+
+# One run of one side, in a process of its own.
+
+
+def run_ours(work: Work) -> dict:
     """The study's loop, as lib/finetuning/finetuning.py calls it."""
-    sentences, tokenizer = load(count), load_tokenizer()
-    task = make_task(sentences, tokenizer)
-    encoder = loading.load_encoder(folder).body(0.1)
-    torch.manual_seed(seed)
-    model, sequences, device = task.build(encoder, sentences), task.encode(sentences), training.accelerator("auto")
-    model.to(device.device)
-    if not train:
-        return time_it(lambda: predictions.predict(model.eval(), task, sequences, device), len(sequences))
-    batches = BucketedBatches(sequences, task.collate, batch_size=BATCH, epochs=epochs, steps=None, seed=seed)
-    settings = open_study(SCALE).protocol("gu", DATASET).optimization()
-
-    def fit() -> None:
-        training.train(
-            model, batches, lambda module, batch: module.loss(batch), device=device, settings=settings,
-            rate_of=lambda step: RATE * optimizers.slanted_triangle(step, len(batches), 0.1), seed=seed,
-            progress=Progress("benchmark"),
-        )  # fmt: skip
-
-    timed = time_it(fit, len(sequences) * epochs)
-    if epochs == 1:
-        return timed
-    dev = load(10**6, "dev")
-    sequences = task.encode(dev)
-    predicted = task.decode(dev, sequences, predictions.predict(model, task, sequences, device))
-    return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
+    device, encoder = training.accelerator("auto"), loading.load_encoder(work.folder)
+    task = make_task(work.sentences, encoder.tokenizer)
+    torch.manual_seed(work.seed)
+    model, sequences = task.build(encoder.body(0.1), work.sentences), task.encode(work.sentences)
+    words = {"batch_size": work.batch, "epochs": EPOCHS, "steps": None, "seed": work.seed}
+    batches = Timed(BucketedBatches(sequences, task.collate, **words))
+    found = describe_work(model.config, sequences)
+    training.train(
+        model, batches, lambda module, batch: module.loss(batch), device=device, seed=work.seed,
+        settings=read_settings().optimization(), progress=Progress("benchmark"),
+        rate_of=lambda step: RATE * optimizers.slanted_triangle(step, len(batches), 0.1),
+    )  # fmt: skip
+    found |= split_epochs([*batches.times, time.perf_counter()], len(sequences))
+    asked = task.encode(work.asked)
+    begun = time.perf_counter()
+    labels = predictions.predict(model, task, asked, device)
+    return found | {"evaluation": len(asked) / (time.perf_counter() - begun)} | rate_tags(task, work.asked, labels)
 
 
-def run_trainer(folder: Path, seed: int, count: int, epochs: int, train: bool, padding: str, bf16: bool) -> dict:
+def run_trainer(work: Work) -> dict:
     """The Trainer, as run_ner uses it."""
-    sentences, tokenizer = load(count), load_tokenizer()
-    task = make_task(sentences, tokenizer)
-    torch.manual_seed(seed)
-    model = AutoModelForTokenClassification.from_pretrained(folder, num_labels=len(task.labels))
-    options = {"padding": "max_length", "max_length": LENGTH} if padding == "to 128" else {}
-    collator = DataCollatorForTokenClassification(tokenizer, **options)
+    tokenizer = AutoTokenizer.from_pretrained(work.folder)
+    task = make_task(work.sentences, tokenizer)
+    torch.manual_seed(work.seed)
+    model = AutoModelForTokenClassification.from_pretrained(work.folder, num_labels=len(task.labels))
+    found = describe_work(model.config, task.encode(work.sentences))
     with tempfile.TemporaryDirectory(prefix="study-") as output:
         arguments = TrainingArguments(
-            output, num_train_epochs=epochs, per_device_train_batch_size=BATCH, per_device_eval_batch_size=BATCH,
-            learning_rate=RATE, warmup_steps=0.1, seed=seed, bf16=bf16, report_to=[], save_strategy="no",
-            logging_strategy="no", disable_tqdm=True, use_cpu=not torch.cuda.is_available(),
+            output, num_train_epochs=EPOCHS, per_device_train_batch_size=work.batch, learning_rate=RATE,
+            per_device_eval_batch_size=work.batch, warmup_steps=0.1, seed=work.seed, report_to=[], save_strategy="no",
+            bf16=training.computes_in_bfloat16(), logging_strategy="no", disable_tqdm=True, use_cpu=True,
         )  # fmt: skip
-        sequences = label_tokens(task, sentences)
-        trainer = Trainer(model, arguments, data_collator=collator, train_dataset=sequences)
+        watch, collator = Watch(), DataCollatorForTokenClassification(tokenizer)
+        labelled = label_tokens(task, work.sentences)
+        trainer = Trainer(model, arguments, data_collator=collator, train_dataset=labelled, callbacks=[watch])
         trainer.remove_callback(PrinterCallback)
-        if not train:
-            return time_it(lambda: trainer.predict(sequences), len(sequences))
-        timed = time_it(trainer.train, len(sequences) * epochs)
-        if epochs == 1:
-            return timed
-        dev = load(10**6, "dev")
-        sequences = label_tokens(task, dev)
-        numbers = trainer.predict(sequences).predictions.argmax(-1)
+        trainer.train()
+        found |= split_epochs([*watch.times, time.perf_counter()], len(labelled))
+        asked = label_tokens(task, work.asked)
+        begun = time.perf_counter()
+        numbers = trainer.predict(asked).predictions.argmax(-1)
+        found["evaluation"] = len(asked) / (time.perf_counter() - begun)
     labels = [
         [[int(label)] for label, gold in zip(line, sequence["labels"], strict=False) if gold != heads.IGNORED]
-        for line, sequence in zip(numbers, sequences, strict=True)
+        for line, sequence in zip(numbers, asked, strict=True)
     ]
-    predicted = task.decode(dev, task.encode(dev), labels)
-    return timed | {"f1": metrics.entity_scores([s.tags for s in dev], predicted)["f1"]}
+    return found | rate_tags(task, work.asked, labels)
 
 
 def label_tokens(task: tagging.Tagging, sentences: list[Sentence]) -> list[dict]:
@@ -166,49 +189,57 @@ def label_tokens(task: tagging.Tagging, sentences: list[Sentence]) -> list[dict]
     return sequences
 
 
-def time_it(work: Callable[[], object], sentences: int) -> dict:
-    begun = time.perf_counter()
-    work()
-    return {"rate": sentences / (time.perf_counter() - begun)}
+def describe_work(config: PretrainedConfig, sequences: list[Example]) -> dict:
+    """The FLOPs of a sentence that count, forward, and the rate of matrix products before the run."""
+    lengths = [len(sequence.tokens) for sequence in sequences]
+    flops = statistics.mean(costs.body_flops(config, length, length) for length in lengths)
+    dtype = torch.bfloat16 if training.computes_in_bfloat16() else torch.float32
+    return {"FLOPs": flops, "matrix rate": costs.matrix_rate(torch.device("cpu"), dtype)}
 
 
-SIDES = {
-    "ours": (run_ours, {}),
-    "dynamic": (run_trainer, {"padding": "dynamic", "bf16": False}),
-    "to 128": (run_trainer, {"padding": "to 128", "bf16": False}),
-    "dynamic, bf16": (run_trainer, {"padding": "dynamic", "bf16": True}),
-}
+def split_epochs(times: list[float], sentences: int) -> dict[str, float]:
+    """Sentences a second in the first epoch and in the later ones, of the times at which steps began, and the end."""
+    first = (len(times) - 1) // EPOCHS
+    later = (EPOCHS - 1) * sentences / (times[-1] - times[first])
+    return {"first epoch": sentences / (times[first] - times[0]), "later epochs": later}
 
 
-def run_apart(side: str, **words) -> dict:
-    """Run a side in a process of its own, which starts from nothing."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        function, options = SIDES[side]
-        return pool.submit(function, **words, **options).result()
+def rate_tags(task: tagging.Tagging, asked: list[Sentence], labels: list) -> dict[str, float]:
+    """F1 of entities by the labels of words."""
+    predicted = task.decode(asked, task.encode(asked), labels)
+    return {"f1": metrics.entity_scores([sentence.tags for sentence in asked], predicted)["f1"]}
 
 
-def measure(case: str, sentences: int, repetitions: int, folder: Path) -> list[dict]:
-    """The lines of a case, one for each side that it is compared with."""
-    body, train, sides = CASES[case]
-    save_encoder(body, folder)
-    count = max(BATCH, round(sentences * SHARE[body]))
-    slow = "dynamic, bf16" if not training.computes_in_bfloat16() else None
-    rates: dict[str, list[float]] = {}
+# What puts the runs together.
+
+
+def measure(case: Case, sentences: int, repetitions: int, folder: Path) -> list[dict]:
+    """The lines of a case, one for each part of a run."""
+    run_apart(save_encoder, case.body, folder)
+    made = make_sentences(max(case.batch, round(sentences * case.share)))
+    runs: dict[str, list[dict]] = {"ours": [], "peer": []}
     for repetition in range(repetitions):
-        for side in ("ours", *sides):
-            if side != slow or repetition == 0:
-                found = run_apart(side, folder=folder, seed=repetition, count=count, epochs=1, train=train)
-                rates.setdefault(side, []).append(found["rate"])
+        work = Work(folder, made, made, case.batch, repetition)
+        for side, function in (("ours", run_ours), ("peer", run_trainer)):
+            runs[side].append(run_apart(function, work))
+            rates = ", ".join(f"{part} {runs[side][-1][part]:.1f}" for part in PARTS)
+            print(f"{case.title}, {side}: {rates} sentences/s", flush=True)
+    rate = statistics.median(run["matrix rate"] for side in runs.values() for run in side)
+    dtype = "bfloat16" if training.computes_in_bfloat16() else "float32"
+    names = {"ours_as": f"dropout 0.1, {dtype}", "peer_as": f"Trainer, {dtype}, padded to the longest of a batch"}
+    where = {"device": describe_device(), "commit": provenance.commit()}
     lines = []
-    for side, bar in sides.items():
-        ratios = [ours / peer for ours, peer in zip(rates["ours"], rates[side], strict=False)]
+    for part, passes in PARTS.items():
+        ours, peer = ([run[part] for run in side] for side in runs.values())
+        ratios = [one / other for one, other in zip(ours, peer, strict=True)]
+        shares = [statistics.median(side) * passes * runs["ours"][0]["FLOPs"] / rate for side in (ours, peer)]
         lines.append({
-            "what": case, "peer is": f"Trainer, padded {side}", "ours": round(statistics.median(rates["ours"]), 1),
-            "peer": round(statistics.median(rates[side]), 1), "ratio": round(statistics.median(ratios), 2),
-            "lowest": round(min(ratios), 2), "highest": round(max(ratios), 2), "bar": bar, "unit": "sentences/s",
-            "repetitions": len(ratios), "device": describe_device(), "commit": provenance.commit(),
+            "what": f"{case.title}, {len(made):,} sentences: {part}", **names,
+            "ours": round(statistics.median(ours), 1), "peer": round(statistics.median(peer), 1),
+            "ratio": round(statistics.median(ratios), 2), "lowest": round(min(ratios), 2),
+            "highest": round(max(ratios), 2), "bar": case.bar, "unit": "sentences/s",
+            "ours_share": round(shares[0], 3), "peer_share": round(shares[1], 3), **where,
         })  # fmt: skip
-        print(lines[-1], flush=True)
     return lines
 
 
@@ -217,49 +248,45 @@ def compare_scores(repetitions: int, folder: Path) -> list[dict]:
     pretrained = paths.model(SCALE, PRETRAINED)
     known = (pretrained / "config.json").exists()
     if not known:
-        save_encoder("BERT-mini", folder)
-    source, lines = (pretrained if known else folder), []
+        run_apart(save_encoder, MINI, folder)
+    dataset, source, lines = open_study(SCALE).dataset(DATASET), pretrained if known else folder, []
+    sentences, asked = dataset.load("train")[:1500], dataset.load("dev")
     for seed in range(1, repetitions + 1):
-        words = {"folder": source, "seed": seed, "count": 1500, "epochs": 3, "train": True}
-        ours, peer = (run_apart(side, **words)["f1"] for side in ("ours", "dynamic"))
+        work = Work(source, sentences, asked, 16, seed)
+        ours, peer = (run_apart(function, work)["f1"] for function in (run_ours, run_trainer))
         lines.append({
             "encoder": PRETRAINED if known else "random weights", "seed": seed, "ours": round(ours, 2),
             "peer": round(peer, 2), "difference": round(ours - peer, 2), "unit": "dev F1", "device": describe_device(),
             "commit": provenance.commit(),
         })  # fmt: skip
-        print(lines[-1], flush=True)
     return lines
-
-
-def describe_device() -> str:
-    return training.describe_device(training.accelerator("auto"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"{'; '.join(CASES)}; or: scores")
-    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; or scores")
+    parser.add_argument("--sentences", type=int, default=SENTENCES)
     parser.add_argument("--repetitions", type=int, default=3)
     words = parser.parse_args()
-    torch.set_num_threads(os.cpu_count())
-    try:
-        with tempfile.TemporaryDirectory(prefix="study-") as folder:
-            if words.cases == ["scores"]:
-                lines = compare_scores(words.repetitions, Path(folder))
-                return results.write_csv(paths.output("record", "benchmarks", "finetuning-scores.csv"), lines)
-            for case in words.cases:
-                if case not in CASES:
-                    raise unknown("case", case, [*CASES, "scores"])
-            lines = [
-                line
-                for case in words.cases or CASES
-                for line in measure(case, words.sentences, words.repetitions, Path(folder))
-            ]
+    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
+    for name in words.cases:
+        if name not in CASES and words.cases != ["scores"]:
+            parser.error(str(unknown("case", name, [*CASES, "scores"])))
+    with tempfile.TemporaryDirectory(prefix="study-") as folder:
+        if words.cases == ["scores"]:
+            lines = compare_scores(words.repetitions, Path(folder))
+            results.write_csv(OUTPUT / "finetuning-scores.csv", lines)
+        else:
+            asked = [CASES[name] for name in words.cases or CASES]
+            lines = [line for one in asked for line in measure(one, words.sentences, words.repetitions, Path(folder))]
             if not words.cases:
-                results.write_csv(paths.output("record", "benchmarks", "finetuning.csv"), lines)
-    except StudyError as error:
-        sys.exit(f"error: {error}")
+                results.write_csv(OUTPUT / "finetuning.csv", lines)
+    for line in lines:
+        print(line)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except StudyError as error:
+        sys.exit(f"error: {error}")

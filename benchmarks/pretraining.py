@@ -1,7 +1,7 @@
 """Pretraining: the study's loop against the Trainer of `transformers`, in pieces a second and in loss.
 
-    python benchmarks/pretraining.py [case ...] [--steps N] [--repetitions N]
-    python benchmarks/pretraining.py curves [--steps N] [--repetitions N]
+    python -m benchmarks.pretraining [case ...] [--steps N] [--repetitions N]
+    python -m benchmarks.pretraining curves [--steps N] [--repetitions N]
 
 Each side runs in a process of its own, all sides of a case in turn, on every core of a machine that should have
 nothing else to do. Both sides have the same model, from the same random weights, 32 rows of 128 pieces a step, AdamW,

@@ -20,11 +20,13 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks import finetuning
 from benchmarks.pretraining import (
     CASES,
     LENGTH,
     ROWS,
     SHARE,
+    Timed,
     describe_device,
     make_batches,
     make_text,
@@ -32,15 +34,12 @@ from benchmarks.pretraining import (
     run_apart,
 )
 from lib import provenance
-from lib.benchmarks import registry
-from lib.benchmarks.instances import Sentence
 from lib.errors import unknown
-from lib.finetuning import tagging
 from lib.finetuning.examples import BucketedBatches
 from lib.modeling import costs, loading, models
 from lib.pretraining import masking, objectives
 from lib.progress import Progress
-from lib.study import open_study, params, paths, results
+from lib.study import params, paths, results
 from lib.training import training
 
 WARM_UP = 10  # steps, in which kernels are built
@@ -76,33 +75,17 @@ PROFILES = {
 }
 
 
-class Watched:
+class Watched(Timed):
     """Batches that start the profiler when the warm-up is over."""
 
     def __init__(self, batches, profiler: profile):
-        self.batches, self.profiler = batches, profiler
-
-    def __len__(self) -> int:
-        return len(self.batches)
+        super().__init__(batches)
+        self.profiler = profiler
 
     def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
         if key[:2] == (WARM_UP, 0):
             self.profiler.start()
-        return self.batches[key]
-
-    def shape(self, step: int) -> tuple[int, int]:
-        return self.batches.shape(step)
-
-
-def make_sentences(count: int, words: int = 3000) -> list[Sentence]:
-    """Tagged sentences of made-up words, about as long as those that BC5CDR trains on: 25 words on the mean, half of
-    them 14 to 32, where there it is 26, and 16 to 32."""
-    rng = np.random.default_rng(0)
-    lengths = np.clip(np.exp(rng.normal(np.log(22), 0.55, count)), 3, 110).astype(int)
-    shares = 1 / np.arange(1, words + 1)
-    drawn = [rng.choice(words, length, p=shares / shares.sum()) for length in lengths]
-    tags = [["B" if word % 17 == 0 else "O" for word in one] for one in drawn]
-    return [Sentence([f"p{word}" for word in one], of_one) for one, of_one in zip(drawn, tags, strict=True)]
+        return super().__getitem__(key)
 
 
 def prepare(what: Profiled, steps: int, folder: Path):
@@ -116,15 +99,13 @@ def prepare(what: Profiled, steps: int, folder: Path):
         asked = masking.Masking("word-piece", SHARE).slots(what.length)
         flops = costs.training_flops(model.config, what.length, asked) / what.length
         return model, batches, objectives.masked_tokens, params.load("scales", "laptop").pretraining.recipe, flops
-    settings, sentences = open_study("laptop").protocol("gu", "bc5cdr-chem"), make_sentences(what.rows * steps)
-    tokenizer.save_pretrained(folder / "encoder")
-    whole = models.build(case.architecture, case.body, case.vocabulary, LENGTH, 0.1)
-    models.encoder_of(whole).save_pretrained(folder / "encoder")
-    task = tagging.Tagging(registry.lookup("bc5cdr-chem"), settings, tokenizer, sentences, LENGTH)
-    model, sequences = task.build(loading.load_encoder(folder / "encoder").body(0.1), sentences), task.encode(sentences)
+    finetuning.save_encoder(case.body, folder)
+    encoder, sentences = loading.load_encoder(folder), finetuning.make_sentences(what.rows * steps)
+    task, settings = finetuning.make_task(sentences, encoder.tokenizer), finetuning.read_settings()
+    model, sequences = task.build(encoder.body(0.1), sentences), task.encode(sentences)
     batches = BucketedBatches(sequences, task.collate, batch_size=what.rows, epochs=1, steps=None, seed=1)
     mean = float(np.mean([len(sequence.tokens) for sequence in sequences]))
-    flops = 3 * costs.body_flops(whole.config, mean, mean) / mean
+    flops = 3 * costs.body_flops(model.config, mean, mean) / mean
     return model, batches, lambda module, batch: module.loss(batch), settings.optimization(), flops
 
 
