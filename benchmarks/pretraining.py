@@ -1,19 +1,19 @@
-"""Pretraining: the study's loop against the Trainer of `transformers`, in pieces a second and in loss.
+"""Pretraining: the study's loop against the Trainer of `transformers`, in tokens a second and in loss.
 
     python -m benchmarks.pretraining [case ...] [--steps N] [--repetitions N]
     python -m benchmarks.pretraining curves [--steps N] [--repetitions N]
 
 Each side runs in a process of its own, all sides of a case in turn, on every core of a machine that should have
-nothing else to do. Both sides have the same model, from the same random weights, 32 rows of 128 pieces a step, AdamW,
-and packed text made up here. A ratio is that of two runs of one repetition; shown are the median, the lowest and the
-highest. Where the processor has no bfloat16, the Trainer with bf16=True runs in the first repetition alone.
+nothing else to do. Both sides have the same model, from the same random weights, the same number of tokens a step,
+AdamW, and packed text made up here, and compute in bfloat16 where the processor does, else in float32. A ratio is that
+of two runs of one repetition; shown are the median, the lowest and the highest.
 
 The Trainer runs as in examples/pytorch/language-modeling/run_mlm.py: the library's own forward pass and dropout of
 0.1, DataCollatorForLanguageModeling with 15%, every other setting its default, nothing evaluated or saved. The study's
 loop runs as lib/pretraining/pretraining.py calls it, without checkpoints, telling glibc to keep freed memory, which
 the Trainer does not. ELECTRA has no collator or example in the library: its two models are put together here, each with
-the library's forward pass and logits of every place. Both sides hide the same share of the pieces. The share of the
-machine's rate of matrix products counts useful ones alone, with the output layer at hidden places, whatever a side
+the library's forward pass and logits of every place. Both sides mask the same share of the tokens. The share of the
+machine's rate of matrix products counts useful ones alone, with the output layer at masked tokens, whatever a side
 computes besides.
 
 `curves`: the loss on held-out text over 400 steps of 16 rows, three seeds a side, both without dropout and with the
@@ -63,8 +63,7 @@ from lib.vocabularies.training import train_wordpiece
 
 OUTPUT = paths.output("record", "benchmarks")
 LENGTH, ROWS, SHARE = 128, 32, 0.15
-MICRO_BATCH = 4096  # pieces in memory at once, as at scale laptop: a whole step
-SHARE_BAR = 0.55  # of the machine's rate of matrix products
+MICRO_BATCH = 4096  # tokens in memory at once, as at scale laptop: a whole step
 
 # Steps that are timed together. The study's loop prepares the batches of eight steps at once, so a median over single
 # steps would leave that out. It is about four times as fast, so that a window takes both sides about as long.
@@ -74,25 +73,26 @@ WARM_UP = 2  # steps
 
 @dataclass(frozen=True)
 class Case:
-    """A model, the steps of the Trainer that are timed, and how many times its speed the study's loop has to reach."""
+    """A model, the steps of the Trainer that are timed, and what is in one."""
 
     title: str
     architecture: str
     body: Body
     vocabulary: int
     steps: int
-    bar: float | None = None
-    compiled_bar: float | None = None
+    rows: int = ROWS
+    length: int = LENGTH
 
 
 TINY = Body(layers=2, hidden=128, heads=2, intermediate=512, embedding=128)
 MINI = Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)
 DEEP = Body(layers=12, hidden=256, heads=4, intermediate=1024, embedding=128)
 CASES = {
-    "mini-30522": Case("BERT-mini", "bert", MINI, 30_522, 2, 4.0, 5.0),
-    "mini-8192": Case("BERT-mini", "bert", MINI, 8_192, 4, 2.8, 2.8),
-    "tiny-30522": Case("BERT-tiny", "bert", TINY, 30_522, 6, 4.5, 4.5),
-    "tiny-8192": Case("BERT-tiny", "bert", TINY, 8_192, 16, 4.5, 4.5),
+    "mini-30522": Case("BERT-mini", "bert", MINI, 30_522, 2),
+    "mini-8192": Case("BERT-mini", "bert", MINI, 8_192, 4),
+    "mini-8192-laptop": Case("BERT-mini", "bert", MINI, 8_192, 16, rows=16, length=64),  # as scale laptop trains
+    "tiny-30522": Case("BERT-tiny", "bert", TINY, 30_522, 6),
+    "tiny-8192": Case("BERT-tiny", "bert", TINY, 8_192, 16),
     "albert-8192": Case("ALBERT, 12 shared layers of 256", "albert", DEEP, 8_192, 2),
     "electra-8192": Case("ELECTRA, 12 layers of 256", "electra", DEEP, 8_192, 2),
 }
@@ -104,40 +104,39 @@ class Side:
 
     loop: str  # "study" or "trainer"
     dropout: float = 0.0
-    bfloat16: bool = False  # asked of the Trainer; the study's loop takes it where the device computes in it
     compiled: bool = False
 
     @property
     def title(self) -> str:
         if self.loop == "trainer":
-            return "bf16=True" if self.bfloat16 else "float32"
+            return "Trainer"
         return f"{'compiled' if self.compiled else 'eager'}, dropout {self.dropout:g}"
 
 
-TRAINERS = [Side("trainer", dropout=0.1), Side("trainer", dropout=0.1, bfloat16=True)]
+TRAINER = Side("trainer", dropout=0.1)
 LOOPS = [Side("study"), Side("study", compiled=True)]
 MINI_LOOPS = [*LOOPS, Side("study", dropout=0.1)]
 
 
 def sides_of(case: Case) -> list[Side]:
-    return [*TRAINERS, *(MINI_LOOPS if case.body == MINI else LOOPS)]
+    return [TRAINER, *(MINI_LOOPS if case.body == MINI else LOOPS)]
 
 
 # Text and batches, of both sides.
 
 
 def make_tokenizer(size: int, folder: Path) -> PreTrainedTokenizerBase:
-    """A tokenizer of so many pieces, whose names mean nothing."""
+    """A tokenizer of so many word pieces, whose names mean nothing."""
     pieces = [*SPECIAL, *(f"p{i}" for i in range(size - len(SPECIAL)))]
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
     return load_wordpiece(folder / "vocab.txt", cased=False)
 
 
-def make_text(size: int, pieces: int = 200_000) -> tokens.Text:
+def make_text(size: int, count: int = 200_000) -> tokens.Text:
     """One document of random ids that are as frequent as Zipf's law has it; the same for the same size."""
     shares = 1 / np.arange(1, size - len(SPECIAL) + 1)
-    ids = np.random.default_rng(0).choice(len(shares), pieces, p=shares / shares.sum()) + len(SPECIAL)
-    return tokens.Text([tokens.Tokens(ids.astype(np.uint16), np.array([0, pieces]), "made-up text")])
+    ids = np.random.default_rng(0).choice(len(shares), count, p=shares / shares.sum()) + len(SPECIAL)
+    return tokens.Text([tokens.Tokens(ids.astype(np.uint16), np.array([0, count]), "made-up text")])
 
 
 class Timed:
@@ -160,20 +159,21 @@ class Timed:
 class Rows(torch.utils.data.Dataset):
     """The same rows as run_mlm hands them to the Trainer: lists, with all that a tokenizer adds."""
 
-    def __init__(self, text: tokens.Text, tokenizer: PreTrainedTokenizerBase):
+    def __init__(self, text: tokens.Text, tokenizer: PreTrainedTokenizerBase, length: int):
         self.text, self.tokenizer, self.special = text, tokenizer, set(tokenizer.all_special_ids)
+        self.length = length
 
     def __len__(self) -> int:
-        return len(self.text) // (LENGTH - 2)
+        return len(self.text) // (self.length - 2)
 
     def __getitem__(self, number: int) -> dict[str, list[int]]:
-        ids = self.text.read(np.arange(number * (LENGTH - 2), (number + 1) * (LENGTH - 2)))
+        ids = self.text.read(np.arange(number * (self.length - 2), (number + 1) * (self.length - 2)))
         row = [self.tokenizer.cls_token_id, *ids.tolist(), self.tokenizer.sep_token_id]
         return {
             "input_ids": row,
-            "token_type_ids": [0] * LENGTH,
-            "attention_mask": [1] * LENGTH,
-            "special_tokens_mask": [int(piece in self.special) for piece in row],
+            "token_type_ids": [0] * self.length,
+            "attention_mask": [1] * self.length,
+            "special_tokens_mask": [int(token in self.special) for token in row],
         }
 
 
@@ -229,7 +229,14 @@ def use_all_cores() -> None:
 
 
 def run_trainer(
-    model: nn.Module, text: tokens.Text, tokenizer: PreTrainedTokenizerBase, steps: int, watch: Watch, **settings
+    model: nn.Module,
+    text: tokens.Text,
+    tokenizer: PreTrainedTokenizerBase,
+    steps: int,
+    watch: Watch,
+    *,
+    length: int = LENGTH,
+    **settings,
 ) -> None:
     """Train by the Trainer; what is not in `settings` is as it comes."""
     with tempfile.TemporaryDirectory() as folder:
@@ -240,7 +247,7 @@ def run_trainer(
         trainer = Trainer(
             model=LibraryElectra(model) if isinstance(model, models.Electra) else model,
             args=arguments,
-            train_dataset=Rows(text, tokenizer),
+            train_dataset=Rows(text, tokenizer, length),
             processing_class=tokenizer,
             data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=SHARE),
             callbacks=[watch],
@@ -259,52 +266,52 @@ def make_batches(
 
 
 def measure_speed(case: Case, side: Side, steps: int) -> dict:
-    """Pieces a second, the machine's matrix rate before the run, and the useful FLOPs of a piece."""
+    """Tokens a second, the machine's matrix rate before the run, and the useful FLOPs of a token."""
     window = WINDOW[side.loop]
     count = WARM_UP + window * max(1, steps // WINDOW["trainer"]) + 1  # nothing tells when the last step has ended
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = make_tokenizer(case.vocabulary, Path(folder))
     text = make_text(case.vocabulary)
     torch.manual_seed(0)
-    model = models.build(case.architecture, case.body, case.vocabulary, LENGTH, side.dropout)
-    asked = masking.Masking("word-piece", SHARE).slots(LENGTH)
+    model = models.build(case.architecture, case.body, case.vocabulary, case.length, side.dropout)
+    asked = masking.Masking("word-piece", SHARE).slots(case.length)
     generator = model.generator.config if isinstance(model, models.Electra) else None
-    flops = costs.training_flops(model.config, LENGTH, asked, generator)
-    device = training.accelerator("auto") if side.loop == "study" else None
-    half = device.mixed_precision == "bf16" if device else side.bfloat16
+    flops = costs.training_flops(model.config, case.length, asked, generator)
+    half = training.computes_in_bfloat16()
     kind = torch.bfloat16 if half else torch.float32
     rate = costs.matrix_rate(torch.device("cpu"), kind)
-    if device:
-        batches = Timed(make_batches(text, tokenizer, ROWS, count))
+    if side.loop == "study":
+        batches = Timed(make_batches(text, tokenizer, case.rows, count, length=case.length))
         training.train(
             model,
             batches,
             objectives.masked_tokens if generator is None else objectives.replaced_tokens,
-            device=device,
+            device=training.accelerator("auto"),
             settings=params.load("scales", "laptop").pretraining.recipe,
             rate_of=lambda step: 1e-4,
             seed=0,
             progress=Progress("benchmark"),
             micro_batch=MICRO_BATCH,
             compiled=side.compiled,
-            flops_of=lambda step: ROWS * flops,
+            flops_of=lambda step: case.rows * flops,
         )
         times = batches.times
     else:
         watch = Watch()
-        run_trainer(model, text, tokenizer, count, watch, per_device_train_batch_size=ROWS, bf16=side.bfloat16)
+        words = {"per_device_train_batch_size": case.rows, "bf16": half, "length": case.length}
+        run_trainer(model, text, tokenizer, count, watch, **words)
         times = watch.times
     seconds = (np.diff(times[WARM_UP::window]) / window).tolist()
     return {
-        "speed": ROWS * LENGTH / statistics.median(seconds),
-        "FLOPs a piece": flops / LENGTH,
+        "speed": case.rows * case.length / statistics.median(seconds),
+        "FLOPs a token": flops / case.length,
         "dtype": str(kind).removeprefix("torch."),
         "matrix rate": rate,
     }
 
 
 def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[int, float]]:
-    """The held-out loss of BERT-tiny after so many pieces, at eight times of a run."""
+    """The held-out loss of BERT-tiny after so many tokens, at eight times of a run."""
     rows = 16
     tokenizer = AutoTokenizer.from_pretrained(folder / "vocabulary")
     text, held_out = (tokens.Text([tokens.open_packed(folder / "tokens", split)]) for split in tokens.SPLITS)
@@ -345,7 +352,7 @@ def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[in
 
 
 def held_out_loss(model: nn.Module, batches: blocks.Blocks) -> float:
-    """The mean over all hidden pieces, in float32."""
+    """The mean over all masked tokens, in float32."""
     with torch.inference_mode():
         found = [objectives.measure(model, batches[step])["held-out loss"] for step in range(len(batches))]
     return sum(total for total, _ in found) / sum(count for _, count in found)
@@ -368,18 +375,15 @@ def describe_device() -> str:
 
 
 def compare_speeds(keys: list[str], steps: int | None, repetitions: int) -> list[dict]:
-    """The table's lines: every way of the study's loop against both of the Trainer, case by case."""
-    emulated = not training.computes_in_bfloat16()
+    """The table's lines: every way of the study's loop against the Trainer, case by case."""
     found = {key: {side: [] for side in sides_of(CASES[key])} for key in keys}
     for key, runs in found.items():
-        for repetition in range(repetitions):
+        for _ in range(repetitions):
             for side, done in runs.items():
-                if side.bfloat16 and emulated and repetition:
-                    continue
                 begun = time.perf_counter()
                 done.append(run_apart(measure_speed, CASES[key], side, steps or CASES[key].steps))
                 print(
-                    f"{key}, {side.loop}, {side.title}: {done[-1]['speed']:,.0f} pieces/s, matrix products "
+                    f"{key}, {side.title}: {done[-1]['speed']:,.0f} tokens/s, matrix products "
                     f"{done[-1]['matrix rate'] / 1e9:,.0f} GFLOP/s; {time.perf_counter() - begun:.0f} s",
                     flush=True,
                 )
@@ -400,35 +404,29 @@ def compare_speeds(keys: list[str], steps: int | None, repetitions: int) -> list
 
 
 def compare_runs(case: Case, ours: Side, peer: Side, our_runs: list, peer_runs: list, rates: dict[str, float]) -> dict:
-    """One line of the table. The bars are against the Trainer in float32, without dropout in the study's loop.
-
-    Runs go together by repetition; where a side has fewer, the first ones do.
-    """
+    """One line of the table; runs go together by repetition."""
 
     def reach(runs: list[dict]) -> float:
-        return statistics.median(r["speed"] for r in runs) * runs[0]["FLOPs a piece"] / rates[runs[0]["dtype"]]
+        return statistics.median(r["speed"] for r in runs) * runs[0]["FLOPs a token"] / rates[runs[0]["dtype"]]
 
-    ratios = [one["speed"] / other["speed"] for one, other in zip(our_runs, peer_runs, strict=False)]
-    barred = not peer.bfloat16 and not ours.dropout
+    ratios = [one["speed"] / other["speed"] for one, other in zip(our_runs, peer_runs, strict=True)]
     return {
-        "what": f"{case.title}, {case.vocabulary} pieces",
+        "what": f"{case.title}, vocabulary of {case.vocabulary}, {case.rows} x {case.length}",
         "ours_as": f"{ours.title}, {our_runs[0]['dtype']}",
-        "peer_as": f"Trainer, {peer.title}",
+        "peer_as": f"{peer.title}, dropout {peer.dropout:g}, {peer_runs[0]['dtype']}",
         "ours": round(statistics.median(r["speed"] for r in our_runs)),
         "peer": round(statistics.median(r["speed"] for r in peer_runs)),
         "ratio": round(statistics.median(ratios), 2),
         "lowest": round(min(ratios), 2),
         "highest": round(max(ratios), 2),
-        "bar": (case.compiled_bar if ours.compiled else case.bar) if barred else None,
-        "unit": "pieces/s",
+        "unit": "tokens/s",
         "ours_share": round(reach(our_runs), 3),
         "peer_share": round(reach(peer_runs), 3),
-        "share_bar": SHARE_BAR if case.body == MINI and not ours.dropout else None,
     }
 
 
-COLUMNS = ["what", "ours_as", "peer_as", "ours", "peer", "ratio", "lowest", "highest", "bar", "unit", "ours_share",
-           "peer_share", "share_bar", "device", "commit"]  # fmt: skip
+COLUMNS = ["what", "ours_as", "peer_as", "ours", "peer", "ratio", "lowest", "highest", "unit", "ours_share",
+           "peer_share", "device", "commit"]  # fmt: skip
 
 CORPUS, VOCABULARY, SCALE = "pubmed-gu", "pubmed-uncased", "laptop"
 
@@ -456,7 +454,7 @@ def prepare_text(folder: Path) -> str:
 
 
 def compare_curves(steps: int, seeds: int) -> list[dict]:
-    """A line for each side, seed and number of pieces."""
+    """A line for each side, seed and number of tokens."""
     lines = []
     with tempfile.TemporaryDirectory() as name:
         text = run_apart(prepare_text, Path(name))
@@ -464,10 +462,10 @@ def compare_curves(steps: int, seeds: int) -> list[dict]:
             for loop in WINDOW:
                 curve = run_apart(follow_loss, loop, Path(name), steps, seed)
                 lines += [
-                    {"side": loop, "seed": seed, "tokens": pieces, "held-out loss": round(loss, 4), "text": text}
-                    for pieces, loss in curve
+                    {"side": loop, "seed": seed, "tokens": seen, "held-out loss": round(loss, 4), "text": text}
+                    for seen, loss in curve
                 ]
-                print(f"{loop}, seed {seed}: loss {curve[-1][1]:.3f} after {curve[-1][0]:,} pieces", flush=True)
+                print(f"{loop}, seed {seed}: loss {curve[-1][1]:.3f} after {curve[-1][0]:,} tokens", flush=True)
     return [line | {"commit": provenance.commit()} for line in lines]
 
 
@@ -479,7 +477,7 @@ def describe_curves(lines: list[dict]) -> str:
         for side in ("study", "trainer")
     )
     text = (
-        f"Held-out loss after {last:,} pieces of {lines[0]['text']}, {len(ours)} seed(s) a side: "
+        f"Held-out loss after {last:,} tokens of {lines[0]['text']}, {len(ours)} seed(s) a side: "
         f"{ours.mean():.3f} ours, {peer.mean():.3f} the Trainer's"
     )
     if len(ours) < 2:
