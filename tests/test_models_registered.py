@@ -13,7 +13,8 @@ from lib.study.published import find_run
 from lib.training import optimizers
 
 MODELS = params.keys("models")
-RECIPES = [scale for scale in params.keys("scales") if params.load("scales", scale).pretraining.recipe]
+SCALES = {key: params.load("scales", key) for key in params.keys("scales")}
+RECIPES = [key for key, one in SCALES.items() if one.pretraining.recipe]
 HALVES = {key for key in MODELS if key.endswith("-half") and key != "pubmedbert-half"}
 POINTS = {key for key in MODELS if "-steps-" in key or "-text-" in key}  # of curves
 OURS = {"bert-random", "small-encoder", *HALVES, *POINTS}
@@ -304,14 +305,10 @@ def test_only_unpublished_text_keeps_a_model_from_the_made_up_data(key):
         assert not open_study("smoke").vocabulary(model.vocabulary).why_not
 
 
-def pretrains_once(scale: str) -> bool:
-    """Whether it has models of all papers; one that pretrains several times has those of a few tables."""
-    return all(panel.pretrainings == 1 for panel in params.load("scales", scale).panels)
-
-
-@each("scale", [key for key in params.keys("scales") if params.load("scales", key).models and pretrains_once(key)])
+# A scale that pretrains several times has the models of a few tables.
+@each("scale", [key for key, one in SCALES.items() if one.models and one.pretrainings == 1])
 def test_a_scale_shows_a_model_of_each_kind(scale):
-    shown = [params.load("models", key) for key in params.load("scales", scale).models]
+    shown = [params.load("models", key) for key in SCALES[scale].models]
     assert {model.architecture for model in shown} == {"bert", "albert", "electra"}
     assert {bool(model.initial) for model in shown if model.architecture == "bert"} == {True, False}
     assert any(model.mixing == "simultaneous" for model in shown)

@@ -44,10 +44,12 @@ def test_panels_name_what_is_registered():
 
 def test_a_panel_has_its_models_as_often_as_they_are_pretrained():
     models, sets = ["pubmedbert", "bert-general"], ["bc2gm", "ddi"]
-    panel = params.Panel(protocol="gu", models=models, datasets=sets, pretrainings=2)
+    panel = params.Panel(protocol="gu", models=models, datasets=sets)
+    asked = {"models": ["pubmedbert"], "panels": [panel], "pretrainings": 2}
+    budget = params.load("scales", "laptop").model_copy(update=asked)
     names = [*models, "pubmedbert.2", "bert-general.2"]
-    assert panel.list_runs() == [(name, key, "gu") for key in sets for name in names]
-    assert all(params.is_model(name) for name in names)
+    assert budget.panel_runs() == [(name, key, "gu") for key in sets for name in names]
+    assert budget.list_models() == ["pubmedbert", "pubmedbert.2"] and all(params.is_model(name) for name in names)
 
 
 def test_a_scale_may_change_more_of_one_family():

@@ -122,7 +122,7 @@ PAGES = {
     "25_models_side_by_side": Page(
         "tables/parameters.csv",
         lambda scale: dump("models"),
-        lambda plan: {"pretrain": each(plan.study.budget.models)},
+        lambda plan: {"pretrain": each(plan.study.budget.list_models())},
     ),
     "26_own_data": Page("tables/own-data.csv"),
     "33_all_benchmarks": Page(

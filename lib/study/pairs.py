@@ -81,7 +81,7 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     """One comparison; its note says of what.
 
     Sets on which a side is no better than chance are named and not pooled. Undecided while only one of several sets has
-    run, or both sides are no fair pair; so is one that would hold, but is ahead on fewer sets than it speaks of.
+    run.
     """
     shown = tabulate_pairs(part, study)
     cells = find_cells(part, shown)
@@ -93,8 +93,8 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     floors = floors.drop_duplicates("place").set_index("place")[tables.FLOORS]
     every = [dict(zip(ran, align(side, ran), strict=True)) for side in sides]
     kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in every)]
-    lost = [f"{place} ({statistics.find_mean(every[0][place]) - statistics.find_mean(every[1][place]):+.2f})"
-            for place in ran if place not in kept]  # fmt: skip
+    means = {place: [statistics.find_mean(side[place]) for side in every] for place in ran}
+    lost = [f"{place} ({one - two:+.2f})" for place, (one, two) in means.items() if place not in kept]
     said = [*kept, f"{len(kept)} of {len(printed)} sets", *list_substitutions(part, shown)]
     note = f"asked to be {ASKED[part.relation].format(part.margin)}: {', '.join(said)}"
     note += f"; not pooled, a side being no better than chance: {', '.join(lost)}" if lost else ""
@@ -107,8 +107,7 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     samples = find_samples(part, pooled, study) if part.unit == "checkpoint" else []
     found = statistics.estimate_difference(better, than, part.unit == "recipe", samples)
     judged = replace(judged, note=f"{note}; interval over draws of {found.drawn}") if found.drawn else judged
-    means = [(statistics.find_mean(one), statistics.find_mean(two)) for one, two in zip(better, than, strict=True)]
-    below = sum(min(both) < floors["without_pretraining"][place] for place, both in zip(kept, means, strict=True))
+    below = sum(min(means[place]) < floors["without_pretraining"][place] for place in kept)
     judged = replace(
         judged, **statistics.judge(found, part.relation, part.margin), n=sum(map(len, runs)), n_sets=len(kept),
         n_pretrainings=min(len(runs) for side in (better, than) for runs in side), n_seeds=min(map(len, runs)),
@@ -116,14 +115,18 @@ def judge_pairs(part: Pairs, study: "Study") -> Judgement:
     )  # fmt: skip
     if len(kept) == 1 < len(printed):
         judged = judged.leave_open()
-    if unfair := list_unfair(part, pooled, study):
+    ahead = sum(means[place][0] > means[place][1] for place in kept)
+    return hold_back(judged, part, list_unfair(part, pooled, study), ahead)
+
+
+def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> Judgement:
+    """Left open where both sides are no fair pair, and where it would hold, but the better is ahead on fewer sets than
+    the claim speaks of; the note says so."""
+    if unfair:
         judged = replace(judged.leave_open(), note=f"{judged.note}; not a fair pair: {'; '.join(unfair)}")
     if part.ahead:
-        ahead = sum(one > two for one, two in means)
         judged = replace(judged, note=f"{judged.note}; ahead on {ahead} of the {part.ahead} sets that it speaks of")
-        if ahead < part.ahead and judged.verdict == "holds":
-            judged = judged.leave_open()
-    return judged
+    return judged.leave_open() if ahead < part.ahead and judged.verdict == "holds" else judged
 
 
 def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> statistics.Side:

@@ -50,7 +50,7 @@ class Plan:
         With made-up data also page 02, which elsewhere is for whoever has a sentence and an encoder.
         """
         budget = self.study.budget
-        return {"page": each(PAGES), "explored": each(budget.models[:1] if budget.made_up else [])}
+        return {"page": each(PAGES), "explored": each(budget.list_models()[:1] if budget.made_up else [])}
 
     def find(self, word: str) -> dict[str, Keys]:
         """The jobs that one word stands for, by stage."""

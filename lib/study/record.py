@@ -123,7 +123,7 @@ def summarise(scale: str) -> str:
     if study.budget.bar:
         ran = results.find_table(paths.table(scale, "panels"))
         return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_bar(study, ran)))
-    if any(panel.pretrainings > 1 for panel in study.budget.panels):
+    if study.budget.pretrainings > 1:
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
         return said + "\n".join([*claims.list_recipes(claims.read(scale)), "", found])
     return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)

@@ -106,13 +106,6 @@ class Panel(Settings):
     protocol: str
     models: list[str]
     datasets: list[str]
-    pretrainings: int = Field(default=1, gt=0)  # of each model, by their seeds
-
-    def list_runs(self) -> list[RunKey]:
-        """Model, dataset and protocol of its runs: each set with all models, pretraining after pretraining."""
-        seeds = range(1, self.pretrainings + 1)
-        names = [name_model(model, seed) for seed in seeds for model in self.models]
-        return [(name, key, self.protocol) for key in self.datasets for name in names]
 
 
 class Scale(Settings):
@@ -131,6 +124,7 @@ class Scale(Settings):
     shown_vocabularies: list[str] | None = None  # likewise; None: all that can be had
     tables: list[str] | None = None  # published ones that the whole study makes; None: all
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
+    pretrainings: int = Field(default=1, gt=0)  # of each model and of those of the panels, by their seeds
     instead: Instead = Instead()
     panels: list[Panel] = []  # what is fine-tuned besides
     bar: str = ""  # the model of a paper, as its tables name it, whose printed scores those of the panels are to reach
@@ -138,9 +132,18 @@ class Scale(Settings):
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
 
+    def list_models(self) -> list[str]:
+        """The names in files of `models`, one after the other with all its pretrainings."""
+        return [name_model(key, seed) for key in self.models for seed in range(1, self.pretrainings + 1)]
+
     def panel_runs(self) -> list[RunKey]:
-        """Model, dataset and protocol of every run of the panels, whether or not it can be made."""
-        return [run for panel in self.panels for run in panel.list_runs()]
+        """Model, dataset and protocol of every run of the panels, whether or not it can be made.
+
+        Each set with all models, pretraining after pretraining.
+        """
+        seeds = range(1, self.pretrainings + 1)
+        return [(name_model(model, seed), key, panel.protocol) for panel in self.panels for key in panel.datasets
+                for seed in seeds for model in panel.models]  # fmt: skip
 
 
 class Source(Settings):

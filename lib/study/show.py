@@ -47,9 +47,8 @@ def say_budget(study: "Study") -> str:
     said = f"Seeds {', '.join(map(str, budget.seeds))}."
     if budget.pretraining.recipe is None or budget.made_up:
         return said
-    often = max((panel.pretrainings for panel in budget.panels), default=1)
     said += f" Models of {budget.bodies['base'].layers} layers, each pretrained "
-    said += f"{'once' if often == 1 else f'{often} times'} on at most "
+    said += f"{'once' if budget.pretrainings == 1 else f'{budget.pretrainings} times'} on at most "
     said += f"{budget.pretraining.recipe.tokens / 1e6:.1f} million tokens"
     said += f" and fine-tuned on at most {tuned:,} examples" if tuned else ""
     return said + ("." if budget.bar else ": compare their scores with each other, not with printed ones.")
