@@ -1,7 +1,7 @@
 """MEDLINE XML to rows: the study's reader against pubmed_parser, on a generated file of 30,000 citations, one core.
 
     pip install pubmed_parser==0.5.1
-    python benchmarks/medline.py [citations] [repetitions]
+    python -m benchmarks.medline [citations] [repetitions]
 
 Each side runs in a process of its own, the two in turn, and reports seconds and the highest memory in use.
 Writes outputs/record/benchmarks/medline.csv.
@@ -38,10 +38,14 @@ print(json.dumps([rows, seconds, memory]))
 """
 
 
-def write_citations(path: Path, count: int, seed: int = 0) -> None:
-    """A PubMed XML file with the elements of real ones: dates, journal, authors, abstract, MeSH, references."""
-    rng = random.Random(seed)
+def write_citations(path: Path, count: int, first: int = 10_000_000) -> None:
+    """A PubMed XML file with the elements of real ones: dates, journal, authors, abstract, MeSH, references.
+
+    `first`: the lowest PMID, from which the text follows; its words are the same 5,000 in every file.
+    """
+    rng = random.Random(0)
     words = ["".join(rng.choices("abcdefghilmnoprstuvy", k=rng.randint(3, 11))) for _ in range(5000)]
+    rng.seed(first)
 
     def text(n: int) -> str:
         return " ".join(rng.choices(words, k=n)).capitalize() + "."
@@ -91,7 +95,7 @@ def write_citations(path: Path, count: int, seed: int = 0) -> None:
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=6) as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n<PubmedArticleSet>\n')
         for i in range(count):
-            file.write(citation(10_000_000 + i))
+            file.write(citation(first + i))
         file.write("</PubmedArticleSet>\n")
 
 

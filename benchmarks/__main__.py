@@ -1,0 +1,14 @@
+"""How fast the study is on this machine, all of it: python -m benchmarks.
+
+One after the other, for about two hours, on a machine that should have nothing else to do; each says what it measures
+against, prints its lines and writes its table into outputs/record/benchmarks/. Neither data nor weights are needed.
+"""
+
+import subprocess
+import sys
+
+MODULES = ("pretraining", "finetuning", "candidates", "profile_step", "growth", "waiting")
+
+if __name__ == "__main__":
+    for module in MODULES:
+        subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
