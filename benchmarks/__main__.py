@@ -7,7 +7,7 @@ against, prints its lines and writes its table into outputs/record/benchmarks/. 
 import subprocess
 import sys
 
-MODULES = ("pretraining", "finetuning", "candidates", "profile_step", "growth", "waiting")
+MODULES = ("pretraining", "finetuning", "candidates", "profile_step", "contention", "growth", "waiting")
 
 if __name__ == "__main__":
     for module in MODULES:
