@@ -56,7 +56,12 @@ def apply_one_product(layer, hidden, queried, mask, config, training):
 
 def embed_in_bfloat16(*arguments):
     """What the layers add to in the precision of their products."""
-    return EMBED(*arguments).to(torch.get_autocast_dtype("cpu"))
+    return EMBED(*arguments).to(find_precision())
+
+
+def find_precision() -> torch.dtype:
+    """That of products here: bfloat16 where the processor has it, else float32."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
 
 
 class ChunkedLoss(torch.autograd.Function):
@@ -87,7 +92,7 @@ def lose_in_chunks(model, batch):
     """The loss of masked tokens by ChunkedLoss."""
     states, _ = objectives.hidden_states(model, batch)
     head = model.cls.predictions
-    states = head.transform(states).flatten(0, 1).to(torch.get_autocast_dtype("cpu"))
+    states = head.transform(states).flatten(0, 1).to(find_precision())
     total = ChunkedLoss.apply(states, head.decoder.weight, head.decoder.bias, batch["targets"].flatten())
     return total / batch["counts"][0]
 

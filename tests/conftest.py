@@ -78,9 +78,8 @@ class Study:
         self.folder = folder
         for name in ("lib", "made-up", "notebooks", "params", "published"):
             shutil.copytree(paths.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        simulated = "outputs/record/benchmarks/verdict-rule.csv"  # which page 00 shows
-        (folder / simulated).parent.mkdir(parents=True)
-        shutil.copy(paths.ROOT / simulated, folder / simulated)
+        measured = "outputs/record/benchmarks"  # which pages 00 and 96 show
+        shutil.copytree(paths.ROOT / measured, folder / measured)
         shutil.copy(paths.ROOT / "Snakefile", folder / "Snakefile")
         (folder / "params/scales/smoke.yaml").write_text(TINY)
         for kind, kept in KEPT.items():

@@ -7,10 +7,13 @@ import pytest
 import torch
 from notebook_code import definitions
 
-from benchmarks import profile_step
-from lib.study import open_study
+from benchmarks import candidates, finetuning, profile_step
+from lib.modeling import models
+from lib.modeling.settings import Body
+from lib.pretraining import masking
+from lib.study import open_study, params
 from lib.study.corpora import Corpus
-from lib.training import timing
+from lib.training import timing, training
 
 CELLS = definitions("93_speed")
 BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
@@ -93,3 +96,26 @@ def test_operations_of_a_step_have_a_row_each():
              "Optimizer.step#AdamW.step": "optimizer and clipping", "aten::copy_": "copies and casts",
              "aten::to": "copies and casts", "aten::embedding_dense_backward": "embeddings", "aten::topk": "the rest"}
     assert {name: profile_step.find_part(name) for name in names} == names
+
+
+def test_the_first_epoch_stands_apart():
+    begun = [0.0, 2.0, 4.0, 5.0, 6.0, 7.0]  # steps of three epochs, two each; the last one ends at 8
+    assert finetuning.split_epochs([*begun, 8.0], 40) == {"first epoch": 10, "later epochs": 20}
+
+
+def test_candidates_for_a_faster_step_train_alike():
+    body, device = Body(layers=2, hidden=16, heads=2, intermediate=32, embedding=16), training.accelerator("float32")
+    draw, recipe = torch.Generator().manual_seed(0), params.load("scales", "laptop").pretraining.recipe
+    ids = torch.randint(5, 50, (4, 8), generator=draw)
+    batch = {"input_ids": ids, "positions": torch.arange(1, 4).expand(4, -1), "targets": ids[:, 1:4].clone()}
+    batch["targets"][0, 0] = masking.IGNORED
+    batch["counts"] = torch.tensor([11.0, 32, 4])
+    losses = {}
+    for name, (functions, loss_of) in candidates.CANDIDATES.items():
+        if "compiled" not in name:
+            torch.manual_seed(0)
+            model = models.build("bert", body, 50, 8, 0.0)
+            step = timing.make_step(model, loss_of, batch, recipe, 1e-2, device)
+            losses[name] = [candidates.take(step, functions) for _ in range(3)]
+    for found in losses.values():
+        assert found[2] < found[0] and found == pytest.approx(losses["today"], abs=0.02)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lib.benchmarks import baselines, definitions, floors, versions, word_classes
 from lib.study import claims, contrasts, corpora, hardware, params, published, systems, vocabularies
 from lib.study.deciders import CUT
-from lib.study.state import budget, dataset_files, dump, list_tables, printed, recorded, vocabulary_files
+from lib.study.state import budget, dataset_files, dump, list_tables, measured, printed, recorded, vocabulary_files
 
 if TYPE_CHECKING:
     from lib.study.plan import Plan
@@ -79,7 +79,8 @@ def read_amplified(plan: "Plan") -> dict[str, Keys]:
 
 PAGES = {
     "00_start_here": Page(
-        "tables/settings.csv", lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed()]
+        "tables/settings.csv",
+        lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed(), measured()],
     ),
     "01_results_in_brief": Page(
         "tables/claims.csv",
@@ -171,4 +172,5 @@ PAGES = {
         lambda scale: [versions.SETS, dump("tables", *list_tables("scores")), recorded("datasets", "leaks"), printed()],
         also=("tables/ties.csv",),
     ),
+    "96_own_speed": Page("tables/own-speed.csv", lambda scale: [measured()]),
 }

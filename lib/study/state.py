@@ -63,6 +63,11 @@ def recorded(*named: str) -> list[str]:
     return [provenance.file_fingerprint(file) for file in files if file.exists()]
 
 
+def measured() -> list[str]:
+    """Of what benchmarks/ measured, which is committed."""
+    return [provenance.file_fingerprint(file) for file in sorted(paths.output("record", "benchmarks").glob("*.csv"))]
+
+
 def list_tables(*kinds: str) -> list[str]:
     """The published tables and figures of some kinds."""
     return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
