@@ -59,11 +59,17 @@ def build_corpus(
 def read_corpus(path: Path) -> Iterator[Document]:
     """The documents of a corpus, in order; StudyError when the file is damaged."""
     try:
-        for batch in pq.ParquetFile(path).iter_batches(columns=["id", "text"]):
+        for batch in read_batches(path, ["id", "text"]):
             for row in batch.to_pylist():
                 yield Document(**row)
     except (OSError, pa.ArrowInvalid) as error:
         raise StudyError(f"{show_path(path)}: damaged ({error}); delete it and run again") from None
+
+
+def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, or some columns of them, a few at a time: without reading ahead, which would hold all
+    that is compressed of a corpus in memory."""
+    return pq.ParquetFile(path, pre_buffer=False).iter_batches(1000, columns=columns)
 
 
 def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
@@ -107,7 +113,7 @@ def copy_file(
     counts |= {"too long": file.too_long, "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
     counts["unknown headings"] = file.unknown_headings
     in_order = iter(reasons)  # through all batches
-    for batch in pq.ParquetFile(file.path).iter_batches(1000):
+    for batch in read_batches(file.path):
         kept = []
         for row, reason in zip(batch.to_pylist(), in_order, strict=False):
             if not reason and chooses and not chooses(row["trees"], row["major trees"]):
