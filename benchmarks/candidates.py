@@ -4,7 +4,7 @@
 
 BERT-mini, masked tokens; a step is forward, backward and optimizer, as the loop takes it, on one batch. Today and
 each candidate take turns in one process. A ratio is today's seconds over the candidate's, of one repetition; shown are
-the median, the lowest and the highest. lib takes what gains 3% or more. Candidates change no more than the order of
+the median, the lowest and the highest. lib takes what gains 3% on each. Candidates change no more than the order of
 sums and the precision of what lies between two products. Writes outputs/record/benchmarks/candidates.csv.
 """
 
