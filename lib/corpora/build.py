@@ -4,8 +4,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lib import provenance
@@ -75,34 +77,34 @@ def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.Re
 def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
     """For each file, the reason to leave out each of its rows as far as other rows decide it; empty for the rest.
 
-    Only identifiers and hashes are held in memory, about a hundred bytes a record.
+    Only identifiers and hashes are held in memory, some two hundred bytes a record.
     """
-    frames = []
-    for number, file in enumerate(files):
-        table = pq.read_table(file.path, columns=[*COLUMNS, "bands"])
-        frame = table.select(COLUMNS).to_pandas()
-        bands = table["bands"].combine_chunks().flatten().to_numpy().reshape(-1, leakage.BANDS)
-        frame["left out"] = file.left_out is not None
-        frames.append(frame.assign(file=number, **{f"band {i}": bands[:, i] for i in range(leakage.BANDS)}))
-    rows = pd.concat(frames, ignore_index=True)
+    tables = [pq.read_table(file.path, columns=[*COLUMNS, "bands"]) for file in files]
+    sizes, table = [len(one) for one in tables], pa.concat_tables(tables)
+    bands, tests = (table[name].combine_chunks() for name in ("bands", "test texts"))
+    bands = bands.flatten().to_numpy().reshape(-1, leakage.BANDS)
+    texts = pd.Series(tests.flatten().to_numpy(), index=pc.list_parent_indices(tests).to_numpy())
+    rows = table.select(["version", "deleted", "characters"]).to_pandas()
+    rows["id"], found = pd.factorize(table["id"].to_pandas())
     reason = pd.Series("", index=rows.index)
-    reason[rows["left out"]] = "file left out"
-    known = rows[~rows["left out"] & (rows["id"] != "")]
+    left_out = np.repeat([file.left_out is not None for file in files], sizes)
+    reason[left_out] = "file left out"
+    known = rows[~left_out & (found[rows["id"]] != "")]
     newest = known.reset_index().sort_values(["id", "version", "index"]).drop_duplicates("id", keep="last")
     newest_of_each = known["id"].map(newest.set_index("id")["index"]).to_numpy(int)
     reason[known.index[known.index != newest_of_each]] = "newer version"
     reason[known.index[rows["deleted"].to_numpy()[newest_of_each]]] = "withdrawn"
     reason[(reason == "") & (rows["characters"] == 0)] = "without text"
-    candidates = rows[reason == ""]
-    duplicate = pd.Series(False, index=candidates.index)
-    for i in range(leakage.BANDS):
-        duplicate |= candidates[f"band {i}"].duplicated()
-    reason[candidates.index[duplicate]] = "near duplicate"
-    test_texts = rows.loc[reason == "", "test texts"].explode().dropna()
-    telling = test_texts[test_texts.groupby(test_texts).transform("size") <= PHRASE]
+    candidates = np.flatnonzero(reason == "")
+    duplicate = np.zeros(len(candidates), bool)
+    for band in bands.T:
+        duplicate |= pd.Series(band[candidates]).duplicated().to_numpy()
+    reason[candidates[duplicate]] = "near duplicate"
+    texts = texts[(reason == "").to_numpy()[texts.index]]
+    telling = texts[texts.groupby(texts).transform("size") <= PHRASE]
     reason[telling.index.unique()] = "test text"
-    of_file = dict(list(reason.groupby(rows["file"])))  # a file of which nothing could be read has no rows
-    return [of_file.get(number, reason[:0]).reset_index(drop=True) for number in range(len(files))]
+    ends = np.cumsum(sizes)
+    return [reason[end - size : end].reset_index(drop=True) for size, end in zip(sizes, ends, strict=True)]
 
 
 def copy_file(
