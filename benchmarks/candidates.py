@@ -11,8 +11,8 @@ sums and the precision of what lies between two products. Writes outputs/record/
 import argparse
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -114,13 +114,6 @@ CANDIDATES: dict[str, tuple[dict, Callable]] = {  # what stands in bodies, and t
 }
 
 
-@contextmanager
-def standing_in(functions: dict) -> Iterator[None]:
-    """Functions of lib/modeling/bodies.py replaced for a while."""
-    with mock.patch.multiple(bodies, **functions) if functions else mock.MagicMock():
-        yield
-
-
 def measure(key: str, rows: int, length: int, repetitions: int, threads: int) -> list[dict]:
     """A line a candidate, of one shape of a step."""
     torch.set_num_threads(threads)
@@ -151,8 +144,8 @@ def measure(key: str, rows: int, length: int, repetitions: int, threads: int) ->
 
 
 def take(step: Callable, functions: dict) -> float:
-    """A step with functions of bodies replaced; its loss."""
-    with standing_in(functions):
+    """A step with functions of lib/modeling/bodies.py replaced; its loss."""
+    with mock.patch.multiple(bodies, **functions) if functions else nullcontext():
         return step().item()
 
 
