@@ -5,7 +5,8 @@
 BERT-mini, masked tokens; a step is forward, backward and optimizer, as the loop takes it, on one batch. Today and
 each candidate take turns in one process. A ratio is today's seconds over the candidate's, of one repetition; shown are
 the median, the lowest and the highest. lib takes what gains 3% on each. Candidates change no more than the order of
-sums and the precision of what lies between two products. Writes outputs/record/benchmarks/candidates.csv.
+sums, the precision of what lies between two products and, where weights are said to be in bfloat16, that of gradients.
+Writes outputs/record/benchmarks/candidates.csv, in which lines of other devices stay.
 """
 
 import argparse
@@ -13,26 +14,28 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
 import torch
+from torch import nn
 from torch.nn import functional
 
 from benchmarks.pretraining import (
     CASES,
-    OUTPUT,
     describe_device,
     make_batches,
     make_text,
     make_tokenizer,
     run_apart,
+    write_lines,
 )
 from lib import provenance
 from lib.modeling import bodies, models
 from lib.pretraining import masking, objectives
-from lib.study import params, results
-from lib.training import timing, training
+from lib.study import params
+from lib.training import optimizers, timing, training
 
 SHAPES = {"mini-8192": [(32, 128), (16, 64)], "mini-30522": [(32, 128)]}  # rows and their length
 CHUNK = 64  # positions whose logits are in memory at once
@@ -97,20 +100,59 @@ def lose_in_chunks(model, batch):
     return total / batch["counts"][0]
 
 
+def make_half_step(model, loss_of, batch, settings, rate, device):
+    """A step on weights in bfloat16, of which the optimizer keeps copies in float32, two tensors: what decays, and what
+    does not."""
+    groups = [[one for one in model.parameters() if (one.ndim > 1) == decays] for decays in (True, False)]
+    flat = [torch.cat([one.detach().flatten() for one in group]) for group in groups]
+    copies = nn.ParameterList([flat[0][None], flat[1]])
+    optimizer = optimizers.make(copies, settings, rate)
+    model.to(torch.bfloat16).train()
+
+    def step() -> torch.Tensor:
+        loss = loss_of(model, batch)
+        loss.backward()
+        for group, copy in zip(groups, copies, strict=True):
+            copy.grad = torch.cat([one.grad.flatten() for one in group]).float().view_as(copy)
+        nn.utils.clip_grad_norm_(copies, settings.clip)
+        optimizer.step()
+        with torch.no_grad():
+            for group, copy in zip(groups, copies, strict=True):
+                parts = copy.flatten().split([one.numel() for one in group])
+                torch._foreach_copy_([one.view(-1) for one in group], list(parts))
+        model.zero_grad()
+        return loss
+
+    return step
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What stands in lib/modeling/bodies.py, the loss, and what makes the step."""
+
+    functions: dict[str, Callable] = field(default_factory=dict)
+    loss_of: Callable = objectives.masked_tokens
+    make: Callable = timing.make_step
+
+
+def compile_plainly(function: Callable) -> Callable:
+    """Compiled without patterns, one of which puts torch's attention in place of the products."""
+    return torch.compile(function, dynamic=False, options={"pattern_matcher": False})
+
+
 EMBED, APPLY_LAYER = bodies.embed, bodies.apply_layer
-# Without its patterns, one of which puts torch's attention in place of the products.
-COMPILED = torch.compile(APPLY_LAYER, dynamic=False, options={"pattern_matcher": False})
-CANDIDATES: dict[str, tuple[dict, Callable]] = {  # what stands in bodies, and the loss
-    "today": ({}, objectives.masked_tokens),
-    "fused attention": ({"attend": attend_fused}, objectives.masked_tokens),
-    "one product for q, k, v": ({"apply_layer": apply_one_product}, objectives.masked_tokens),
-    "what layers add to in bfloat16": ({"embed": embed_in_bfloat16}, objectives.masked_tokens),
-    "loss in chunks": ({}, lose_in_chunks),
-    "each layer compiled": ({"apply_layer": COMPILED}, objectives.masked_tokens),
-    "each layer compiled, in bfloat16": (
-        {"apply_layer": COMPILED, "embed": embed_in_bfloat16},
-        objectives.masked_tokens,
-    ),
+LAYER, WHOLE = compile_plainly(APPLY_LAYER), compile_plainly(objectives.masked_tokens)
+CANDIDATES = {
+    "today": Candidate(),
+    "fused attention": Candidate({"attend": attend_fused}),
+    "one product for q, k, v": Candidate({"apply_layer": apply_one_product}),
+    "what layers add to in bfloat16": Candidate({"embed": embed_in_bfloat16}),
+    "loss in chunks": Candidate(loss_of=lose_in_chunks),
+    "weights in bfloat16": Candidate(make=make_half_step),
+    "each layer compiled": Candidate({"apply_layer": LAYER}),
+    "each layer compiled, in bfloat16": Candidate({"apply_layer": LAYER, "embed": embed_in_bfloat16}),
+    "all compiled": Candidate(loss_of=WHOLE),
+    "all compiled, weights in bfloat16": Candidate(loss_of=WHOLE, make=make_half_step),
 }
 
 
@@ -122,11 +164,11 @@ def measure(key: str, rows: int, length: int, repetitions: int, threads: int) ->
         tokenizer = make_tokenizer(case.vocabulary, Path(folder))
     batch = make_batches(make_text(case.vocabulary), tokenizer, rows, 1, length=length)[0, 0, 1]
     recipe, works = params.load("scales", "laptop").pretraining.recipe, {}
-    for name, (functions, loss_of) in CANDIDATES.items():
+    for name, candidate in CANDIDATES.items():
         torch.manual_seed(0)
         model = models.build(case.architecture, case.body, case.vocabulary, length, 0.0)
-        step = timing.make_step(model, loss_of, batch, recipe, 1e-4, device)
-        works[name] = lambda step=step, functions=functions: take(step, functions)
+        step = candidate.make(model, candidate.loss_of, batch, recipe, 1e-4, device)
+        works[name] = lambda step=step, functions=candidate.functions: take(step, functions)
     times = timing.take_turns(works, repetitions, device.device)
     wide = times.pivot(index="repetition", columns="model", values="seconds")
     kind = "bfloat16" if device.mixed_precision == "bf16" else "float32"
@@ -159,7 +201,7 @@ def main() -> None:
             lines += run_apart(measure, key, rows, length, words.repetitions, words.threads)
             for line in lines[-len(CANDIDATES) :]:
                 print({name: line[name] for name in ("what", "candidate", "ms", "ratio", "lowest", "highest")})
-    results.write_csv(OUTPUT / "candidates.csv", lines)
+    write_lines("candidates", lines)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@
 
 Named entities in made-up sentences, as many and about as long as those that BC5CDR-chem trains on, three epochs, AdamW,
 dropout of 0.1; the same model, from the same random weights, and the same tokens on both sides, which compute in
-bfloat16 where the processor does, else in float32. Each side runs in a process of its own, both in turn, on every core
-of a machine that should have nothing else to do. A ratio is that of two runs of one repetition; shown are the median,
-the lowest and the highest. The first epoch, in which kernels are built for each new shape, stands apart from the later
-ones; both sides keep as many kernels (lib/training/training.py). The share of the machine's rate of matrix products
-counts useful ones alone: none of padding.
+bfloat16 where the device does, else in float32. Each side runs in a process of its own, both in turn, on every core of
+a machine that should have nothing else to do; on its GPU where it has one (CUDA_VISIBLE_DEVICES= hides it), with cases
+of that size. A ratio is that of two runs of one repetition; shown are the median, the lowest and the highest. The first
+epoch, in which kernels are built for each new shape, stands apart from the later ones; both sides keep as many kernels
+(lib/training/training.py). The share of the device's rate of matrix products counts useful ones alone: none of padding.
 
 The Trainer runs as in examples/pytorch/token-classification/run_ner.py: AutoModelForTokenClassification,
 DataCollatorForTokenClassification, which pads to the longest sentence of a batch, labels of first tokens alone, every
@@ -18,7 +18,8 @@ other setting its default, nothing saved. `evaluation` is its predict on the sam
 `scores`: F1 on BC5CDR-chem's development set after three epochs of 1,500 sentences, for each repetition another seed,
 from the study's pubmedbert where it is pretrained at scale laptop, else from random weights.
 
-Writes outputs/record/benchmarks/finetuning.csv when no case is named, and finetuning-scores.csv.
+Writes outputs/record/benchmarks/finetuning.csv when no case is named, and finetuning-scores.csv. Lines of other devices
+stay in the table.
 """
 
 import argparse
@@ -43,7 +44,16 @@ from transformers import (
     TrainingArguments,
 )
 
-from benchmarks.pretraining import MINI, OUTPUT, Timed, Watch, describe_device, make_tokenizer, run_apart
+from benchmarks.pretraining import (
+    BASE,
+    MINI,
+    OUTPUT,
+    Watch,
+    describe_device,
+    make_tokenizer,
+    run_apart,
+    write_lines,
+)
 from lib import provenance
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
@@ -73,12 +83,19 @@ class Case:
     share: float = 1.0  # a step of a large body takes that much longer
 
 
-BASE = Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=768)
 CASES = {
     "mini-16": Case("BERT-mini, 16 a step", MINI, 16),
     "mini-32": Case("BERT-mini, 32 a step", MINI, 32),
     "base-16": Case("BERT-base, 16 a step", BASE, 16, 0.1),
 }
+GPU_CASES = {
+    "base-16": Case("BERT-base, 16 a step", BASE, 16),
+    "base-32": Case("BERT-base, 32 a step", BASE, 32),
+}
+
+
+def list_cases() -> dict[str, Case]:
+    return GPU_CASES if torch.cuda.is_available() else CASES
 
 
 @dataclass(frozen=True)
@@ -132,14 +149,18 @@ def run_ours(work: Work) -> dict:
     torch.manual_seed(work.seed)
     model, sequences = task.build(encoder.body(0.1), work.sentences), task.encode(work.sentences)
     words = {"batch_size": work.batch, "epochs": EPOCHS, "steps": None, "seed": work.seed}
-    batches = Timed(BucketedBatches(sequences, task.collate, **words))
+    batches, begun = BucketedBatches(sequences, task.collate, **words), {}
     found = describe_work(model.config, sequences)
+
+    def note(step: int) -> float:
+        begun[step] = time.perf_counter()  # the last time that it is asked for, of several a step
+        return RATE * optimizers.slanted_triangle(step, len(batches), 0.1)
+
     training.train(
         model, batches, lambda module, batch: module.loss(batch), device=device, seed=work.seed,
-        settings=read_settings().optimization(), progress=Progress("benchmark"),
-        rate_of=lambda step: RATE * optimizers.slanted_triangle(step, len(batches), 0.1),
+        settings=read_settings().optimization(), progress=Progress("benchmark"), rate_of=note,
     )  # fmt: skip
-    found |= split_epochs([*batches.times, time.perf_counter()], len(sequences))
+    found |= split_epochs([*begun.values(), time.perf_counter()], len(sequences))
     asked = task.encode(work.asked)
     begun = time.perf_counter()
     labels = predictions.predict(model, task, asked, device)
@@ -157,7 +178,8 @@ def run_trainer(work: Work) -> dict:
         arguments = TrainingArguments(
             output, num_train_epochs=EPOCHS, per_device_train_batch_size=work.batch, learning_rate=RATE,
             per_device_eval_batch_size=work.batch, warmup_steps=0.1, seed=work.seed, report_to=[], save_strategy="no",
-            bf16=training.computes_in_bfloat16(), logging_strategy="no", disable_tqdm=True, use_cpu=True,
+            bf16=training.computes_in_bfloat16(), logging_strategy="no", disable_tqdm=True,
+            use_cpu=not torch.cuda.is_available(),
         )  # fmt: skip
         watch, collator = Watch(), DataCollatorForTokenClassification(tokenizer)
         labelled = label_tokens(task, work.sentences)
@@ -193,7 +215,8 @@ def describe_work(config: PretrainedConfig, sequences: list[Example]) -> dict:
     lengths = [len(sequence.tokens) for sequence in sequences]
     flops = statistics.mean(costs.body_flops(config, length, length) for length in lengths)
     dtype = torch.bfloat16 if training.computes_in_bfloat16() else torch.float32
-    return {"FLOPs": flops, "matrix rate": costs.matrix_rate(torch.device("cpu"), dtype)}
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return {"FLOPs": flops, "matrix rate": costs.matrix_rate(device, dtype)}
 
 
 def split_epochs(times: list[float], sentences: int) -> dict[str, float]:
@@ -236,7 +259,7 @@ def measure(case: Case, sentences: int, repetitions: int, folder: Path) -> list[
             "what": f"{case.title}, {len(made):,} sentences: {part}", **names,
             "ours": round(statistics.median(ours), 1), "peer": round(statistics.median(peer), 1),
             "ratio": round(statistics.median(ratios), 2), "lowest": round(min(ratios), 2),
-            "highest": round(max(ratios), 2), "unit": "sentences/s",
+            "highest": round(max(ratios), 2), "repetitions": repetitions, "unit": "sentences/s",
             "ours_share": round(shares[0], 3), "peer_share": round(shares[1], 3), **where,
         })  # fmt: skip
     return lines
@@ -263,23 +286,24 @@ def compare_scores(repetitions: int, folder: Path) -> list[dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; or scores")
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(list_cases())}; or scores")
     parser.add_argument("--sentences", type=int, default=SENTENCES)
     parser.add_argument("--repetitions", type=int, default=3)
     words = parser.parse_args()
-    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    cases = list_cases()
     for name in words.cases:
-        if name not in CASES and words.cases != ["scores"]:
-            parser.error(str(unknown("case", name, [*CASES, "scores"])))
+        if name not in cases and words.cases != ["scores"]:
+            parser.error(str(unknown("case", name, [*cases, "scores"])))
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
         if words.cases == ["scores"]:
             lines = compare_scores(words.repetitions, Path(folder))
             results.write_csv(OUTPUT / "finetuning-scores.csv", lines)
         else:
-            asked = [CASES[name] for name in words.cases or CASES]
+            asked = [cases[name] for name in words.cases or cases]
             lines = [line for one in asked for line in measure(one, words.sentences, words.repetitions, Path(folder))]
             if not words.cases:
-                results.write_csv(OUTPUT / "finetuning.csv", lines)
+                write_lines("finetuning", lines)
     for line in lines:
         print(line)
 

@@ -3,10 +3,11 @@
     python -m benchmarks.profile_step [case ...] [--steps N] [--threads N]
 
 Pretraining and fine-tuning run as lib does it, on made-up text; after a warm-up torch's profiler looks on, and the time
-of each operation by itself goes to one row. What Python does between operations is in none. `share` is that of all
+of each operation by itself goes to one row: the GPU's where there is one (CUDA_VISIBLE_DEVICES= hides it), with a model
+of that size. What Python does between operations is in none. `share` is that of all
 rows; of `useful FLOPs` it is what lib/modeling/costs.py counts as needed, over the rate of a large matrix product in
 the same precision: the profiler's own cost lowers it. Writes outputs/record/benchmarks/profile.csv when no case is
-named.
+named; lines of other devices stay in the table.
 """
 
 import argparse
@@ -18,28 +19,31 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import finetuning
 from benchmarks.pretraining import (
-    CASES,
+    BASE,
     LENGTH,
+    MINI,
     ROWS,
     SHARE,
-    Timed,
     describe_device,
     make_batches,
     make_text,
     make_tokenizer,
     run_apart,
+    write_lines,
 )
 from lib import provenance
 from lib.errors import unknown
 from lib.finetuning.examples import BucketedBatches
 from lib.modeling import costs, loading, models
+from lib.modeling.settings import Body
 from lib.pretraining import masking, objectives
 from lib.progress import Progress
-from lib.study import params, paths, results
+from lib.study import params
 from lib.training import training
 
 WARM_UP = 10  # steps, in which kernels are built
@@ -63,43 +67,57 @@ class Profiled:
     """A model that is trained, and on what: pretrained on so many rows a step, or fine-tuned on sentences."""
 
     title: str
-    model: str  # of CASES
+    body: Body
     rows: int
     length: int | None = LENGTH  # none: sentences
+    vocabulary: int = finetuning.VOCABULARY
 
 
 PROFILES = {
-    "pretraining": Profiled("BERT-mini, pretraining, 32 x 128", "mini-8192", ROWS),
-    "recipe": Profiled("BERT-mini, pretraining, 16 x 64", "mini-8192", 16, 64),
-    "fine-tuning": Profiled("BERT-mini, fine-tuning, 16 sentences", "mini-8192", 16, None),
+    "pretraining": Profiled("BERT-mini, pretraining, 32 x 128", MINI, ROWS),
+    "recipe": Profiled("BERT-mini, pretraining, 16 x 64", MINI, 16, 64),
+    "fine-tuning": Profiled("BERT-mini, fine-tuning, 16 sentences", MINI, 16, None),
+}
+GPU_PROFILES = {
+    "pretraining": Profiled("BERT-base, pretraining, 256 x 128", BASE, 256, vocabulary=30_522),
+    "long": Profiled("BERT-base, pretraining, 64 x 512", BASE, 64, 512, vocabulary=30_522),
+    "fine-tuning": Profiled("BERT-base, fine-tuning, 32 sentences", BASE, 32, None),
 }
 
 
-class Watched(Timed):
+def list_profiles() -> dict[str, Profiled]:
+    return GPU_PROFILES if torch.cuda.is_available() else PROFILES
+
+
+class Watched:
     """Batches that start the profiler when the warm-up is over."""
 
     def __init__(self, batches, profiler: profile):
-        super().__init__(batches)
-        self.profiler = profiler
+        self.batches, self.profiler = batches, profiler
+
+    def __len__(self) -> int:
+        return len(self.batches)
 
     def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
         if key[:2] == (WARM_UP, 0):
             self.profiler.start()
-        return super().__getitem__(key)
+        return self.batches[key]
+
+    def shape(self, step: int) -> tuple[int, int]:
+        return self.batches.shape(step)
 
 
 def prepare(what: Profiled, steps: int, folder: Path):
     """The model, its batches, its loss and optimisation, and the useful FLOPs of a token."""
-    case = CASES[what.model]
-    tokenizer = make_tokenizer(case.vocabulary, folder)
     torch.manual_seed(0)
     if what.length:
-        model = models.build(case.architecture, case.body, case.vocabulary, what.length, 0.0)
-        batches = make_batches(make_text(case.vocabulary), tokenizer, what.rows, steps, length=what.length)
+        tokenizer = make_tokenizer(what.vocabulary, folder)
+        model = models.build("bert", what.body, what.vocabulary, what.length, 0.0)
+        batches = make_batches(make_text(what.vocabulary), tokenizer, what.rows, steps, length=what.length)
         asked = masking.Masking("word-piece", SHARE).slots(what.length)
         flops = costs.training_flops(model.config, what.length, asked) / what.length
         return model, batches, objectives.masked_tokens, params.load("scales", "laptop").pretraining.recipe, flops
-    finetuning.save_encoder(case.body, folder)
+    finetuning.save_encoder(what.body, folder)
     encoder, sentences = loading.load_encoder(folder), finetuning.make_sentences(what.rows * steps)
     task, settings = finetuning.make_task(sentences, encoder.tokenizer), finetuning.read_settings()
     model, sequences = task.build(encoder.body(0.1), sentences), task.encode(sentences)
@@ -112,24 +130,28 @@ def prepare(what: Profiled, steps: int, folder: Path):
 def measure(key: str, steps: int, threads: int) -> list[dict]:
     """The rows of a case: milliseconds a step, and the share of all of them."""
     torch.set_num_threads(threads)
-    what, device = PROFILES[key], training.accelerator("auto")
+    what, device = list_profiles()[key], training.accelerator("auto")
+    gpu = device.device.type == "cuda"
     with tempfile.TemporaryDirectory() as folder:
         model, batches, loss_of, settings, flops = prepare(what, WARM_UP + steps, Path(folder))
-    profiler = profile(activities=[ProfilerActivity.CPU])
+    profiler = profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if gpu else [])])
     log = training.train(
         model, Watched(batches, profiler), loss_of, device=device, settings=settings, rate_of=lambda step: 1e-4, seed=0,
-        progress=Progress("benchmark"), micro_batch=4096 if what.length else None,
+        progress=Progress("benchmark"),
     )  # fmt: skip
     profiler.stop()
     before = next(row for row in reversed(log) if row["step"] <= WARM_UP)
     seconds, tokens = (log[-1][name] - before[name] for name in ("seconds", "tokens"))
     kind = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
-    reached = flops * tokens / seconds / costs.matrix_rate(torch.device("cpu"), kind)
+    reached = flops * tokens / seconds / costs.matrix_rate(device.device, kind)
     times: Counter = Counter()
     for event in profiler.key_averages():
-        times[find_part(event.key)] += event.self_cpu_time_total / 1000 / (len(batches) - WARM_UP)
+        if event.device_type == DeviceType.CPU:  # a GPU's kernels count with the operations that start them
+            spent = event.self_device_time_total if gpu else event.self_cpu_time_total
+            times[find_part(event.key)] += spent / 1000 / (len(batches) - WARM_UP)
     whole = sum(times.values())
-    where = {"device": f"{describe_device()}, {threads} thread(s), {str(kind)[6:]}", "commit": provenance.commit()}
+    name = describe_device() if gpu else f"{describe_device()}, {threads} thread(s)"
+    where = {"device": f"{name}, {str(kind)[6:]}", "commit": provenance.commit()}
     lines = [{"what": part, "ms": round(ms, 2), "share": round(ms / whole, 3)} for part, ms in times.most_common()]
     lines.append({"what": "useful FLOPs", "ms": round(1000 * seconds / (len(batches) - WARM_UP), 2),
                   "share": round(reached, 3)})  # fmt: skip
@@ -147,16 +169,17 @@ def find_part(operation: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"of {', '.join(PROFILES)}")
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(list_profiles())}")
     parser.add_argument("--steps", type=int, default=20, help="that the profiler sees")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     words = parser.parse_args()
+    profiles = list_profiles()
     for name in words.cases:
-        if name not in PROFILES:
-            parser.error(str(unknown("case", name, PROFILES)))
-    lines = [line for key in words.cases or PROFILES for line in run_apart(measure, key, words.steps, words.threads)]
+        if name not in profiles:
+            parser.error(str(unknown("case", name, profiles)))
+    lines = [line for key in words.cases or profiles for line in run_apart(measure, key, words.steps, words.threads)]
     if not words.cases:
-        results.write_csv(paths.output("record", "benchmarks", "profile.csv"), lines)
+        write_lines("profile", lines)
     for line in lines:
         print(f"{line['model']:40} {line['what']:24} {line['ms']:8.2f} ms {line['share']:6.1%}")
 

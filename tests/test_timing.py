@@ -91,10 +91,19 @@ def test_steps_and_passes_are_timed_on_as_many_tokens():
 
 def test_operations_of_a_step_have_a_row_each():
     attention = "aten::_scaled_dot_product_flash_attention_for_cpu_backward"
-    names = {"aten::addmm": "matrix products", "aten::mm": "matrix products", attention: "attention",
-             "aten::gelu_backward": "GELU", "aten::native_layer_norm": "layer norm", "aten::add_": "sums and additions",
-             "Optimizer.step#AdamW.step": "optimizer and clipping", "aten::copy_": "copies and casts",
-             "aten::to": "copies and casts", "aten::embedding_dense_backward": "embeddings", "aten::topk": "the rest"}
+    names = {
+        "aten::addmm": "matrix products",
+        "aten::mm": "matrix products",
+        attention: "attention",
+        "aten::gelu_backward": "GELU",
+        "aten::native_layer_norm": "layer norm",
+        "aten::add_": "sums and additions",
+        "Optimizer.step#AdamW.step": "optimizer and clipping",
+        "aten::copy_": "copies and casts",
+        "aten::to": "copies and casts",
+        "aten::embedding_dense_backward": "embeddings",
+        "aten::topk": "the rest",
+    }
     assert {name: profile_step.find_part(name) for name in names} == names
 
 
@@ -111,11 +120,11 @@ def test_candidates_for_a_faster_step_train_alike():
     batch["targets"][0, 0] = masking.IGNORED
     batch["counts"] = torch.tensor([11.0, 32, 4])
     losses = {}
-    for name, (functions, loss_of) in candidates.CANDIDATES.items():
+    for name, candidate in candidates.CANDIDATES.items():
         if "compiled" not in name:
             torch.manual_seed(0)
             model = models.build("bert", body, 50, 8, 0.0)
-            step = timing.make_step(model, loss_of, batch, recipe, 1e-2, device)
-            losses[name] = [candidates.take(step, functions) for _ in range(3)]
+            step = candidate.make(model, candidate.loss_of, batch, recipe, 1e-2, device)
+            losses[name] = [candidates.take(step, candidate.functions) for _ in range(3)]
     for found in losses.values():
         assert found[2] < found[0] and found == pytest.approx(losses["today"], abs=0.02)
