@@ -18,8 +18,8 @@ other setting its default, nothing saved. `evaluation` is its predict on the sam
 `scores`: F1 on BC5CDR-chem's development set after three epochs of 1,500 sentences, for each repetition another seed,
 from the study's pubmedbert where it is pretrained at scale laptop, else from random weights.
 
-Writes outputs/record/benchmarks/finetuning.csv when no case is named, and finetuning-scores.csv. Lines of other devices
-stay in the table.
+Writes its lines into outputs/record/benchmarks/finetuning.csv, where those of other cases and devices stay, and
+finetuning-scores.csv.
 """
 
 import argparse
@@ -302,8 +302,7 @@ def main() -> None:
         else:
             asked = [cases[name] for name in words.cases or cases]
             lines = [line for one in asked for line in measure(one, words.sentences, words.repetitions, Path(folder))]
-            if not words.cases:
-                write_lines("finetuning", lines)
+            write_lines("finetuning", lines)
     for line in lines:
         print(line)
 

@@ -20,8 +20,8 @@ of matrix products counts useful ones alone, with the output layer at masked tok
 `curves`: the loss on held-out text over 400 steps of 16 rows, three seeds a side, both without dropout and with the
 same learning rates. Text and vocabulary are the study's where they are built at scale laptop, else made up.
 
-Writes outputs/record/benchmarks/pretraining.csv when no case is named, and pretraining-curves.csv. Lines of other
-devices stay in the table.
+Writes its lines into outputs/record/benchmarks/pretraining.csv, where those of other cases and devices stay, and
+pretraining-curves.csv.
 """
 
 import argparse
@@ -375,9 +375,10 @@ def held_out_loss(model: nn.Module, batches: blocks.Blocks) -> float:
 
 
 def describe_device() -> str:
-    """The GPU, or cores, the processor's name and vector units, and whether it computes in bfloat16."""
+    """The GPU, or cores, the processor's name and vector units, and if it computes in bfloat16; torch's version."""
+    library = f"torch {torch.__version__.partition('+')[0]}"
     if torch.cuda.is_available():
-        return f"one {torch.cuda.get_device_name()}"
+        return f"one {torch.cuda.get_device_name()}, {library}"
     facts = {}
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -386,7 +387,7 @@ def describe_device() -> str:
     found = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in flags]
     native = "" if training.computes_in_bfloat16() else "; bfloat16 only emulated"
     name = facts.get("model name", "CPU")
-    return f"{len(os.sched_getaffinity(0))} cores of {name} ({', '.join(found)}{native})"
+    return f"{len(os.sched_getaffinity(0))} cores of {name} ({', '.join(found)}{native}), {library}"
 
 
 def compare_speeds(keys: list[str], steps: int | None, repetitions: int) -> list[dict]:
@@ -447,11 +448,12 @@ COLUMNS = ["what", "ours_as", "peer_as", "ours", "peer", "ratio", "lowest", "hig
 
 
 def write_lines(name: str, lines: list[dict]) -> None:
-    """Put the lines of one device into a table of outputs/record/benchmarks/, where those of other devices stay."""
+    """Put lines into a table of outputs/record/benchmarks/ for those of the same device and the same first column."""
     path, new = OUTPUT / f"{name}.csv", pd.DataFrame(lines)
     if path.exists():
-        old = results.read_table(path)
-        new = pd.concat([old[~old["device"].isin(new["device"])], new], ignore_index=True)
+        old, keys = results.read_table(path), [new.columns[0], "device"]
+        stays = ~old[keys].apply(tuple, axis=1).isin(new[keys].apply(tuple, axis=1))
+        new = pd.concat([old[stays], new], ignore_index=True)
     results.write_csv(path, new)
 
 
@@ -536,8 +538,7 @@ def main() -> None:
         if name not in list_cases():
             parser.error(str(unknown("case", name, [*list_cases(), "curves"])))
     lines = compare_speeds(words.cases or list(list_cases()), words.steps, words.repetitions)
-    if not words.cases:
-        write_lines("pretraining", [{name: line.get(name) for name in COLUMNS} for line in lines])
+    write_lines("pretraining", [{name: line.get(name) for name in COLUMNS} for line in lines])
     for line in lines:
         print(line)
 

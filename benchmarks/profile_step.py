@@ -6,8 +6,8 @@ Pretraining and fine-tuning run as lib does it, on made-up text; after a warm-up
 of each operation by itself goes to one row: the GPU's where there is one (CUDA_VISIBLE_DEVICES= hides it), with a model
 of that size. What Python does between operations is in none. `share` is that of all
 rows; of `useful FLOPs` it is what lib/modeling/costs.py counts as needed, over the rate of a large matrix product in
-the same precision: the profiler's own cost lowers it. Writes outputs/record/benchmarks/profile.csv when no case is
-named; lines of other devices stay in the table.
+the same precision: the profiler's own cost lowers it. Writes its lines into outputs/record/benchmarks/profile.csv,
+where those of other cases and devices stay.
 """
 
 import argparse
@@ -178,8 +178,7 @@ def main() -> None:
         if name not in profiles:
             parser.error(str(unknown("case", name, profiles)))
     lines = [line for key in words.cases or profiles for line in run_apart(measure, key, words.steps, words.threads)]
-    if not words.cases:
-        write_lines("profile", lines)
+    write_lines("profile", lines)
     for line in lines:
         print(f"{line['model']:40} {line['what']:24} {line['ms']:8.2f} ms {line['share']:6.1%}")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from notebook_code import definitions
 
-from benchmarks import candidates, finetuning, profile_step
+from benchmarks import candidates, finetuning, pretraining, profile_step
 from lib.modeling import models
 from lib.modeling.settings import Body
 from lib.pretraining import masking
@@ -110,6 +110,14 @@ def test_operations_of_a_step_have_a_row_each():
 def test_the_first_epoch_stands_apart():
     begun = [0.0, 2.0, 4.0, 5.0, 6.0, 7.0]  # steps of three epochs, two each; the last one ends at 8
     assert finetuning.split_epochs([*begun, 8.0], 40) == {"first epoch": 10, "later epochs": 20}
+
+
+def test_lines_of_another_case_or_device_stay(monkeypatch, tmp_path):
+    monkeypatch.setattr(pretraining, "OUTPUT", tmp_path)
+    lines = [("a", "CPU", 1), ("b", "CPU", 2), ("a", "GPU", 3), ("a", "CPU", 4)]
+    for what, device, number in lines:
+        pretraining.write_lines("table", [{"what": what, "ours": number, "device": device}])
+    assert pd.read_csv(tmp_path / "table.csv").values.tolist() == [["b", 2, "CPU"], ["a", 3, "GPU"], ["a", 4, "CPU"]]
 
 
 def test_candidates_for_a_faster_step_train_alike():
