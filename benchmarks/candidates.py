@@ -67,6 +67,28 @@ def find_precision() -> torch.dtype:
     return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
 
 
+def normalise_in_bfloat16(norm):
+    """A layer norm that reads and writes what layers add to, where autocast would make it float32; sums are in float32
+    either way."""
+
+    def apply(values):
+        with torch.autocast(values.device.type, enabled=False):
+            return functional.layer_norm(values, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+
+    return apply
+
+
+def apply_in_bfloat16(layer, *arguments):
+    """A layer all of whose activations are in bfloat16."""
+    norms = {name: normalise_in_bfloat16(getattr(layer, name)) for name in ("attended_norm", "norm")}
+    return APPLY_LAYER(layer._replace(**norms), *arguments)
+
+
+def apply_one_product_in_bfloat16(layer, *arguments):
+    norms = {name: normalise_in_bfloat16(getattr(layer, name)) for name in ("attended_norm", "norm")}
+    return apply_one_product(layer._replace(**norms), *arguments)
+
+
 class ChunkedLoss(torch.autograd.Function):
     """Summed cross-entropy of a linear layer's logits, of which no more than CHUNK rows are in memory in float32."""
 
@@ -147,6 +169,10 @@ CANDIDATES = {
     "fused attention": Candidate({"attend": attend_fused}),
     "one product for q, k, v": Candidate({"apply_layer": apply_one_product}),
     "what layers add to in bfloat16": Candidate({"embed": embed_in_bfloat16}),
+    "activations in bfloat16": Candidate({"apply_layer": apply_in_bfloat16, "embed": embed_in_bfloat16}),
+    "activations in bfloat16, one product": Candidate(
+        {"apply_layer": apply_one_product_in_bfloat16, "embed": embed_in_bfloat16}
+    ),
     "loss in chunks": Candidate(loss_of=lose_in_chunks),
     "weights in bfloat16": Candidate(make=make_half_step),
     "each layer compiled": Candidate({"apply_layer": LAYER}),

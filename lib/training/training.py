@@ -168,7 +168,8 @@ def train(
     check_agreement(state.step, device)
     module = Loss(model, loss_of)
     if compiled:
-        module.compile(dynamic=False)
+        # The compiler's patterns put torch's fused attention back, which is slower on a CPU (lib/modeling/bodies.py).
+        module.compile(dynamic=False, options={"pattern_matcher": device.device.type != "cpu"})
     prepared, stepper = device.prepare(module, optimizer)
     logged = {math.ceil((i + 1) * steps / LOG_ROWS) for i in range(LOG_ROWS)} | set(evaluations)
     look = GPU_STEPS if device.device.type == "cuda" else 1
