@@ -5,11 +5,11 @@
 
 Named entities in made-up sentences, as many and about as long as those that BC5CDR-chem trains on, three epochs, AdamW,
 dropout of 0.1; the same model, from the same random weights, and the same tokens on both sides, which compute in
-bfloat16 where the device does, else in float32. Each side runs in a process of its own, both in turn, on every core of
-a machine that should have nothing else to do; on its GPU where it has one (CUDA_VISIBLE_DEVICES= hides it), with cases
-of that size. A ratio is that of two runs of one repetition; shown are the median, the lowest and the highest. The first
-epoch, in which kernels are built for each new shape, stands apart from the later ones; both sides keep as many kernels
-(lib/training/training.py). The share of the device's rate of matrix products counts useful ones alone: none of padding.
+bfloat16 where the processor does, else in float32. Each side runs in a process of its own, both in turn, on every core
+of a machine that should have nothing else to do. A ratio is that of two runs of one repetition; shown are the median,
+the lowest and the highest. The first epoch, in which kernels are built for each new shape, stands apart from the later
+ones; both sides keep as many kernels (lib/training/training.py). The share of the machine's rate of matrix products
+counts useful ones alone: none of padding.
 
 The Trainer runs as in examples/pytorch/token-classification/run_ner.py: AutoModelForTokenClassification,
 DataCollatorForTokenClassification, which pads to the longest sentence of a batch, labels of first tokens alone, every
@@ -44,16 +44,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from benchmarks.pretraining import (
-    BASE,
-    MINI,
-    OUTPUT,
-    Watch,
-    describe_device,
-    make_tokenizer,
-    run_apart,
-    write_lines,
-)
+from benchmarks.pretraining import MINI, OUTPUT, Watch, describe_device, make_tokenizer, run_apart, write_lines
 from lib import provenance
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
@@ -83,19 +74,12 @@ class Case:
     share: float = 1.0  # a step of a large body takes that much longer
 
 
+BASE = Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=768)
 CASES = {
     "mini-16": Case("BERT-mini, 16 a step", MINI, 16),
     "mini-32": Case("BERT-mini, 32 a step", MINI, 32),
     "base-16": Case("BERT-base, 16 a step", BASE, 16, 0.1),
 }
-GPU_CASES = {
-    "base-16": Case("BERT-base, 16 a step", BASE, 16),
-    "base-32": Case("BERT-base, 32 a step", BASE, 32),
-}
-
-
-def list_cases() -> dict[str, Case]:
-    return GPU_CASES if torch.cuda.is_available() else CASES
 
 
 @dataclass(frozen=True)
@@ -178,8 +162,7 @@ def run_trainer(work: Work) -> dict:
         arguments = TrainingArguments(
             output, num_train_epochs=EPOCHS, per_device_train_batch_size=work.batch, learning_rate=RATE,
             per_device_eval_batch_size=work.batch, warmup_steps=0.1, seed=work.seed, report_to=[], save_strategy="no",
-            bf16=training.computes_in_bfloat16(), logging_strategy="no", disable_tqdm=True,
-            use_cpu=not torch.cuda.is_available(),
+            bf16=training.computes_in_bfloat16(), logging_strategy="no", disable_tqdm=True, use_cpu=True,
         )  # fmt: skip
         watch, collator = Watch(), DataCollatorForTokenClassification(tokenizer)
         labelled = label_tokens(task, work.sentences)
@@ -215,8 +198,7 @@ def describe_work(config: PretrainedConfig, sequences: list[Example]) -> dict:
     lengths = [len(sequence.tokens) for sequence in sequences]
     flops = statistics.mean(costs.body_flops(config, length, length) for length in lengths)
     dtype = torch.bfloat16 if training.computes_in_bfloat16() else torch.float32
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return {"FLOPs": flops, "matrix rate": costs.matrix_rate(device, dtype)}
+    return {"FLOPs": flops, "matrix rate": costs.matrix_rate(torch.device("cpu"), dtype)}
 
 
 def split_epochs(times: list[float], sentences: int) -> dict[str, float]:
@@ -286,21 +268,20 @@ def compare_scores(repetitions: int, folder: Path) -> list[dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"of {', '.join(list_cases())}; or scores")
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; or scores")
     parser.add_argument("--sentences", type=int, default=SENTENCES)
     parser.add_argument("--repetitions", type=int, default=3)
     words = parser.parse_args()
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    cases = list_cases()
+    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
     for name in words.cases:
-        if name not in cases and words.cases != ["scores"]:
-            parser.error(str(unknown("case", name, [*cases, "scores"])))
+        if name not in CASES and words.cases != ["scores"]:
+            parser.error(str(unknown("case", name, [*CASES, "scores"])))
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
         if words.cases == ["scores"]:
             lines = compare_scores(words.repetitions, Path(folder))
             results.write_csv(OUTPUT / "finetuning-scores.csv", lines)
         else:
-            asked = [cases[name] for name in words.cases or cases]
+            asked = [CASES[name] for name in words.cases or CASES]
             lines = [line for one in asked for line in measure(one, words.sentences, words.repetitions, Path(folder))]
             write_lines("finetuning", lines)
     for line in lines:

@@ -4,18 +4,17 @@
     python -m benchmarks.pretraining curves [--steps N] [--repetitions N]
 
 Each side runs in a process of its own, all sides of a case in turn, on every core of a machine that should have
-nothing else to do; on its GPU where it has one (CUDA_VISIBLE_DEVICES= hides it), with cases of that size. Both sides
-have the same model, from the same random weights, the same number of tokens a step, AdamW, and packed text made up
-here, and compute in bfloat16 where the device does, else in float32. A ratio is that of two runs of one repetition;
-shown are the median, the lowest and the highest.
+nothing else to do. Both sides have the same model, from the same random weights, the same number of tokens a step,
+AdamW, and packed text made up here, and compute in bfloat16 where the processor does, else in float32. A ratio is that
+of two runs of one repetition; shown are the median, the lowest and the highest.
 
 The Trainer runs as in examples/pytorch/language-modeling/run_mlm.py: the library's own forward pass and dropout of
 0.1, DataCollatorForLanguageModeling with 15%, every other setting its default, nothing evaluated or saved. The study's
 loop runs as lib/pretraining/pretraining.py calls it, without checkpoints, telling glibc to keep freed memory, which
 the Trainer does not. ELECTRA has no collator or example in the library: its two models are put together here, each with
-the library's forward pass and logits of every place. On a GPU the Trainer also runs with its torch_compile, and both
-sides have as many workers to make batches. Both sides mask the same share of the tokens. The share of the device's rate
-of matrix products counts useful ones alone, with the output layer at masked tokens, whatever a side computes besides.
+the library's forward pass and logits of every place. Both sides mask the same share of the tokens. The share of the
+machine's rate of matrix products counts useful ones alone, with the output layer at masked tokens, whatever a side
+computes besides.
 
 `curves`: the loss on held-out text over 400 steps of 16 rows, three seeds a side, both without dropout and with the
 same learning rates. Text and vocabulary are the study's where they are built at scale laptop, else made up.
@@ -68,12 +67,9 @@ OUTPUT = paths.output("record", "benchmarks")
 LENGTH, ROWS, SHARE = 128, 32, 0.15
 
 # Steps that are timed together. The study's loop prepares the batches of eight steps at once, so a median over single
-# steps would leave that out. On a CPU it is about four times as fast, so that a window takes both sides about as long.
-# On a GPU it waits for the device at every tenth step alone.
+# steps would leave that out. It is about four times as fast, so that a window takes both sides about as long.
 WINDOW = {"study": 8, "trainer": 2}
-GPU_WINDOW = training.GPU_STEPS
-WARM_UP = 2  # steps; on a GPU windows
-GPU_WORKERS = 4  # processes that make batches
+WARM_UP = 2  # steps
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,6 @@ class Case:
     length: int = LENGTH
 
 
-BASE = Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=768)
 TINY = Body(layers=2, hidden=128, heads=2, intermediate=512, embedding=128)
 MINI = Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)
 DEEP = Body(layers=12, hidden=256, heads=4, intermediate=1024, embedding=128)
@@ -101,10 +96,6 @@ CASES = {
     "tiny-8192": Case("BERT-tiny", "bert", TINY, 8_192, 16),
     "albert-8192": Case("ALBERT, 12 shared layers of 256", "albert", DEEP, 8_192, 2),
     "electra-8192": Case("ELECTRA, 12 layers of 256", "electra", DEEP, 8_192, 2),
-}
-GPU_CASES = {
-    "base-128": Case("BERT-base", "bert", BASE, 30_522, 50, rows=256, length=128),
-    "base-512": Case("BERT-base", "bert", BASE, 30_522, 50, rows=64, length=512),
 }
 
 
@@ -119,24 +110,17 @@ class Side:
     @property
     def title(self) -> str:
         if self.loop == "trainer":
-            return f"Trainer{', compiled' if self.compiled else ''}, dropout {self.dropout:g}"
+            return f"Trainer, dropout {self.dropout:g}"
         return f"{'compiled' if self.compiled else 'eager'}, dropout {self.dropout:g}"
 
 
 TRAINER = Side("trainer", dropout=0.1)
 LOOPS = [Side("study"), Side("study", compiled=True)]
 MINI_LOOPS = [*LOOPS, Side("study", dropout=0.1)]
-BASE_LOOPS = [Side(loop, 0.1, compiled) for loop in ("trainer", "study") for compiled in (False, True)]
 
 
 def sides_of(case: Case) -> list[Side]:
-    if case.body == BASE:
-        return BASE_LOOPS
     return [TRAINER, *(MINI_LOOPS if case.body == MINI else LOOPS)]
-
-
-def list_cases() -> dict[str, Case]:
-    return GPU_CASES if torch.cuda.is_available() else CASES
 
 
 # Text and batches, of both sides.
@@ -218,10 +202,9 @@ class Watch(TrainerCallback):
 def run_apart(function: Callable, *arguments):
     """The result of a function in a process of its own: a fork, so that the imports of seconds are there already.
 
-    This process itself never computes, so there are no threads that a fork would lose; a GPU would not answer one.
+    This process itself never computes, so there are no threads that a fork would lose.
     """
-    way = "spawn" if torch.cuda.is_available() else "fork"
-    with ProcessPoolExecutor(1, multiprocessing.get_context(way), use_all_cores) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), use_all_cores) as pool:
         return pool.submit(function, *arguments).result()
 
 
@@ -242,8 +225,8 @@ def run_trainer(
     """Train by the Trainer; what is not in `settings` is as it comes."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            folder, max_steps=steps, use_cpu=not torch.cuda.is_available(), save_strategy="no", eval_strategy="no",
-            report_to="none", disable_tqdm=True, dataloader_num_workers=count_workers(), **settings,
+            folder, max_steps=steps, use_cpu=True, save_strategy="no", eval_strategy="no", report_to="none",
+            disable_tqdm=True, dataloader_num_workers=0, **settings,
         )  # fmt: skip
         trainer = Trainer(
             model=LibraryElectra(model) if isinstance(model, models.Electra) else model,
@@ -266,17 +249,10 @@ def make_batches(
     )
 
 
-def count_workers() -> int:
-    return GPU_WORKERS if torch.cuda.is_available() else 0
-
-
 def measure_speed(case: Case, side: Side, steps: int) -> dict:
-    """Tokens a second, the device's matrix rate before the run, and the useful FLOPs of a token."""
-    device = training.accelerator("auto")
-    gpu = device.device.type == "cuda"
-    window, windows = (GPU_WINDOW, steps // GPU_WINDOW) if gpu else (WINDOW[side.loop], steps // WINDOW["trainer"])
-    warm_up = WARM_UP * window if gpu else WARM_UP
-    count = warm_up + window * max(1, windows) + 1  # nothing tells when the last step has ended
+    """Tokens a second, the machine's matrix rate before the run, and the useful FLOPs of a token."""
+    device, window = training.accelerator("auto"), WINDOW[side.loop]
+    count = WARM_UP + window * max(1, steps // WINDOW["trainer"]) + 1  # nothing tells when the last step has ended
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = make_tokenizer(case.vocabulary, Path(folder))
     text = make_text(case.vocabulary)
@@ -304,7 +280,6 @@ def measure_speed(case: Case, side: Side, steps: int) -> dict:
             rate_of=note,
             seed=0,
             progress=Progress("benchmark"),
-            workers=count_workers(),
             compiled=side.compiled,
             flops_of=lambda step: case.rows * flops,
         )
@@ -312,15 +287,14 @@ def measure_speed(case: Case, side: Side, steps: int) -> dict:
     else:
         watch = Watch()
         words = {"per_device_train_batch_size": case.rows, "bf16": half, "length": case.length}
-        run_trainer(model, text, tokenizer, count, watch, **words, torch_compile=side.compiled)
+        run_trainer(model, text, tokenizer, count, watch, **words)
         times = watch.times
-    seconds = (np.diff(times[warm_up::window]) / window).tolist()
+    seconds = (np.diff(times[WARM_UP::window]) / window).tolist()
     return {
         "speed": case.rows * case.length / statistics.median(seconds),
         "FLOPs a token": flops / case.length,
         "dtype": str(kind).removeprefix("torch."),
         "matrix rate": rate,
-        "matrix": costs.MATRIX[device.device.type],
     }
 
 
@@ -375,10 +349,8 @@ def held_out_loss(model: nn.Module, batches: blocks.Blocks) -> float:
 
 
 def describe_device() -> str:
-    """The GPU, or cores, the processor's name and vector units, and if it computes in bfloat16; torch's version."""
+    """Cores, the processor's name and vector units, and whether it computes in bfloat16; torch's version."""
     library = f"torch {torch.__version__.partition('+')[0]}"
-    if torch.cuda.is_available():
-        return f"one {torch.cuda.get_device_name()}, {library}"
     facts = {}
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -392,13 +364,12 @@ def describe_device() -> str:
 
 def compare_speeds(keys: list[str], steps: int | None, repetitions: int) -> list[dict]:
     """The table's lines: every way of the study's loop against the Trainer, case by case."""
-    cases = list_cases()
-    found = {key: {side: [] for side in sides_of(cases[key])} for key in keys}
+    found = {key: {side: [] for side in sides_of(CASES[key])} for key in keys}
     for key, runs in found.items():
         for _ in range(repetitions):
             for side, done in runs.items():
                 begun = time.perf_counter()
-                done.append(run_apart(measure_speed, cases[key], side, steps or cases[key].steps))
+                done.append(run_apart(measure_speed, CASES[key], side, steps or CASES[key].steps))
                 print(
                     f"{key}, {side.title}: {done[-1]['speed']:,.0f} tokens/s, matrix products "
                     f"{done[-1]['matrix rate'] / 1e9:,.0f} GFLOP/s; {time.perf_counter() - begun:.0f} s",
@@ -413,9 +384,9 @@ def compare_speeds(keys: list[str], steps: int | None, repetitions: int) -> list
     lines = []
     for key, runs in found.items():
         for ours, peer in ((o, p) for o in runs if o.loop == "study" for p in runs if p.loop == "trainer"):
-            lines.append(compare_runs(cases[key], ours, peer, runs[ours], runs[peer], rates) | where)
+            lines.append(compare_runs(CASES[key], ours, peer, runs[ours], runs[peer], rates) | where)
     for kind, rate in rates.items():
-        what = f"matrix product of {' x '.join(map(str, every[0]['matrix']))}, {kind}"
+        what = f"matrix product of {' x '.join(map(str, costs.MATRIX['cpu']))}, {kind}"
         lines.append({"what": what, "ours": round(rate / 1e9, 1), "unit": "GFLOP/s"} | where)
     return lines
 
@@ -523,21 +494,20 @@ def describe_curves(lines: list[dict]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"of {', '.join(list_cases())}; or curves")
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; or curves")
     parser.add_argument("--steps", type=int, help="of the Trainer that are timed, an even number; of curves, all")
     parser.add_argument("--repetitions", type=int, default=3, help="of curves, the seeds")
     words = parser.parse_args()
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
     if words.cases == ["curves"]:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
         lines = compare_curves(words.steps or 400, words.repetitions)
         results.write_csv(OUTPUT / "pretraining-curves.csv", lines)
         print(describe_curves(lines))
         return
     for name in words.cases:
-        if name not in list_cases():
-            parser.error(str(unknown("case", name, [*list_cases(), "curves"])))
-    lines = compare_speeds(words.cases or list(list_cases()), words.steps, words.repetitions)
+        if name not in CASES:
+            parser.error(str(unknown("case", name, [*CASES, "curves"])))
+    lines = compare_speeds(words.cases or list(CASES), words.steps, words.repetitions)
     write_lines("pretraining", [{name: line.get(name) for name in COLUMNS} for line in lines])
     for line in lines:
         print(line)

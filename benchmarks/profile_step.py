@@ -3,8 +3,7 @@
     python -m benchmarks.profile_step [case ...] [--steps N] [--threads N]
 
 Pretraining and fine-tuning run as lib does it, on made-up text; after a warm-up torch's profiler looks on, and the time
-of each operation by itself goes to one row: the GPU's where there is one (CUDA_VISIBLE_DEVICES= hides it), with a model
-of that size. What Python does between operations is in none. `share` is that of all
+of each operation by itself goes to one row. What Python does between operations is in none. `share` is that of all
 rows; of `useful FLOPs` it is what lib/modeling/costs.py counts as needed, over the rate of a large matrix product in
 the same precision: the profiler's own cost lowers it. Writes its lines into outputs/record/benchmarks/profile.csv,
 where those of other cases and devices stay.
@@ -19,12 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import finetuning
 from benchmarks.pretraining import (
-    BASE,
     LENGTH,
     MINI,
     ROWS,
@@ -70,7 +67,6 @@ class Profiled:
     body: Body
     rows: int
     length: int | None = LENGTH  # none: sentences
-    vocabulary: int = finetuning.VOCABULARY
 
 
 PROFILES = {
@@ -78,15 +74,6 @@ PROFILES = {
     "recipe": Profiled("BERT-mini, pretraining, 16 x 64", MINI, 16, 64),
     "fine-tuning": Profiled("BERT-mini, fine-tuning, 16 sentences", MINI, 16, None),
 }
-GPU_PROFILES = {
-    "pretraining": Profiled("BERT-base, pretraining, 256 x 128", BASE, 256, vocabulary=30_522),
-    "long": Profiled("BERT-base, pretraining, 64 x 512", BASE, 64, 512, vocabulary=30_522),
-    "fine-tuning": Profiled("BERT-base, fine-tuning, 32 sentences", BASE, 32, None),
-}
-
-
-def list_profiles() -> dict[str, Profiled]:
-    return GPU_PROFILES if torch.cuda.is_available() else PROFILES
 
 
 class Watched:
@@ -111,9 +98,9 @@ def prepare(what: Profiled, steps: int, folder: Path):
     """The model, its batches, its loss and optimisation, and the useful FLOPs of a token."""
     torch.manual_seed(0)
     if what.length:
-        tokenizer = make_tokenizer(what.vocabulary, folder)
-        model = models.build("bert", what.body, what.vocabulary, what.length, 0.0)
-        batches = make_batches(make_text(what.vocabulary), tokenizer, what.rows, steps, length=what.length)
+        tokenizer = make_tokenizer(finetuning.VOCABULARY, folder)
+        model = models.build("bert", what.body, len(tokenizer), what.length, 0.0)
+        batches = make_batches(make_text(len(tokenizer)), tokenizer, what.rows, steps, length=what.length)
         asked = masking.Masking("word-piece", SHARE).slots(what.length)
         flops = costs.training_flops(model.config, what.length, asked) / what.length
         return model, batches, objectives.masked_tokens, params.load("scales", "laptop").pretraining.recipe, flops
@@ -130,11 +117,10 @@ def prepare(what: Profiled, steps: int, folder: Path):
 def measure(key: str, steps: int, threads: int) -> list[dict]:
     """The rows of a case: milliseconds a step, and the share of all of them."""
     torch.set_num_threads(threads)
-    what, device = list_profiles()[key], training.accelerator("auto")
-    gpu = device.device.type == "cuda"
+    what, device = PROFILES[key], training.accelerator("auto")
     with tempfile.TemporaryDirectory() as folder:
         model, batches, loss_of, settings, flops = prepare(what, WARM_UP + steps, Path(folder))
-    profiler = profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if gpu else [])])
+    profiler = profile(activities=[ProfilerActivity.CPU])
     log = training.train(
         model, Watched(batches, profiler), loss_of, device=device, settings=settings, rate_of=lambda step: 1e-4, seed=0,
         progress=Progress("benchmark"),
@@ -143,15 +129,12 @@ def measure(key: str, steps: int, threads: int) -> list[dict]:
     before = next(row for row in reversed(log) if row["step"] <= WARM_UP)
     seconds, tokens = (log[-1][name] - before[name] for name in ("seconds", "tokens"))
     kind = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
-    reached = flops * tokens / seconds / costs.matrix_rate(device.device, kind)
+    reached = flops * tokens / seconds / costs.matrix_rate(torch.device("cpu"), kind)
     times: Counter = Counter()
     for event in profiler.key_averages():
-        if event.device_type == DeviceType.CPU:  # a GPU's kernels count with the operations that start them
-            spent = event.self_device_time_total if gpu else event.self_cpu_time_total
-            times[find_part(event.key)] += spent / 1000 / (len(batches) - WARM_UP)
+        times[find_part(event.key)] += event.self_cpu_time_total / 1000 / (len(batches) - WARM_UP)
     whole = sum(times.values())
-    name = describe_device() if gpu else f"{describe_device()}, {threads} thread(s)"
-    where = {"device": f"{name}, {str(kind)[6:]}", "commit": provenance.commit()}
+    where = {"device": f"{describe_device()}, {threads} thread(s), {str(kind)[6:]}", "commit": provenance.commit()}
     lines = [{"what": part, "ms": round(ms, 2), "share": round(ms / whole, 3)} for part, ms in times.most_common()]
     lines.append({"what": "useful FLOPs", "ms": round(1000 * seconds / (len(batches) - WARM_UP), 2),
                   "share": round(reached, 3)})  # fmt: skip
@@ -169,15 +152,14 @@ def find_part(operation: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help=f"of {', '.join(list_profiles())}")
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(PROFILES)}")
     parser.add_argument("--steps", type=int, default=20, help="that the profiler sees")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     words = parser.parse_args()
-    profiles = list_profiles()
     for name in words.cases:
-        if name not in profiles:
-            parser.error(str(unknown("case", name, profiles)))
-    lines = [line for key in words.cases or profiles for line in run_apart(measure, key, words.steps, words.threads)]
+        if name not in PROFILES:
+            parser.error(str(unknown("case", name, PROFILES)))
+    lines = [line for key in words.cases or PROFILES for line in run_apart(measure, key, words.steps, words.threads)]
     write_lines("profile", lines)
     for line in lines:
         print(f"{line['model']:40} {line['what']:24} {line['ms']:8.2f} ms {line['share']:6.1%}")
