@@ -50,11 +50,11 @@ PARTS = {  # a row -> its operations, without aten:: and what follows an undersc
     "GELU": ("gelu",),
     "layer norm": ("native_layer_norm", "layer_norm"),
     "softmax and loss": ("_log_softmax", "_softmax", "softmax", "log_softmax", "nll_loss", "cross_entropy"),
-    "dropout": ("bernoulli", "native_dropout", "dropout", "_fused_dropout"),
+    "dropout": ("bernoulli", "native_dropout", "dropout", "_fused_dropout", "random", "ge"),
     "copies and casts": ("copy_", "_to_copy", "to", "clone", "contiguous", "cat", "stack", "index", "gather", "take",
                          "slice_backward", "select_backward", "as_strided", "fill_", "zero_", "zeros", "empty"),
     "embeddings": ("embedding",),
-    "optimizer and clipping": ("_foreach", "_fused_adam", "linalg_vector_norm", "addcdiv", "addcmul", "lerp", "sqrt"),
+    "optimizer and clipping": ("_foreach", "_fused_adamw", "linalg_vector_norm", "addcdiv", "addcmul", "lerp", "sqrt"),
     "sums and additions": ("add", "mul", "sum", "div", "sub", "mean", "where", "masked_fill", "neg", "pow"),
 }  # fmt: skip
 
