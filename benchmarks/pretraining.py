@@ -251,7 +251,7 @@ def make_batches(
 
 def measure_speed(case: Case, side: Side, steps: int) -> dict:
     """Tokens a second, the machine's matrix rate before the run, and the useful FLOPs of a token."""
-    device, window = training.accelerator("auto"), WINDOW[side.loop]
+    window = WINDOW[side.loop]
     count = WARM_UP + window * max(1, steps // WINDOW["trainer"]) + 1  # nothing tells when the last step has ended
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = make_tokenizer(case.vocabulary, Path(folder))
@@ -261,9 +261,9 @@ def measure_speed(case: Case, side: Side, steps: int) -> dict:
     asked = masking.Masking("word-piece", SHARE).slots(case.length)
     generator = model.generator.config if isinstance(model, models.Electra) else None
     flops = costs.training_flops(model.config, case.length, asked, generator)
-    half = device.mixed_precision == "bf16"
+    half = training.computes_in_bfloat16()
     kind = torch.bfloat16 if half else torch.float32
-    rate = costs.matrix_rate(device.device, kind)
+    rate = costs.matrix_rate(torch.device("cpu"), kind)
     if side.loop == "study":
         begun = {}
 
@@ -275,7 +275,7 @@ def measure_speed(case: Case, side: Side, steps: int) -> dict:
             model,
             make_batches(text, tokenizer, case.rows, count, length=case.length),
             objectives.masked_tokens if generator is None else objectives.replaced_tokens,
-            device=device,
+            device=training.accelerator("auto"),  # here, since it tells glibc to keep memory
             settings=params.load("scales", "laptop").pretraining.recipe,
             rate_of=note,
             seed=0,

@@ -5,7 +5,7 @@
 Each runs in a fresh clone of the last commit, in the environment that is there, on every core of a machine that should
 have nothing else to do; `before` is the same in a clone of an older commit. A run of the study ends with its report;
 the second finds nothing to do. The tables are all those of scores, of 100,000 made-up runs, three to a file. Writes
-outputs/record/benchmarks/study.csv when nothing is named.
+outputs/record/benchmarks/study.csv, where what was not asked for stays.
 """
 
 import argparse
@@ -17,12 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.pretraining import OUTPUT, describe_device
+from benchmarks.pretraining import describe_device, write_lines
 from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import unknown
 from lib.places import ROOT
-from lib.study import params, results
+from lib.study import params
 
 RUNS, SEEDS = 100_000, (1, 2, 3)
 TABLES = """
@@ -109,8 +109,7 @@ def main() -> None:
         {"what": name, "before": before.get(name), "after": after.get(name), "target": WAITS[name][1], "unit": "s",
          "device": describe_device(), "commit": provenance.commit()} for name in asked
     ]  # fmt: skip
-    if not words.what:
-        results.write_csv(OUTPUT / "study.csv", lines)
+    write_lines("study", lines)
 
 
 if __name__ == "__main__":

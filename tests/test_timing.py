@@ -99,6 +99,8 @@ def test_operations_of_a_step_have_a_row_each():
         "aten::native_layer_norm": "layer norm",
         "aten::add_": "sums and additions",
         "Optimizer.step#AdamW.step": "optimizer and clipping",
+        "aten::_fused_adamw_": "optimizer and clipping",
+        "aten::random_": "dropout",
         "aten::copy_": "copies and casts",
         "aten::to": "copies and casts",
         "aten::embedding_dense_backward": "embeddings",
