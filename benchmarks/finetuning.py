@@ -45,7 +45,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from benchmarks.pretraining import MINI, OUTPUT, Watch, describe_device, make_tokenizer, run_apart, write_lines
+from benchmarks.pretraining import MINI, OUTPUT, Timed, Watch, describe_device, make_tokenizer, run_apart, write_lines
 from lib import provenance
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
@@ -134,18 +134,14 @@ def run_ours(work: Work) -> dict:
     torch.manual_seed(work.seed)
     model, sequences = task.build(encoder.body(0.1), work.sentences), task.encode(work.sentences)
     words = {"batch_size": work.batch, "epochs": EPOCHS, "steps": None, "seed": work.seed}
-    batches, begun = BucketedBatches(sequences, task.collate, **words), {}
+    batches = Timed(BucketedBatches(sequences, task.collate, **words))
     found = describe_work(model.config, sequences)
-
-    def note(step: int) -> float:
-        begun[step] = time.perf_counter()  # the last time that it is asked for, of several a step
-        return RATE * optimizers.slanted_triangle(step, len(batches), 0.1)
-
     training.train(
         model, batches, lambda module, batch: module.loss(batch), device=device, seed=work.seed,
-        settings=read_settings().optimization(), progress=Progress("benchmark"), rate_of=note,
+        settings=read_settings().optimization(), progress=Progress("benchmark"),
+        rate_of=lambda step: RATE * optimizers.slanted_triangle(step, len(batches), 0.1),
     )  # fmt: skip
-    found |= split_epochs([*begun.values(), time.perf_counter()], len(sequences))
+    found |= split_epochs([*batches.times, time.perf_counter()], len(sequences))
     asked = task.encode(work.asked)
     begun = time.perf_counter()
     labels = predictions.predict(model, task, asked, device)

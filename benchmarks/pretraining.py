@@ -141,6 +141,23 @@ def make_text(size: int, count: int = 200_000) -> tokens.Text:
     return tokens.Text([tokens.Tokens(ids.astype(np.uint16), np.array([0, count]), "made-up text")])
 
 
+class Timed:
+    """Batches of the study's loop, with the times at which they were asked for."""
+
+    def __init__(self, batches: blocks.Blocks):
+        self.batches, self.times = batches, []
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
+        self.times.append(time.perf_counter())
+        return self.batches[key]
+
+    def shape(self, step: int) -> tuple[int, int]:
+        return self.batches.shape(step)
+
+
 class Rows(torch.utils.data.Dataset):
     """The same rows as run_mlm hands them to the Trainer: lists, with all that a tokenizer adds."""
 
@@ -266,25 +283,20 @@ def measure_speed(case: Case, side: Side, steps: int) -> dict:
     kind = torch.bfloat16 if half else torch.float32
     rate = costs.matrix_rate(torch.device("cpu"), kind)
     if side.loop == "study":
-        begun = {}
-
-        def note(step: int) -> float:
-            begun[step] = time.perf_counter()  # the last time that it is asked for, of several a step
-            return 1e-4
-
+        batches = Timed(make_batches(text, tokenizer, case.rows, count, length=case.length))
         training.train(
             model,
-            make_batches(text, tokenizer, case.rows, count, length=case.length),
+            batches,
             objectives.masked_tokens if generator is None else objectives.replaced_tokens,
             device=training.accelerator("auto"),
             settings=params.load("scales", "laptop").pretraining.recipe,
-            rate_of=note,
+            rate_of=lambda step: 1e-4,
             seed=0,
             progress=Progress("benchmark"),
             compiled=side.compiled,
             flops_of=lambda step: case.rows * flops,
         )
-        times = [*begun.values()]
+        times = batches.times
     else:
         if side.keeps_memory:
             training.keep_memory()

@@ -26,6 +26,7 @@ from benchmarks.pretraining import (
     MINI,
     ROWS,
     SHARE,
+    Timed,
     describe_device,
     make_batches,
     make_text,
@@ -76,22 +77,17 @@ PROFILES = {
 }
 
 
-class Watched:
+class Watched(Timed):
     """Batches that start the profiler when the warm-up is over."""
 
     def __init__(self, batches, profiler: profile):
-        self.batches, self.profiler = batches, profiler
-
-    def __len__(self) -> int:
-        return len(self.batches)
+        super().__init__(batches)
+        self.profiler = profiler
 
     def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
         if key[:2] == (WARM_UP, 0):
             self.profiler.start()
-        return self.batches[key]
-
-    def shape(self, step: int) -> tuple[int, int]:
-        return self.batches.shape(step)
+        return super().__getitem__(key)
 
 
 def prepare(what: Profiled, steps: int, folder: Path):
