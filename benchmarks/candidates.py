@@ -79,15 +79,14 @@ def normalise_in_bfloat16(norm):
     return apply
 
 
-def apply_in_bfloat16(layer, *arguments):
-    """A layer all of whose activations are in bfloat16."""
-    norms = {name: normalise_in_bfloat16(getattr(layer, name)) for name in ("attended_norm", "norm")}
-    return APPLY_LAYER(layer._replace(**norms), *arguments)
+def in_bfloat16(apply_layer):
+    """The application of a layer with all of its activations in bfloat16."""
 
+    def apply(layer, *arguments):
+        norms = {name: normalise_in_bfloat16(getattr(layer, name)) for name in ("attended_norm", "norm")}
+        return apply_layer(layer._replace(**norms), *arguments)
 
-def apply_one_product_in_bfloat16(layer, *arguments):
-    norms = {name: normalise_in_bfloat16(getattr(layer, name)) for name in ("attended_norm", "norm")}
-    return apply_one_product(layer._replace(**norms), *arguments)
+    return apply
 
 
 class ChunkedLoss(torch.autograd.Function):
@@ -170,9 +169,9 @@ CANDIDATES = {
     "fused attention": Candidate({"attend": attend_fused}),
     "one product for q, k, v": Candidate({"apply_layer": apply_one_product}),
     "what layers add to in bfloat16": Candidate({"embed": embed_in_bfloat16}),
-    "activations in bfloat16": Candidate({"apply_layer": apply_in_bfloat16, "embed": embed_in_bfloat16}),
+    "activations in bfloat16": Candidate({"apply_layer": in_bfloat16(APPLY_LAYER), "embed": embed_in_bfloat16}),
     "activations in bfloat16, one product": Candidate(
-        {"apply_layer": apply_one_product_in_bfloat16, "embed": embed_in_bfloat16}
+        {"apply_layer": in_bfloat16(apply_one_product), "embed": embed_in_bfloat16}
     ),
     "loss in chunks": Candidate(loss_of=lose_in_chunks),
     "weights in bfloat16": Candidate(make=make_half_step),

@@ -4,8 +4,8 @@
 
 Each runs in a fresh clone of the last commit, in the environment that is there, on every core of a machine that should
 have nothing else to do; `before` is the same in a clone of an older commit. A run of the study ends with its report;
-the second finds nothing to do. The tables are all those of scores, of 100,000 made-up runs, three to a file. Writes
-outputs/record/benchmarks/study.csv, where what was not asked for stays.
+the second finds nothing to do. The plan of scale paper needs STUDY_DATA. The tables are all those of scores, of 100,000
+made-up runs, three to a file. Writes outputs/record/benchmarks/study.csv, where what was not asked for stays.
 """
 
 import argparse
