@@ -84,6 +84,19 @@ def test_a_failed_copy_is_kept_until_a_good_one_comes(workshop, number, message)
     assert not failed.exists()
 
 
+def test_while_a_cell_runs_the_copy_holds_what_those_before_it_printed(workshop):
+    path = paths.NOTEBOOKS / "42_question.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    running = workshop / "running" / "42_question--a--b.ipynb"
+    notebook.cells += [
+        nbformat.v4.new_code_cell("print(number * 1000 + 1)"),
+        nbformat.v4.new_markdown_cell("Then:"),
+        nbformat.v4.new_code_cell(f"print('3001' in open({str(running)!r}).read())"),
+    ]
+    nbformat.write(notebook, path)
+    assert nbformat.read(run(3), as_version=4).cells[-1].outputs[0].text == "True\n"
+
+
 def test_a_notebook_that_does_not_write_what_it_should_has_failed(workshop):
     with pytest.raises(StudyError, match="ended without writing outputs/smoke/nothing.json"):
         runner.run("smoke", "42_question", "42_question", {"scale": "smoke"}, [workshop / "nothing.json"])

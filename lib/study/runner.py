@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import nbformat
 import papermill
 from jupyter_client.manager import AsyncKernelManager
+from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
 from PIL import Image
 from traitlets.config import Config
 
@@ -114,6 +115,48 @@ def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
     return notebook
 
 
+class Copy(NotebookExecutionManager):
+    """The copy of a notebook that runs, saved before each code cell and as a long one prints. papermill saves at both
+    ends of every cell, which takes longer than all else that it does."""
+
+    saves = True
+
+    def cell_start(self, cell: nbformat.NotebookNode, *place, **given) -> None:
+        self.saves = cell.cell_type == "code"
+        super().cell_start(cell, *place, **given)
+
+    def cell_complete(self, cell: nbformat.NotebookNode, *place, **given) -> None:
+        self.saves = False
+        super().cell_complete(cell, *place, **given)
+
+    def notebook_complete(self, **given) -> None:
+        self.saves = True
+        super().notebook_complete(**given)
+
+    def save(self, **given) -> None:
+        if self.saves:
+            super().save(**given)
+
+
+class Engine(NBClientEngine):
+    """papermill's engine, with a copy that is saved less often."""
+
+    @classmethod
+    def execute_notebook(
+        cls, nb, kernel_name, output_path=None, progress_bar=False, autosave_cell_every=30, **options
+    ) -> nbformat.NotebookNode:
+        copy = Copy(nb, output_path, progress_bar=progress_bar, autosave_cell_every=autosave_cell_every)
+        copy.notebook_start()
+        try:
+            cls.execute_managed_notebook(copy, kernel_name, **options)
+        finally:
+            copy.notebook_complete()
+        return copy.nb
+
+
+papermill_engines.register("study", Engine)
+
+
 def manager_of(kernel: "Kernel") -> type[AsyncKernelManager]:
     """What papermill starts kernels with, for one that waits already."""
 
@@ -140,6 +183,7 @@ def execute(
                 notebook,
                 str(running),
                 parameters=parameters,
+                engine_name="study",
                 kernel_name="python3",
                 cwd=str(paths.NOTEBOOKS),
                 progress_bar=False,
