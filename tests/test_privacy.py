@@ -322,7 +322,7 @@ def test_what_fine_tuning_keeps_of_a_restricted_set_holds_none_of_its_text(good_
     keys = [key for key in FORMS.values() if "test" in study.dataset(key).splits]
     assert len(keys) > 9
     protocol = study.protocol
-    short = {"epochs": [1], "batch_size": [8], "learning_rate": [1e-3], "min_steps": None, "folds": 1, "runs": 1}
+    short = {"epochs": [1], "batch_size": [32], "learning_rate": [1e-3], "min_steps": None, "folds": 1, "runs": 1}
     for key in keys:
         settings = protocol("gu", key).model_copy(update=short)
         monkeypatch.setattr("lib.study.study.Study.protocol", lambda *_, settings=settings: settings)

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import nbformat
 import pandas as pd
 import pytest
-from conftest import Study, each, jobs_started
+from conftest import each, jobs_started
 
 from lib.study import cli, paths, report, warm
 
@@ -66,9 +66,11 @@ def test_a_second_run_finds_nothing_to_do(study):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="counts orphans in /proc")
-def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_study, tmp_path_factory, monkeypatch):
-    study = Study(tmp_path_factory.mktemp("killed"))
-    finished: dict[str, int] = {}
+def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_study, study, monkeypatch):
+    for made in ("models", "predictions", "results", "tokens", "vectors"):  # what follows the vocabularies
+        shutil.rmtree(study.outputs / made)
+    (study.outputs / "tables/lee-4.csv").unlink()
+    finished = artefacts_of(study)
     for wait_for in ("23_pretrain--bert-general", "30_finetune_words"):
         with monkeypatch.context() as patch:
             if wait_for.startswith("23"):  # a warm parent of the study's own, which is killed with it
@@ -269,12 +271,12 @@ def test_any_encoder_by_papermill(study, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(study.folder)}
     ran = subprocess.run([sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()
+    command = ["papermill", "notebooks/40_biobert.ipynb", str(tmp_path / "out.ipynb"), "-p", "tabel", "x"]
     wrong = subprocess.run(
-        [sys.executable, "-m", *command, "-p", "modle", "x"], cwd=study.folder, env=environment,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True, text=True
+    )
     assert wrong.returncode != 0
-    assert "unknown parameter of this notebook 'modle': did you mean model" in wrong.stderr
+    assert "unknown parameter of this notebook 'tabel': did you mean table" in wrong.stderr
     (results,) = (study.outputs / "results").glob("somebody-*--ncbi-disease--lee.json")
     theirs = json.loads(results.read_text())["runs"]
     ours = json.loads((study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
