@@ -24,6 +24,7 @@ finetuning-scores.csv.
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import sys
@@ -92,6 +93,7 @@ class Work:
     asked: list[Sentence]
     batch: int
     seed: int
+    keeps_memory: bool = False  # of the Trainer, told so as the study's loop always is
 
 
 # What is trained, and on what.
@@ -150,6 +152,8 @@ def run_ours(work: Work) -> dict:
 
 def run_trainer(work: Work) -> dict:
     """The Trainer, as run_ner uses it."""
+    if work.keeps_memory:
+        training.keep_memory()
     tokenizer = AutoTokenizer.from_pretrained(work.folder)
     task = make_task(work.sentences, tokenizer)
     torch.manual_seed(work.seed)
@@ -213,29 +217,35 @@ def rate_tags(task: tagging.Tagging, asked: list[Sentence], labels: list) -> dic
 
 # What puts the runs together.
 
+PEER = "Trainer"
+SIDES = {  # how each is called -> what runs it, and whether it is told to keep memory
+    "dropout 0.1": (run_ours, False),  # which tells itself
+    "Trainer that keeps memory": (run_trainer, True),
+    PEER: (run_trainer, False),
+}
+
 
 def measure(case: Case, sentences: int, repetitions: int, folder: Path) -> list[dict]:
     """The lines of a case, one for each part of a run."""
     run_apart(save_encoder, case.body, folder)
     made = make_sentences(max(case.batch, round(sentences * case.share)))
-    runs: dict[str, list[dict]] = {"ours": [], "peer": []}
+    runs: dict[str, list[dict]] = {side: [] for side in SIDES}
     for repetition in range(repetitions):
-        work = Work(folder, made, made, case.batch, repetition)
-        for side, function in (("ours", run_ours), ("peer", run_trainer)):
-            runs[side].append(run_apart(function, work))
+        for side, (function, keeps_memory) in SIDES.items():
+            runs[side].append(run_apart(function, Work(folder, made, made, case.batch, repetition, keeps_memory)))
             rates = ", ".join(f"{part} {runs[side][-1][part]:.1f}" for part in PARTS)
             print(f"{case.title}, {side}: {rates} sentences/s", flush=True)
     rate = statistics.median(run["matrix rate"] for side in runs.values() for run in side)
     dtype = "bfloat16" if training.computes_in_bfloat16() else "float32"
-    names = {"ours_as": f"dropout 0.1, {dtype}", "peer_as": f"Trainer, {dtype}, padded to the longest of a batch"}
     where = {"device": describe_device(), "commit": provenance.commit()}
     lines = []
-    for part, passes in PARTS.items():
-        ours, peer = ([run[part] for run in side] for side in runs.values())
+    for part, side in itertools.product(PARTS, [side for side in SIDES if side != PEER]):
+        ours, peer = ([run[part] for run in runs[one]] for one in (side, PEER))
         ratios = [one / other for one, other in zip(ours, peer, strict=True)]
-        shares = [statistics.median(side) * passes * runs["ours"][0]["FLOPs"] / rate for side in (ours, peer)]
+        shares = [statistics.median(one) * PARTS[part] * runs[PEER][0]["FLOPs"] / rate for one in (ours, peer)]
         lines.append({
-            "what": f"{case.title}, {len(made):,} sentences: {part}", **names,
+            "what": f"{case.title}, {len(made):,} sentences: {part}",
+            "ours_as": f"{side}, {dtype}", "peer_as": f"{PEER}, {dtype}, padded to the longest of a batch",
             "ours": round(statistics.median(ours), 1), "peer": round(statistics.median(peer), 1),
             "ratio": round(statistics.median(ratios), 2), "lowest": round(min(ratios), 2),
             "highest": round(max(ratios), 2), "repetitions": repetitions, "unit": "sentences/s",
