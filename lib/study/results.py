@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -113,10 +114,10 @@ def gather(scale: str) -> pd.DataFrame:
     """Every run of a registered model on a test set at one scale, one row each."""
     columns = ["scale", "model", "dataset", "setting", "metric", "seed", "fold", "score name", "score",
                "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
-    rows = []
+    rows, is_model = [], cache(params.is_model)  # which looks through all models
     for path in paths.find_all(scale, "results", "*.json"):
         model, dataset, setting = path.stem.split("--")
-        if not params.is_model(model):
+        if not is_model(model):
             continue  # somebody's own encoder: not part of the study
         result = read(scale, model, dataset, setting)
         for run in result["runs"]:
@@ -135,10 +136,10 @@ def list_scores(scale: str) -> pd.DataFrame:
 
     `jackknife`: of the score that ranks models, that without each group of test documents; empty where it was not kept.
     """
-    lines = []
+    lines, split_seed = [], cache(params.split_seed)  # which looks through all models
     for path in paths.find_all(scale, "results", "*.json"):
         result = artefacts.read_json(path)
-        model, pretraining = params.split_seed(result["model"])
+        model, pretraining = split_seed(result["model"])
         run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
         for run in result["runs"]:
             place = run_of | {"protocol": result["setting"], "seed": run["seed"], "fold": run["fold"]}
