@@ -126,12 +126,11 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
 
     study.edit_text("lib/finetuning/settings.py", "VERSION = 99", "VERSION = 2")
 
-    # A parameter of fine-tuning: the same, and this time a table of it is run.
-    weights = study.outputs / "models" / "bert-general" / "model.safetensors"
-    trained = weights.stat().st_mtime_ns
+    # A parameter of fine-tuning: the same.
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
-    again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    assert again == {"30_finetune_words", "40_biobert"}
+    planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("lee-4", "--dry-run"), re.M))
+    assert planned == {"all", "finetune", "table"}
+    study.edit_text("params/scales/smoke.yaml", "learning_rate: [4.0e-3]", "learning_rate: [5.0e-3]")
 
     # A code cell: this notebook again and those that follow it, but what is finished is found, and nothing retrains.
     before = artefacts_of(study)
@@ -140,7 +139,6 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     nbformat.write(notebook, path)
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
     assert again == {"23_pretrain", "30_finetune_words", "40_biobert"}
-    assert weights.stat().st_mtime_ns == trained
     assert artefacts_of(study) == before
 
 
@@ -212,12 +210,10 @@ def test_list_and_dry_run(study):
     again = study.run("lee-4", "--again", "--dry-run")
     assert re.findall(r"^(?:local)?rule (\w+):", again, re.M) == ["table", "all"]
     assert "Nothing to be done" in study.run("lee-4", "--dry-run")  # and asking has changed nothing
-    study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [7]")
-    output = study.run("--dry-run")
-    assert "finetune" in output and not re.search(r"^(local)?rule pretrain:", output, re.M)
-    assert jobs_started(output) == []
     (study.outputs / "models" / "bert-random" / "record.json").unlink()
-    assert re.search(r"^(local)?rule pretrain:", study.run("--dry-run"), re.M)  # what is deleted is made again
+    output = study.run("--dry-run")
+    assert re.search(r"^(local)?rule pretrain:", output, re.M)  # what is deleted is made again
+    assert jobs_started(output) == []
 
 
 def test_the_report_asks_no_other_host_and_shows_findings_first(finished_study):
