@@ -77,7 +77,7 @@ def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.Re
 def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
     """For each file, the reason to leave out each of its rows as far as other rows decide it; empty for the rest.
 
-    Only identifiers and hashes are held in memory, some two hundred bytes a record.
+    Only identifiers and hashes are held in memory, some 160 bytes a record.
     """
     tables = [pq.read_table(file.path, columns=[*COLUMNS, "bands"]) for file in files]
     sizes, table = [len(one) for one in tables], pa.concat_tables(tables)

@@ -45,7 +45,7 @@ class PublishedRecipe(Optimization):
 class PretrainingBudget(Settings):
     recipe: Recipe | None  # None: each model's own, as published
     micro_batch: int = Field(gt=0)  # pieces in memory at once on each device
-    compile: bool  # by torch: worth it from about ten minutes of training
+    compile: bool  # by torch, as lib/training/settings.py says
     workers: int = Field(ge=0)  # processes that prepare batches; 0: the training process itself
     held_out_blocks: int = Field(gt=0)
     evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a phase

@@ -13,7 +13,7 @@ class Machine(Settings):
     precision: Literal["float32", "auto"] = "auto"  # auto: bfloat16 where the device computes in it
     threads: int = Field(default=1, gt=0)
     micro_batch: int | None = Field(default=None, gt=0)  # tokens in memory at once on each device; None: a whole step
-    compile: bool = False  # by torch: worth it from about ten minutes of training
+    compile: bool = False  # by torch, half a minute before the first step: pays in runs of several minutes
     workers: int = Field(default=0, ge=0)  # processes that prepare batches; 0: the training process itself
 
 
