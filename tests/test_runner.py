@@ -91,10 +91,12 @@ def test_while_a_cell_runs_the_copy_holds_what_those_before_it_printed(workshop)
     notebook.cells += [
         nbformat.v4.new_code_cell("print(number * 1000 + 1)"),
         nbformat.v4.new_markdown_cell("Then:"),
-        nbformat.v4.new_code_cell(f"print('3001' in open({str(running)!r}).read())"),
+        nbformat.v4.new_code_cell(
+            f"import nbformat\nprint(nbformat.read({str(running)!r}, 4).cells[-3].outputs[0].text)"
+        ),
     ]
     nbformat.write(notebook, path)
-    assert nbformat.read(run(3), as_version=4).cells[-1].outputs[0].text == "True\n"
+    assert nbformat.read(run(3), as_version=4).cells[-1].outputs[0].text == "3001\n\n"
 
 
 def test_a_notebook_that_does_not_write_what_it_should_has_failed(workshop):

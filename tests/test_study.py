@@ -148,6 +148,8 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     data.write_text(whole.replace("\t", " ", 1))
     study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [2]")
     made = {path: path.read_bytes() for path in (study.outputs / "results").glob("bert-random--ncbi-disease--*.json")}
+    weights = study.outputs / "models" / "bert-general" / "model.safetensors"
+    trained = weights.stat().st_mtime_ns
     output = study.run("lee-4", fails=True)
     assert made and all(path.read_bytes() == content for path, content in made.items())  # finished before: it stays
     assert re.search(r"FAILED  30_finetune_words--bert-random--lee--tagging: .*train.tsv:1: expected", output)
@@ -169,7 +171,9 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     process.communicate()
     assert all(path.read_bytes() == content for path, content in made.items())  # also where its job is killed
     study.edit_text("params/scales/smoke.yaml", "epochs: [500]", "epochs: [2]")
-    study.run("lee-4")
+    again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
+    assert again == {"30_finetune_words", "40_biobert"}
+    assert weights.stat().st_mtime_ns == trained
     assert not any(path.read_bytes() == content for path, content in made.items())
     assert not list((study.outputs / "failed").glob("*.ipynb"))
     assert "failed" not in (study.outputs / "report" / "index.html").read_text()
