@@ -179,7 +179,7 @@ def jobs_started(output: str) -> list[str]:
     return sorted(line.split()[2] for line in output.splitlines() if line[8:15] == " start ")
 
 
-# Files of tests that run whole studies, or train, take minutes and begin first.
+# Files of tests that run whole studies, train, or read all real data, take longest and begin first.
 LONG = (
     "test_study",
     "test_privacy",
@@ -188,6 +188,9 @@ LONG = (
     "test_distributed",
     "test_finetuning",
     "test_browser",
+    "test_witness",
+    "test_counting",
+    "test_committed",
 )
 
 
