@@ -117,7 +117,7 @@ def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
 
 class Copy(NotebookExecutionManager):
     """The copy of a notebook that runs, saved before each code cell and as a long one prints. papermill saves at both
-    ends of every cell, which takes longer than all else that it does."""
+    ends of every cell, which is half of its own work or more."""
 
     saves = True
 

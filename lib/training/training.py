@@ -87,7 +87,7 @@ def computes_in_bfloat16() -> bool:
 
 
 def keep_memory() -> None:
-    """Tell glibc to keep freed memory: asking the system for large tensors anew at every step costs a fifth."""
+    """Tell glibc to keep freed memory: to ask for large tensors anew at each step slows pretraining (benchmarks/)."""
     M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # names of <malloc.h>
     try:
         libc = ctypes.CDLL("libc.so.6")
