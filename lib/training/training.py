@@ -252,7 +252,9 @@ def take_step(
     total = torch.zeros((), device=device.device)
     for number, batch in enumerate(parts):
         place = number * device.num_processes + device.process_index
-        torch.manual_seed((seed * 1_000_003 + step) * 10_007 + place)
+        # torch.manual_seed sees to every kind of device and notes the stack for each, which takes some 0.3 ms.
+        draws = torch.default_generator if device.device.type == "cpu" else torch
+        draws.manual_seed((seed * 1_000_003 + step) * 10_007 + place)
         with device.no_sync(module) if number + 1 < len(parts) else nullcontext():
             with device.autocast():
                 loss = module(batch)
