@@ -12,6 +12,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 
@@ -246,18 +247,24 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
     is StratifiedGroupKFold, which keeps them together and labels in nearly equal shares. StudyError for another split,
     a fold outside, labels that are all rarer, or documents fewer, than there are folds.
     """
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # here, as it takes seconds
-
     if split not in ("train", "test"):
         raise unknown("split", split, ("train", "test"))
-    labels = ["|".join(instance.labels) for instance in instances]
-    documents = [instance.sentences[-1] for instance in instances]
+    labels = tuple("|".join(instance.labels) for instance in instances)
+    documents = tuple(instance.sentences[-1] for instance in instances)
     commonest, distinct = max(Counter(labels).values(), default=0), len(set(documents))
     if not 1 <= fold <= folds or not 2 <= folds <= min(commonest, distinct):
         raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {commonest} of the commonest label")
+    part = cut_folds(labels, documents, folds)[fold - 1][split == "test"]
+    return [instances[number] for number in part]
+
+
+@lru_cache(maxsize=4)  # every part of a set asks for the same
+def cut_folds(labels: tuple[str, ...], documents: tuple[str, ...], folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each fold the places of what is trained and tested on, as take_fold says."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # here, as it takes seconds
+
+    alone = len(set(documents)) == len(documents)
+    cut = (StratifiedKFold if alone else StratifiedGroupKFold)(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of labels rarer than folds
-        cutter = StratifiedKFold if distinct == len(documents) else StratifiedGroupKFold
-        cut = cutter(folds, shuffle=True, random_state=0)
-        parts = list(cut.split(labels, labels, None if cutter is StratifiedKFold else documents))[fold - 1]
-    return [instances[number] for number in parts[split == "test"]]
+        return list(cut.split(labels, labels, None if alone else documents))
