@@ -1,13 +1,17 @@
 """Shared by the tests: the folder of real data, and a small copy of the study that runs in a minute."""
 
+import contextlib
 import fcntl
 import functools
+import gc
+import hashlib
 import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
@@ -115,23 +119,26 @@ class Study:
     def environment(self) -> dict[str, str]:
         return os.environ | {"PYTHONPATH": str(self.folder)}
 
-    def python(self, code: str) -> str:
-        """What a few lines of Python print that read this copy."""
-        command = [sys.executable, "-c", code]
-        return subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True
-        ).stdout
-
-    def start(self, *words: str) -> subprocess.Popen:
-        """The study's command line in this copy, as run_all.sh calls it."""
+    def start_python(self, *words: str) -> subprocess.Popen:
+        """A Python process in this copy."""
         return subprocess.Popen(
-            [sys.executable, "-m", "lib.study.cli", *words],
+            [sys.executable, *words],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def start(self, *words: str) -> subprocess.Popen:
+        """The study's command line in this copy, as run_all.sh calls it."""
+        return self.start_python("-m", "lib.study.cli", *words)
+
+    def start_code(self, code: str) -> subprocess.Popen:
+        """Lines of Python that read this copy, in a child of the warm parent."""
+        name = f"code_{hashlib.sha256(code.encode()).hexdigest()[:12]}"
+        artefacts.write_text(self.folder / f"{name}.py", code)
+        return self.start_python("-SP", "lib/study/submit.py", name)
 
     def run(self, *words: str, fails: bool = False) -> str:
         """Run to the end; what was printed."""
@@ -199,6 +206,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: the collector, which every training calls at its end, need not look at it."""
+    gc.collect()
+    gc.freeze()
+
+
 def each(names: str | tuple[str, ...], values: Iterable) -> Callable:
     """As pytest.mark.parametrize, in one case: every value is tried, and the failure lists those that did not pass."""
     names, values = tuple(re.split(", *", names)) if isinstance(names, str) else names, list(values)
@@ -223,20 +236,20 @@ def each(names: str | tuple[str, ...], values: Iterable) -> Callable:
     return decorate
 
 
-@pytest.fixture(scope="session", autouse=True)
-def warm_parent(tmp_path_factory):
-    """One warm parent for the studies of a worker."""
-    with (
-        warm.start(tmp_path_factory.mktemp("warm") / "parent", os.environ | {"HF_HUB_OFFLINE": "1"}) as environment,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+def pytest_configure(config: pytest.Config) -> None:
+    """One warm parent for the studies of all workers, which inherit its address."""
+    if not hasattr(config, "workerinput"):
+        ends = contextlib.ExitStack()
+        address = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="study-"))) / "parent"
+        environment = ends.enter_context(warm.start(address, os.environ | {"HF_HUB_OFFLINE": "1"}))
+        patch = ends.enter_context(pytest.MonkeyPatch.context())
         if warm.ADDRESS in environment:
             patch.setenv(warm.ADDRESS, environment[warm.ADDRESS])
-        yield
+        config.add_cleanup(ends.close)
 
 
 @pytest.fixture(scope="session")
-def finished_study(tmp_path_factory, warm_parent) -> Study:
+def finished_study(tmp_path_factory) -> Study:
     """A tiny study that has run undisturbed, one for all workers. Tests that change it must take a copy."""
     several = "PYTEST_XDIST_WORKER" in os.environ
     place = tmp_path_factory.getbasetemp().parent if several else tmp_path_factory.getbasetemp()
@@ -253,10 +266,13 @@ def finished_study(tmp_path_factory, warm_parent) -> Study:
 
 @pytest.fixture
 def study(finished_study, tmp_path):
-    """A finished study of the test's own."""
+    """A finished study of the test's own; of its pages, which every report renders, those that lead to one table."""
     copy = Study.__new__(Study)
     copy.folder = tmp_path / "study"
     shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
+    for page in (copy.outputs / "notebooks").glob("*.ipynb"):
+        if not page.name.startswith(("01", "23", "30", "40")):
+            page.unlink()
     return copy
 
 

@@ -8,12 +8,10 @@ import csv
 import dataclasses
 import gzip
 import io
-import os
 import random
 import re
 import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
@@ -219,11 +217,7 @@ def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, which the graph asks for where data are made up alone."""
     given = {"scale": "laptop", "model": MODEL, "datasets": [SET], "setting": "lee", "show_text": True}
     job = f"from lib.study import runner; runner.run('laptop', '30_finetune_words', {TAGGING!r}, {given})"
-    environment = os.environ | {"PYTHONPATH": str(study.folder), "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-c", job], cwd=study.folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+    return study.start_code(job)
 
 
 def run_both(study: Study, *words: str, fails: bool = False) -> Run:

@@ -52,14 +52,14 @@ def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
 def test_the_work_of_a_model_is_that_of_its_record(finished_study):
     record = json.loads((finished_study.outputs / "models" / "bert-general" / "record.json").read_text())
     printing = "from lib.study import open_study; print(open_study('smoke').model('bert-general').count_work())"
-    work = ast.literal_eval(finished_study.python(printing))
+    work = ast.literal_eval(finished_study.start_code(printing).communicate()[0])
     assert work["tokens"] == record["tokens"] > 0
     assert work["flops"] == pytest.approx(record["FLOPs"])
 
 
-def test_a_second_run_finds_nothing_to_do(study):
+def test_a_second_run_finds_nothing_to_do(finished_study):
     begun = time.monotonic()
-    output = study.run()
+    output = finished_study.run()
     assert "Nothing to do" in output and "Report, unchanged" in output
     assert jobs_started(output) == []
     assert time.monotonic() - begun < 60  # the promise is 15 s on a quiet machine; this only catches a rerun

@@ -40,8 +40,8 @@ ASK = [sys.executable, "-SP", str(paths.ROOT / "lib/study/submit.py")]
 
 
 @pytest.fixture
-def environment(warm_parent) -> dict[str, str]:
-    """An environment in which jobs find the parent of these tests."""
+def environment() -> dict[str, str]:
+    """An environment in which jobs find the parent of all tests."""
     assert warm.ADDRESS in os.environ
     return dict(os.environ)
 
