@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,6 +93,7 @@ def serve(address: str) -> None:
 
 
 def import_packages() -> None:
+    warnings.filterwarnings("ignore", "IProgress not found")  # of tqdm, which takes this process for a notebook
     for name in IMPORTED:
         importlib.import_module(name)
     gc.collect()
