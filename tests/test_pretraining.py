@@ -42,13 +42,14 @@ KINDS = {
     "tiny-continued": {"initial": "tiny-pairs", "corpora": ["pubmed"]},
 }  # fmt: skip
 
-# What a process of its own runs: a checkpoint after every step, so that a kill falls into the writing of one too.
+# A checkpoint after every step, so that a kill falls into the writing of one too.
 EAGER = """
-import sys
+import os, sys
 from lib.study import pretraining
 from lib.training import training
 training.CHECKPOINT_SHARE = 1e9
 training.CHECKPOINT_SECONDS = 0.0
+print(os.getpid(), flush=True)
 sys.exit(pretraining.main(sys.argv[1:]))
 """
 
@@ -67,18 +68,17 @@ def write_model(folder, key: str, **changes) -> None:
     (folder / f"params/models/{key}.yaml").write_text(yaml.safe_dump(MODEL | changes))
 
 
-def start(folder, model: str, program: str = "") -> subprocess.Popen:
-    """The command line of pretraining in a copy of the study, or a program of its own, which nothing has warmed."""
-    command = ["-c", program] if program else ["-SP", "lib/study/submit.py", "lib.study.pretraining"]
+def start(folder, model: str, program: str = "lib.study.pretraining") -> subprocess.Popen:
+    """The command line of pretraining in a copy of the study, or another module."""
+    command = [sys.executable, "-SP", "lib/study/submit.py", program, "smoke", model]
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, *command, "smoke", model], cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
 
 
-def pretrain(folder, model: str, fails: bool = False, program: str = "") -> str:
-    process = start(folder, model, program)
+def pretrain(folder, model: str, fails: bool = False) -> str:
+    process = start(folder, model)
     output = process.communicate(timeout=300)[0]
     assert (process.returncode != 0) == fails, output
     return output
@@ -149,15 +149,17 @@ def test_killed_anywhere_it_ends_with_the_same_weights(study, tmp_path):
     undisturbed = load_file(result(folder, model) / "model.safetensors")
     shutil.rmtree(result(folder, model))
     partial = result(folder, f".{model}.partial")
+    (folder / "eager.py").write_text(EAGER)
     for wait_for, delay in ((1, 0.0), (20, 0.013), (45, 0.031)):
-        process = start(folder, model, EAGER)
+        process = start(folder, model, "eager")
+        trainer = int(process.stdout.readline())
         until = time.monotonic() + 120
         while not any(int(path.name[5:]) >= wait_for for path in partial.glob("step-*")):
             assert process.poll() is None and time.monotonic() < until, process.communicate()[0]
             time.sleep(0.002)
         time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        os.kill(trainer, signal.SIGKILL)
+        assert process.wait() != 0
     assert not result(folder, model).exists()
     pretrain(folder, model)
     resumed = load_file(result(folder, model) / "model.safetensors")

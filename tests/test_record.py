@@ -160,7 +160,7 @@ def test_the_summary_of_a_scale_with_a_bar_holds_its_scores_against_it(run):
 # Every code cell in order, as a person who opens a page runs them, at a scale and at the defaults; one process for all.
 # What reads nothing is left out at the defaults: tests/test_study.py runs it so.
 OPEN = """
-import contextlib, io, json, os, sys
+import contextlib, gc, io, json, os, sys
 from pathlib import Path
 import matplotlib.pyplot, nbformat
 from IPython.core.interactiveshell import InteractiveShell
@@ -182,6 +182,7 @@ for path in sorted(Path(".").glob("*.ipynb")):
                 break
         found.setdefault(scale, {})[path.stem] = said
         matplotlib.pyplot.close("all")
+        gc.freeze()  # else a training, which collects garbage at its end, goes through what all pages have left
 print(json.dumps(found), flush=True)
 os._exit(0)  # at an orderly end each of the shells collects garbage, a minute in all
 """
