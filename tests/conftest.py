@@ -74,6 +74,10 @@ COMPARISON = """
 COMPARISONS = (Comparison("bert-random", "bert-general", "lee", ("ncbi-disease",)),)
 """
 
+# For what runs in a copy: its modules are compiled once, and not in each of a hundred processes, also where the
+# environment wants the checkout without bytecode.
+COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+
 
 class Study:
     """A copy of the study at a tiny smoke scale: two models, one dataset, two tables."""
@@ -117,7 +121,7 @@ class Study:
 
     @property
     def environment(self) -> dict[str, str]:
-        return os.environ | {"PYTHONPATH": str(self.folder)}
+        return os.environ | COMPILED | {"PYTHONPATH": str(self.folder)}
 
     def start_python(self, *words: str) -> subprocess.Popen:
         """A Python process in this copy."""
@@ -241,7 +245,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         ends = contextlib.ExitStack()
         address = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="study-"))) / "parent"
-        environment = ends.enter_context(warm.start(address, os.environ | {"HF_HUB_OFFLINE": "1"}))
+        environment = ends.enter_context(warm.start(address, os.environ | COMPILED | {"HF_HUB_OFFLINE": "1"}))
         patch = ends.enter_context(pytest.MonkeyPatch.context())
         if warm.ADDRESS in environment:
             patch.setenv(warm.ADDRESS, environment[warm.ADDRESS])
