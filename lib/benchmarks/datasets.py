@@ -254,17 +254,19 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
     commonest, distinct = max(Counter(labels).values(), default=0), len(set(documents))
     if not 1 <= fold <= folds or not 2 <= folds <= min(commonest, distinct):
         raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {commonest} of the commonest label")
-    part = cut_folds(labels, documents, folds)[fold - 1][split == "test"]
-    return [instances[number] for number in part]
+    parts = cut_folds(labels, documents if distinct < len(documents) else None, folds)[fold - 1]
+    return [instances[number] for number in parts[split == "test"]]
 
 
-@lru_cache(maxsize=4)  # every part of a set asks for the same
-def cut_folds(labels: tuple[str, ...], documents: tuple[str, ...], folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each fold the places of what is trained and tested on, as take_fold says."""
+@lru_cache(maxsize=4)  # each part of a set asks for the same
+def cut_folds(
+    labels: tuple[str, ...], documents: tuple[str, ...] | None, folds: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The places of the training and the test part of each fold, as take_fold says; `documents` where some come again.
+    """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # here, as it takes seconds
 
-    alone = len(set(documents)) == len(documents)
-    cut = (StratifiedKFold if alone else StratifiedGroupKFold)(folds, shuffle=True, random_state=0)
+    cut = (StratifiedGroupKFold if documents else StratifiedKFold)(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of labels rarer than folds
-        return list(cut.split(labels, labels, None if alone else documents))
+        return list(cut.split(labels, labels, documents))
