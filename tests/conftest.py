@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import functools
 import gc
-import hashlib
 import inspect
 import os
 import re
@@ -74,9 +73,9 @@ COMPARISON = """
 COMPARISONS = (Comparison("bert-random", "bert-general", "lee", ("ncbi-disease",)),)
 """
 
-# For what runs in a copy: its modules are compiled once, and not in each of a hundred processes, also where the
-# environment wants the checkout without bytecode.
-COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+# For what runs in a copy: it asks no other host, and its modules are compiled once, and not in each of a hundred
+# processes, also where the environment wants the checkout without bytecode.
+IN_COPIES = {"HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": ""}
 
 
 class Study:
@@ -121,7 +120,7 @@ class Study:
 
     @property
     def environment(self) -> dict[str, str]:
-        return os.environ | COMPILED | {"PYTHONPATH": str(self.folder)}
+        return os.environ | IN_COPIES | {"PYTHONPATH": str(self.folder)}
 
     def start_python(self, *words: str) -> subprocess.Popen:
         """A Python process in this copy."""
@@ -139,17 +138,17 @@ class Study:
         return self.start_python("-m", "lib.study.cli", *words)
 
     def start_code(self, code: str) -> subprocess.Popen:
-        """Lines of Python that read this copy, in a child of the warm parent."""
-        name = f"code_{hashlib.sha256(code.encode()).hexdigest()[:12]}"
-        artefacts.write_text(self.folder / f"{name}.py", code)
-        return self.start_python("-SP", "lib/study/submit.py", name)
+        """Lines of Python that read this copy, one such program at a time, in a child of the warm parent."""
+        (self.folder / "program.py").write_text(code)
+        return self.start_python("-SP", "lib/study/submit.py", "program")
 
     def run(self, *words: str, fails: bool = False) -> str:
         """Run to the end; what was printed."""
-        process = self.start(*words)
-        output = process.communicate(timeout=600)[0]
-        assert (process.returncode != 0) == fails, output
-        return output
+        return finish(self.start(*words), fails)
+
+    def run_code(self, code: str) -> str:
+        """What lines of Python print that read this copy."""
+        return finish(self.start_code(code))
 
     def edit_yaml(self, name: str, **changes) -> None:
         path = self.folder / name
@@ -160,6 +159,13 @@ class Study:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new, 1))
+
+
+def finish(process: subprocess.Popen, fails: bool = False) -> str:
+    """Wait for a process; what it printed."""
+    output = process.communicate(timeout=600)[0]
+    assert (process.returncode != 0) == fails, output
+    return output
 
 
 def keep_keys(folder: Path, kind: str, kept: Collection[str]) -> None:
@@ -245,7 +251,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         ends = contextlib.ExitStack()
         address = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="study-"))) / "parent"
-        environment = ends.enter_context(warm.start(address, os.environ | COMPILED | {"HF_HUB_OFFLINE": "1"}))
+        environment = ends.enter_context(warm.start(address, os.environ | IN_COPIES))
         patch = ends.enter_context(pytest.MonkeyPatch.context())
         if warm.ADDRESS in environment:
             patch.setenv(warm.ADDRESS, environment[warm.ADDRESS])
@@ -269,15 +275,21 @@ def finished_study(tmp_path_factory) -> Study:
 
 
 @pytest.fixture
-def study(finished_study, tmp_path):
-    """A finished study of the test's own; of its pages, which every report renders, those that lead to one table."""
+def whole_study(finished_study, tmp_path):
+    """A finished study of the test's own."""
     copy = Study.__new__(Study)
     copy.folder = tmp_path / "study"
     shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
-    for page in (copy.outputs / "notebooks").glob("*.ipynb"):
+    return copy
+
+
+@pytest.fixture
+def study(whole_study):
+    """The same with few of its pages, which every report renders: those that lead to one table."""
+    for page in (whole_study.outputs / "notebooks").glob("*.ipynb"):
         if not page.name.startswith(("01", "23", "30", "40")):
             page.unlink()
-    return copy
+    return whole_study
 
 
 @pytest.fixture

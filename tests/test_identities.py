@@ -124,5 +124,5 @@ print([one != before for one in found])
 """
 
 
-def test_a_model_is_stale_when_its_settings_or_what_it_is_made_of_change_and_then_alone(finished_study):
-    assert finished_study.start_code(STATES).communicate()[0].strip() == "[True, True, True, True, False]"
+def test_a_model_is_stale_when_its_settings_or_what_it_is_made_of_change_and_then_alone(study):
+    assert study.run_code(STATES).strip() == "[True, True, True, True, False]"
