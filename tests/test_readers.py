@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape
 import pyarrow.parquet as pq
 import pytest
 from conftest import each
+from golden import tarred
 
 from lib.corpora import leakage
 from lib.corpora.readers import READERS
@@ -379,6 +380,28 @@ def test_memory_does_not_grow_with_the_file(tmp_path, reader):
     assert abs(peaks[1] - peaks[0]) < 1 << 19
 
 
+def test_medline_text_and_xml_agree_on_titles_languages_and_paragraphs(tmp_path):
+    languages = "".join(f"<Language>{language}</Language>" for language in ("eng", "jpn"))
+    book = "<Book><PubDate><Year>1993</Year></PubDate><BookTitle>A book</BookTitle></Book>"
+    xml = PUBMED.format(
+        citation(1, "<b>Male, 6</b><b>Fever</b>, <b>10</b><sup>6</sup>.", "[Not Available].").replace(
+            "</Article>", f"<VernacularTitle>Titre</VernacularTitle>{languages}</Article>"
+        )
+        + f"<PubmedBookArticle><BookDocument><PMID>2</PMID>{book}<Abstract><AbstractText>One. Two.</AbstractText>"
+        "</Abstract></BookDocument></PubmedBookArticle>"
+    )
+    text = (
+        "\nPMID- 1\nTI  - [Not Available].\nTT  - Titre\nAB  - Male, 6 Fever,\n\n      106.\nLA  - eng\nLA  - jpn\n\n"
+        "PMID- 2\nDP  - 1993\nBTI - A book\nAB  - One.\n\n\n      Two.\n"
+    )
+    expected = [
+        Document("1", "", "Male, 6 Fever, 106.", language="jpn"),
+        Document("2", "A book", "One. Two.", year=1993),
+    ]
+    assert read("pubmed-xml", write(tmp_path, "a.xml", xml)) == (expected, "")
+    assert read("medline-text", write(tmp_path, "a.txt", text)) == (expected, "")
+
+
 # The other formats.
 
 
@@ -401,9 +424,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path, reader):
         ("mesh-sample", '{"pmid": "1", "Title": "T"}\n', "a:1: not a record of the sample (KeyError: "),
         ("mimic-notes", '"ROW_ID","TEXT"\n"1","x"\n', "a: no column ISERROR: not NOTEEVENTS"),
         ("mimic-notes", "", "a: no column ISERROR, ROW_ID, TEXT: not NOTEEVENTS"),
-        ("jats", "", "a:1: not well-formed XML: Document is empty"),
-        ("jats", "<article><front/></article>", "a: no article-meta: not a JATS article"),
-        ("jats", "<article>\n<front></article>", "a:2: not well-formed XML: "),
+        ("jats", "", "a:1: not well-formed XML after article 0: "),
+        ("jats", "<article><front/></article>", "a:1: no article-meta: not a JATS article"),
+        ("jats", "<article>\n<front></article>", "a:2: not well-formed XML after article 0: "),
+        ("jats", "<OAI-PMH><article/></OAI-PMH>", "a: a document of <OAI-PMH>, expected article or pmc-articleset"),
         ("wikipedia-xml", "<mediawiki>\n<page><ns>0</ns></page>\n<page>", "a:3: not well-formed XML after page 1: "),
     ],
 )
@@ -445,6 +469,44 @@ def test_what_is_left_out_of_a_jats_article(tmp_path):
     assert (document.id, document.title, message) == ("PMC1", "T*", "")
 
 
+BLOCKS = """<body><p>One of:<list><list-item><label>1.</label><p>fever</p></list-item><list-item><p>10<sup>6</sup> cells
+</p></list-item></list>Others not.</p><p>Said.<disp-quote><p>Yes.</p><p>No.</p></disp-quote></p>
+<p>Terms<def-list><def-item><term>AKI</term><def><p>kidney <bold>in</bold>jury</p></def></def-item></def-list></p>
+<p>It ends<break/>it starts<disp-formula>no</disp-formula>where
+(<inline-formula><alternatives><graphic/><tex-math>no</tex-math>x</alternatives></inline-formula>) is.</p>
+<p>Box<boxed-text><title>Key</title><p>First.</p></boxed-text></p></body>"""
+
+
+def test_blocks_inside_a_paragraph_stand_apart(tmp_path):
+    content = JATS.format(id=1, title="Of<break/>iron", year="", abstract="", body=BLOCKS)
+    (document,), _ = read("jats", write(tmp_path, "a.nxml", content))
+    assert document.title == "Of iron"
+    assert document.text.split("\n") == [
+        "One of: 1. fever 106 cells Others not.", "Said. Yes. No.", "Terms AKI kidney injury",
+        "It ends it starts where (x) is.", "Box Key First.",
+    ]  # fmt: skip
+
+
+def test_articles_as_e_utilities_give_them_and_of_a_default_namespace(tmp_path):
+    articles = [a[a.index("<article xml") :] for a in ARTICLES]
+    documents = FORMATS["jats"].documents
+    in_set = XML + f"<pmc-articleset>{''.join(articles)}</pmc-articleset>"
+    assert read("jats", write(tmp_path, "set.xml", in_set)) == (documents, "")
+    for prefix in ("https://jats.nlm.nih.gov/ns/archiving/1.3/", "urn:x"):
+        spaced = articles[0].replace("<article ", f'<article xmlns="{prefix}" ')
+        assert read("jats", write(tmp_path, "a.nxml", spaced)) == (documents[:1], "")
+
+
+def test_what_macos_puts_into_an_archive_is_read_as_nothing(tmp_path, data):
+    content = tarred({"x/._PMC1.nxml": b"\0\5\x16\7", "x/PMC1.nxml": ARTICLES[0], "__MACOSX/x/._PMC1.xml": b"\0"})
+    write(data / "corpora" / "pmc", "a.tar.gz", content)
+    assert documents.read("pmc-jats", "a.tar.gz", "smoke")["read"] == 3
+    rows = pq.read_table(paths.documents("smoke", "pmc-jats", "a.tar.gz") / "documents.parquet").to_pylist()
+    assert [(row["id"], row["characters"] > 0) for row in rows] == [
+        ("x/._PMC1.nxml", False), ("PMC1", True), ("__MACOSX/x/._PMC1.xml", False),
+    ]  # fmt: skip
+
+
 def test_an_archive_that_was_cut_between_two_articles(tmp_path):
     """Python's tarfile takes the end of the file, and a damaged header, for the end of the archive."""
     content = archive_of([JATS.format(id=1, title="", year="", abstract="", body="").ljust(600)] * 2)
@@ -481,6 +543,20 @@ Wool.
         "Town is a town on the river.", "History", "It was & is old.", "A market.", "Since 1900", "Nothing.",
         "Economy", "Wool.",
     ]  # fmt: skip
+
+
+def test_of_links_with_a_colon_the_words_that_are_seen_stay(tmp_path):
+    wikitext = (
+        "Of [[Escherichia coli O157:H7|E. coli O157:H7]], [[albumin:creatinine ratio]], [[wikt:uraemia|uraemia]], "
+        "[[de:Harn|urine]] and [[Help:Ions|ions]].[[ category : No]][[Datei:no.jpg|no]][[kategorie:No]][[zh-yue:No]]"
+    )
+    names = "".join(f'<namespace key="{key}">{name}</namespace>'
+                    for key, name in ((6, "Datei"), (12, "Hilfe"), (14, "Kategorie")))  # fmt: skip
+    dump = wiki_dump([("T", 0, 1, False, wikitext)] * 2).decode()
+    dump = dump.replace("<siteinfo/>", f"<siteinfo><namespaces><namespace key='0'/>{names}</namespaces></siteinfo>")
+    found, message = read("wikipedia-xml", write(tmp_path, "a.xml", dump))
+    expected = "Of E. coli O157:H7, albumin:creatinine ratio, uraemia, urine and ions."
+    assert [document.text for document in found] == [expected] * 2 and not message
 
 
 def test_a_wikipedia_article_of_many_references_takes_no_minutes(tmp_path):

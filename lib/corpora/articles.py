@@ -1,9 +1,11 @@
 """Long articles from their native XML: PubMed Central's JATS, and Wikipedia's dumps."""
 
+import io
 import re
 import tarfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 import mwparserfromhell
 from lxml import etree
@@ -13,11 +15,19 @@ from mwparserfromhell.wikicode import Wikicode
 from lib.corpora.records import Document, flat_text, iterate_xml, read_year
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import open_bytes, refuse_entities
+from lib.reading import open_bytes
 
 # Left out of a body, as Bio-ELECTRA leaves out the references (Ozyurt 2020, section 2.1), and what is no prose.
 NO_PROSE = {"ref-list", "table-wrap", "table-wrap-group", "fig", "fig-group", "disp-formula", "disp-formula-group",
             "supplementary-material", "media", "graphic", "tex-math", "array", "fn-group"}  # fmt: skip
+# White space sets these apart, inside a paragraph too; other mark-up joins what is around it, formulas in a line too.
+BLOCKS = NO_PROSE - {"graphic", "tex-math"} | {
+    "address", "attrib", "boxed-text", "break", "chem-struct-wrap", "code", "def", "def-item", "def-list", "disp-quote",
+    "fn", "label", "list", "list-item", "p", "preformat", "sec", "speaker", "speech", "statement", "subtitle", "term",
+    "title", "verse-group", "verse-line"
+}  # fmt: skip
+HIDDEN = {"file", "image", "category", "ファイル", "画像", "カテゴリ"}  # namespaces of links whose words are not shown
+LANGUAGE = re.compile("[a-z]{2,3}(-[a-z]+)*|simple")  # the prefix of a link to the article in another language
 NO_ARTICLE = {"References", "External links", "See also", "Further reading", "Notes", "Bibliography", "Sources",
               "脚注", "参考文献", "関連項目", "外部リンク", "出典"}  # fmt: skip
 
@@ -36,37 +46,47 @@ class Member(tarfile.TarInfo):
 
 
 def read_jats(path: Path) -> Iterator[Document]:
-    """Full texts of a JATS file (.nxml, .xml) or of a tar archive of them: title, abstract and body."""
+    """Full texts of a JATS file (.nxml, .xml) or of a tar archive of them: title, abstract and body.
+
+    A file is an article, or a set of them as E-utilities give it. What macOS says of a file of an archive (`._name`)
+    comes back empty.
+    """
     with open_bytes(path) as file:
         if ".tar" not in path.name:
-            yield read_article(f"{show_path(path)}", file.read())
+            yield from read_articles(show_path(path), file)
             return
         try:
             with tarfile.open(fileobj=file, mode="r|", tarinfo=Member) as archive:
                 while member := archive.next():
                     archive.members.clear()  # else the list of them grows with the archive
-                    if member.isfile() and member.name.endswith((".nxml", ".xml")):
-                        yield read_article(f"{show_path(path)}, {member.name}", archive.extractfile(member).read())
+                    if not member.isfile() or not member.name.endswith((".nxml", ".xml")):
+                        continue
+                    if PurePosixPath(member.name).name.startswith("._"):
+                        yield Document(member.name)
+                        continue
+                    content = io.BytesIO(archive.extractfile(member).read())
+                    yield from read_articles(f"{show_path(path)}, {member.name}", content)
             while file.read(1 << 20):
                 pass  # to the end, where gzip has its checksum
         except tarfile.TarError as error:
             raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); fetch the file again") from None
 
 
-def read_article(where: str, content: bytes) -> Document:
-    """One JATS article; a section's title is a line of its own, as a paragraph is. StudyError where it is no JATS."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
-    try:
-        article = etree.fromstring(content, parser)
-    except etree.XMLSyntaxError as error:
-        raise StudyError(f"{where}:{error.lineno}: not well-formed XML: {error.msg}; fetch the file again") from None
-    refuse_entities(where, article.getroottree())
-    entity = next(article.iter(etree.Entity), None)
-    if entity is not None:
-        raise StudyError(f"{where}:{entity.sourceline}: {entity.text} is declared elsewhere: replace it by a character")
+def read_articles(name: str, file: BinaryIO) -> Iterator[Document]:
+    """The articles of a file; a section's title is a line of its own, as a paragraph is. StudyError for no JATS."""
+    for article in iterate_xml(name, file, ("{*}article",), "article", ("article", "pmc-articleset")):
+        namespace, of_default, _ = article.tag.rpartition("}")
+        for element in article.iter(f"{namespace}}}*") if of_default else ():
+            element.tag = element.tag.removeprefix(f"{namespace}}}")
+        yield read_article(f"{name}:{article.sourceline}", article)
+
+
+def read_article(where: str, article: etree._Element) -> Document:
     front = article.find("front/article-meta")
     if front is None:
         raise StudyError(f"{where}: no article-meta: not a JATS article")
+    for block in article.iter(*BLOCKS):
+        block.text, block.tail = f" {block.text or ''}", f" {block.tail or ''}"
     ids = {element.get("pub-id-type"): element.text or "" for element in front.iterfind("article-id")}
     identifier = ids.get("pmcid") or (f"PMC{ids['pmc'].removeprefix('PMC')}" if ids.get("pmc") else ids.get("pmid", ""))
     lines = [line for part in (*front.iterfind("abstract"), article.find("body")) for line in read_prose(part)]
@@ -85,7 +105,7 @@ def read_prose(part) -> Iterator[str]:
         return
     etree.strip_elements(part, *NO_PROSE, with_tail=False)
     for element in part.iter("title", "p"):
-        if not any(parent.tag == "p" for parent in element.iterancestors("p")):  # its text is the outer one's already
+        if next(element.iterancestors("p"), None) is None:  # its text is the outer one's already
             text = flat_text(element)
             if text:
                 yield text
@@ -96,18 +116,22 @@ def read_wikipedia(path: Path) -> Iterator[Document]:
 
     Mark-up, tables, templates and the closing sections of references and links are left out.
     """
+    hidden = HIDDEN
     with open_bytes(path) as file:
-        for page in iterate_xml(path, file, ("{*}page",), "page", ("mediawiki",)):
+        for page in iterate_xml(show_path(path), file, ("{*}page",), "page", ("mediawiki",)):
+            # Before the first page: what the wiki's language calls files and categories.
+            names = page.getparent().iterfind("{*}siteinfo/{*}namespaces/{*}namespace")
+            hidden = hidden | {name.text.lower() for name in names if name.get("key") in ("6", "14") and name.text}
             if page.findtext("{*}ns") != "0" or page.find("{*}redirect") is not None:
                 continue
-            wikitext = page.findtext("{*}revision/{*}text") or ""
-            yield Document(page.findtext("{*}id") or "", page.findtext("{*}title") or "", strip_wikitext(wikitext))
+            text = strip_wikitext(page.findtext("{*}revision/{*}text") or "", hidden)
+            yield Document(page.findtext("{*}id") or "", page.findtext("{*}title") or "", text)
 
 
-def strip_wikitext(wikitext: str) -> str:
-    """Wikitext as plain text, a paragraph a line."""
+def strip_wikitext(wikitext: str, hidden: Collection[str] = HIDDEN) -> str:
+    """Wikitext as plain text, a paragraph a line; `hidden`: namespaces of links that go, in lower case."""
     code = mwparserfromhell.parse(wikitext, skip_style_tags=True)
-    prune(code)
+    prune(code, hidden)
     lines = []
     for section in code.get_sections(flat=True, include_lead=True, include_headings=True):
         headings = section.filter_headings()
@@ -118,19 +142,23 @@ def strip_wikitext(wikitext: str) -> str:
     return "\n".join(lines)
 
 
-def prune(code: Wikicode) -> None:
+def prune(code: Wikicode, hidden: Collection[str]) -> None:
     """Take out tables and the like, and links to files, categories and other languages, wherever they stand.
 
     In one pass: Wikicode.remove() searches the whole page for each node, minutes for one with a thousand references.
     """
-    code.nodes = [node for node in code.nodes if not is_no_prose(node)]
+    code.nodes = [node for node in code.nodes if not is_no_prose(node, hidden)]
     for node in code.nodes:
         inner = node.contents if isinstance(node, Tag) else node.text if isinstance(node, Wikilink) else None
         if inner is not None:
-            prune(inner)
+            prune(inner, hidden)
 
 
-def is_no_prose(node) -> bool:
+def is_no_prose(node, hidden: Collection[str]) -> bool:
     if isinstance(node, Tag):
         return str(node.tag).lower() in ("ref", "table", "math", "gallery")
-    return isinstance(node, Wikilink) and re.match(r"[^|\]:]+:(?=\S)", str(node.title)) is not None
+    if not isinstance(node, Wikilink):
+        return False
+    prefix, colon, _ = str(node.title).partition(":")
+    prefix = prefix.strip()
+    return bool(colon) and (prefix.lower() in hidden or (node.text is None and LANGUAGE.fullmatch(prefix) is not None))

@@ -14,6 +14,7 @@ from lib.reading import open_bytes, read_lines
 ROOTS = ("PubmedArticleSet", "PubmedBookArticleSet", "DeleteCitation", "DeleteDocument", "eFetchResult")
 RECORDS = ("PubmedArticle", "PubmedBookArticle", "DeleteCitation", "DeleteDocument")
 YEAR = etree.XPath("string((.//PubDate/Year | .//PubDate/MedlineDate)[1])", smart_strings=False)
+NO_TITLE = re.compile(r"\[?not available\]?\.?", re.IGNORECASE)  # said of what has none in English
 FIELD = re.compile(r"[A-Z][A-Z0-9 ]{3}-( |$)")  # of the MEDLINE display format
 
 
@@ -24,7 +25,7 @@ def read_xml(path: Path) -> Iterator[Document]:
     iterate_xml, and with file and citation where an element is missing.
     """
     with open_bytes(path) as file:
-        for number, record in enumerate(iterate_xml(path, file, RECORDS, "citation", ROOTS), start=1):
+        for number, record in enumerate(iterate_xml(show_path(path), file, RECORDS, "citation", ROOTS), start=1):
             try:
                 if record.tag.startswith("Delete"):
                     for pmid in record.iterchildren("PMID"):
@@ -46,9 +47,10 @@ def read_citation(citation) -> Document:
     pmid, title = parts["PMID"], article.get("ArticleTitle")
     if title is None and "Book" in parts:
         title = parts["Book"].find("BookTitle")
+    title = flat_text(title)
     return Document(
         id=pmid.text or "",
-        title=flat_text(title),
+        title="" if NO_TITLE.fullmatch(title) else title,
         text=read_abstract(article.get("Abstract")),
         version=int(pmid.get("Version", 1)),
         language=article["Language"].text or "" if "Language" in article else "",
@@ -58,9 +60,15 @@ def read_citation(citation) -> Document:
 
 
 def read_abstract(element) -> str:
-    """An Abstract element as one paragraph, each section after its label; the copyright notice is no text of it."""
+    """An Abstract element as one paragraph, each section after its label; the copyright notice is no text of it.
+
+    What follows bold text at once and is bold too stands apart: labels such as `<b>Patient: Male</b><b>Symptoms: ...`.
+    """
     if element is None:
         return ""
+    for bold in element.iterfind("AbstractText/b"):
+        if not bold.tail and (after := bold.getnext()) is not None and after.tag == "b":
+            bold.tail = " "
     sections = ((section.get("Label"), flat_text(section)) for section in element.iterchildren("AbstractText"))
     return " ".join(f"{label}: {text}" if label and label != "UNLABELLED" else text for label, text in sections if text)
 
@@ -78,21 +86,27 @@ def read_headings(headings) -> tuple[Heading, ...]:
 
 
 def read_text(path: Path) -> Iterator[Document]:
-    """Citations of a file in MEDLINE display format: `TAG - value`, lines going on after six spaces."""
+    """Citations of a file in MEDLINE display format: `TAG - value`, lines going on after six spaces.
+
+    A field after an empty line begins another citation; a value may go on after one.
+    """
     fields: dict[str, list[list[str]]] = {}  # the lines of each value of a tag
-    tag, number, name = None, 0, show_path(path)
+    tag, number, name, empty = None, 0, show_path(path), False
     for number, line in read_lines(path):
         if not line.strip():
-            if fields:
-                yield citation_of(fields, f"{name}:{number}")
-            fields, tag = {}, None
-        elif line.startswith("      ") and tag:
+            empty = True
+            continue
+        if line.startswith("      ") and tag:
             fields[tag][-1].append(line.strip())
         elif FIELD.match(line):
+            if empty and fields:
+                yield citation_of(fields, f"{name}:{number - 1}")
+                fields = {}
             tag = line[:4].strip()
             fields.setdefault(tag, []).append([line[6:].strip()])
         else:
             raise StudyError(f"{name}:{number}: expected 'TAG - value' of the MEDLINE format, found {line[:40]!r}")
+        empty = False
     if fields:
         yield citation_of(fields, f"{name}:{number}")
 
@@ -106,11 +120,12 @@ def citation_of(lines: dict[str, list[list[str]]], where: str) -> Document:
     for value in fields.get("MH", []):
         name, *qualifiers = value.split("/")
         headings.append(Heading(name=name.lstrip("*"), major="*" in name or any("*" in q for q in qualifiers)))
+    title = " ".join(fields.get("TI") or fields.get("BTI", []))
     return Document(
         id=fields["PMID"][0],
-        title=" ".join(fields.get("TI", [])),
+        title="" if NO_TITLE.fullmatch(title) else title,
         text=" ".join(fields.get("AB", [])),
-        language=fields.get("LA", [""])[0],
+        language=fields.get("LA", [""])[-1],
         year=read_year(fields.get("DP", [""])[0]),
         mesh=tuple(headings),
     )

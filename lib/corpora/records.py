@@ -3,13 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from lxml import etree
 
 from lib.errors import StudyError
-from lib.places import show_path
 from lib.reading import refuse_entities
 
 FLAT = etree.XPath("normalize-space()", smart_strings=False)  # several times as fast as joining itertext()
@@ -44,9 +42,9 @@ class Document:
 
 
 def iterate_xml(
-    path: Path, file: BinaryIO, tags: tuple[str, ...], what: str, roots: tuple[str, ...]
+    name: str, file: BinaryIO, tags: tuple[str, ...], what: str, roots: tuple[str, ...]
 ) -> Iterator[etree._Element]:
-    """The elements with these tags, one at a time, each freed after use; `roots`: what may hold them.
+    """The elements with these tags, one at a time, each freed after use; `name`: of the file, `roots`: what holds them.
 
     Nothing is resolved or expanded: a file that declares entities of its own is refused (entity expansion, files of
     this machine), and so is an element that holds one. StudyError with the line, and how many elements were whole
@@ -60,12 +58,11 @@ def iterate_xml(
         )  # fmt: skip
         for _, element in events:
             if not count:
-                refuse_entities(show_path(path), element.getroottree())
-                check_root(path, element.getroottree().getroot(), roots)
+                refuse_entities(name, element.getroottree())
+                check_root(name, element.getroottree().getroot(), roots)
             count += 1
             if (entity := next(element.iter(etree.Entity), None)) is not None:
-                where = f"{show_path(path)}:{element.sourceline}"
-                raise StudyError(f"{where}: {entity.text} is declared elsewhere: refused")
+                raise StudyError(f"{name}:{element.sourceline}: {entity.text} is declared elsewhere: refused")
             yield element
             element.clear(keep_tail=False)
             parent = element.getparent()
@@ -73,19 +70,19 @@ def iterate_xml(
                 while element.getprevious() is not None:
                     del parent[0]
         if not count:
-            check_root(path, events.root, roots)
+            check_root(name, events.root, roots)
     except etree.XMLSyntaxError as error:
         raise StudyError(
-            f"{show_path(path)}:{error.lineno}: not well-formed XML after {what} {count}: {error.msg}; fetch the file "
+            f"{name}:{error.lineno or 1}: not well-formed XML after {what} {count}: {error.msg}; fetch the file "
             "again, or name it under leave_out of its source"
         ) from None
 
 
-def check_root(path: Path, root: etree._Element, roots: tuple[str, ...]) -> None:
+def check_root(name: str, root: etree._Element, roots: tuple[str, ...]) -> None:
     """StudyError for a document of another kind, such as a page that says that there were too many requests."""
-    name = root.tag.rpartition("}")[2]  # as etree.QName says it, which refuses a namespace with a damaged byte
-    if name not in roots:
-        raise StudyError(f"{show_path(path)}: a document of <{name}>, expected {' or '.join(roots)}")
+    tag = root.tag.rpartition("}")[2]  # as etree.QName says it, which refuses a namespace with a damaged byte
+    if tag not in roots:
+        raise StudyError(f"{name}: a document of <{tag}>, expected {' or '.join(roots)}")
 
 
 def read_year(date: str) -> int:
