@@ -1,6 +1,7 @@
 """Test sentences found whole in a text by hashes alone, and texts that are copies or nearly so."""
 
 import random
+import unicodedata
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,6 +41,14 @@ def test_a_test_sentence_is_found_whatever_its_tokenisation():
     assert len(find([SENTENCE, "Too short ."], text)) == 1
     assert find([SENTENCE], text) == find([SENTENCE], SENTENCE)
     assert find([], SENTENCE) == set()
+
+
+def test_a_test_sentence_is_found_however_its_letters_are_encoded():
+    sentence = "Naïve patients with Sjögren syndrome had specific findings in the first office visit ."
+    forms = [unicodedata.normalize("NFD", sentence), sentence.replace("ffi", "\ufb03").replace("fi", "\ufb01")]
+    forms += [sentence.replace("syn", f"syn{unseen}") for unseen in "\u00ad\u200b\u2060\ufeff"]
+    forms += [forms[0].replace("\u0308", "\u200b\u0308")]
+    assert [len(find([sentence], form)) for form in forms] == [len(find([form], sentence)) for form in forms] == [1] * 7
 
 
 @each(
