@@ -7,14 +7,16 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     AlbertConfig,
     AlbertForPreTraining,
+    AlbertModel,
     BertConfig,
     BertForPreTraining,
+    BertModel,
     ElectraConfig,
     ElectraForMaskedLM,
     ElectraForPreTraining,
 )
 
-from lib.modeling import bodies, costs
+from lib.modeling import bodies, costs, models
 
 ROWS, LENGTH, ASKED, PIECES = 3, 24, 5, 40
 SIZES = {"vocab_size": PIECES, "num_attention_heads": 2, "max_position_embeddings": LENGTH}
@@ -72,6 +74,15 @@ def test_layers_of_albert_count_each_time():
     layer = (costs.body_flops(twelve, 128, 128) - costs.body_flops(one, 128, 128)) / 11
     hidden, inner = one.hidden_size, one.intermediate_size
     assert layer == 128 * (8 * hidden**2 + 4 * hidden * inner + 4 * 128 * hidden)
+
+
+@pytest.mark.parametrize(("kind", "shared"), [(BertModel, {}), (AlbertModel, {}), (AlbertModel, {"num_hidden_groups": 2})])
+def test_by_weights_a_token_costs_what_the_formula_says_without_attention(kind, shared):
+    config = kind.config_class(vocab_size=PIECES, hidden_size=128, num_hidden_layers=6, intermediate_size=512,
+                               num_attention_heads=2, **shared)  # fmt: skip
+    body = kind(config, add_pooling_layer=False)
+    weights = models.count_parameters(body)["body parameters"]
+    assert costs.weights_flops(body, weights, 10) == pytest.approx(10 * 3 * costs.body_flops(config, 1, 1), rel=0.02)
 
 
 def test_the_machines_rate_is_measured_once():

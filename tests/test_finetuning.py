@@ -329,13 +329,14 @@ SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "in
 OTHERS = {
     "roberta": SIZE | {"type_vocab_size": 1}, "big_bird": SIZE | {"attention_type": "original_full"},
     "distilbert": {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 98},
-    "xlnet": {"d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 64},
+    "albert": SIZE | {"num_hidden_layers": 3, "embedding_size": 16}, "xlnet": {"d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 64},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("key", "kind"),
-    [("ncbi-disease", "xlnet"), ("pubmedqa", "big_bird"), ("pubmedqa", "roberta"), ("bioasq-7b-factoid", "distilbert")],
+    [("ncbi-disease", "xlnet"), ("ncbi-disease", "albert"), ("pubmedqa", "big_bird"), ("pubmedqa", "roberta"),
+     ("bioasq-7b-factoid", "distilbert")],
 )
 def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     torch.manual_seed(0)
@@ -345,6 +346,9 @@ def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     tokenizer.save_pretrained(tmp_path / kind)
     set_up(monkeypatch, key, epochs=[1], min_steps=None)
     result = open_study("smoke").finetune(str(tmp_path / kind), key, "gu")
-    assert result["runs"][0]["parameters"] > 0
+    (run,) = result["runs"]
+    assert run["parameters"] > run["body parameters"] > 0
+    once = 6 * run["body parameters"] * run["tokens"]  # each weight, of which ALBERT's layers are applied thrice
+    assert run["FLOPs"] > 2 * once if kind == "albert" else run["FLOPs"] == once
     assert json.loads(paths.results("smoke", result["model"], key, "gu").read_text())["runs"]
     assert artefacts.read_record(tmp_path / kind) is None  # nothing is written beside somebody's model

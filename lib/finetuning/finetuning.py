@@ -21,7 +21,7 @@ from lib.finetuning import predictions, runs, tuning
 from lib.finetuning.examples import BucketedBatches
 from lib.finetuning.settings import VERSION, FinetuningSettings, say_settings
 from lib.finetuning.splits import Splits
-from lib.modeling import loading, models
+from lib.modeling import costs, loading, models
 from lib.progress import Progress
 from lib.training import optimizers, training
 from lib.training.settings import Machine
@@ -234,7 +234,7 @@ class Finetuning:
             "log": log,
             "tokens": log[-1]["tokens"],
             "seconds": round(log[-1]["seconds"]),
-            "FLOPs": 6 * sizes["body parameters"] * log[-1]["tokens"],
+            "FLOPs": costs.weights_flops(model.encoder, sizes["body parameters"], log[-1]["tokens"]),
             "device": training.describe_device(self.device),
         }
         if split == "test":

@@ -5,7 +5,7 @@ from functools import cache
 import torch
 from torch.nn.functional import linear
 from torch.utils.benchmark import Timer
-from transformers import PretrainedConfig
+from transformers import PretrainedConfig, PreTrainedModel
 
 MATRIX = {"cpu": (4096, 1024, 256), "cuda": (8192, 8192, 8192)}  # rows, inputs, outputs: large enough for full speed
 SECONDS = 0.4  # of measuring
@@ -46,6 +46,19 @@ def body_flops(config: PretrainedConfig, length: int, predicted: float) -> float
     projected = config.model_type == "albert" or embedding != hidden
     projection = 2 * length * embedding * hidden if projected else 0
     return projection + (config.num_hidden_layers - 1) * layer(length) + layer(predicted)
+
+
+def weights_flops(body: PreTrainedModel, weights: int, tokens: int) -> int:
+    """Operations of training on `tokens`: six for each weight that a token passes (Kaplan et al. 2020, section 2.1).
+
+    Of any encoder. `weights`: of the body and its head, without tables of embeddings, which are looked up. Shared
+    layers (ALBERT) count each time they are applied; attention's products of two states are left out.
+    """
+    if body.config.model_type == "albert":
+        groups = body.config.num_hidden_groups
+        each = sum(p.numel() for p in body.encoder.albert_layer_groups.parameters()) // groups
+        weights += (body.config.num_hidden_layers - groups) * each
+    return 6 * weights * tokens
 
 
 def embedding_width(config: PretrainedConfig) -> int:

@@ -156,5 +156,5 @@ def is_output(name: str) -> bool:
 def count_parameters(model: PreTrainedModel) -> dict[str, int]:
     """Parameters in all, and those outside the embedding tables."""
     everything = sum(p.numel() for p in model.parameters())
-    tables = sum(p.numel() for n, p in model.named_parameters() if "embeddings." in n and p.ndim == 2)
+    tables = sum(table.numel() for table in {m.weight for m in model.modules() if isinstance(m, nn.Embedding)})
     return {"parameters": everything, "body parameters": everything - tables}
