@@ -13,7 +13,7 @@ from conftest import copy_made_up, each
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
-from lib.benchmarks import conll, registry, seen
+from lib.benchmarks import conll, floors, registry, seen, tables
 from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, hold_out
 from lib.benchmarks.instances import Question, Sentence
 from lib.corpora import cleaning
@@ -24,6 +24,7 @@ from lib.modeling import loading, models
 from lib.modeling.settings import Body
 from lib.study import open_study, params, paths, results, show
 from lib.study.study import Study
+from lib.training import training
 from lib.vocabularies.training import train_wordpiece
 
 BODY = Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
@@ -152,7 +153,7 @@ def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, m
     assert once["runs"][0]["scores"] != once["runs"][1]["scores"]
 
 
-def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
+def test_all_splits_are_checked_first_and_the_test_set_is_used_after_the_choice(encoder, monkeypatch):
     set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[1, 2], min_steps=None)
     order = []
     load = Dataset.load
@@ -162,12 +163,69 @@ def test_the_test_set_is_read_once_and_after_the_choice(encoder, monkeypatch):
     fit = finetuning.Finetuning.fit
     monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *words: order.append("fit") or fit(*words))
     result = open_study("smoke").finetune(encoder.source, "biosses", "gu")
-    assert order == ["train", "fit", "dev", "fit", "test", "fit"]  # the best candidate's weights are the first seed's
+    checked, used = ["train", "test", "dev"], ["train", "fit", "dev", "fit", "test", "fit"]
+    assert order == checked + used  # the best candidate's weights are the first seed's
     assert [run["reads"] for run in result["runs"]] == [["train", "dev", "test"]] * 2
     assert len(result["candidates"]) == 2 and {"epochs", "dev pearson"} <= result["candidates"][0].keys()
     best = max(result["candidates"], key=lambda tried: tried["dev pearson"])
     assert result["chosen on dev"] == {name: best[name] for name in ("epochs", "batch_size", "learning_rate")}
     assert not list(paths.output("smoke", "predictions").glob("*test*"))
+
+
+def make_relations(tmp_path, negatives: str) -> Dataset:
+    """A set of pairs, of which those with a number in `negatives` are negative; the same in each split."""
+    rows = [f"x{n}\tThe drug @DRUG$ raised the effect of @DRUG$ in case {n}.\t" for n in range(10)]
+    kinds = ["DDI-false" if str(n) in negatives else "DDI-effect" for n in range(10)]
+    for split in TRAIN_TEST:
+        lines = [row + kind for row, kind in zip(rows, kinds, strict=True)]
+        (tmp_path / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    return Dataset("pairs", "Pairs", "relations", "effects", "relation-micro-f1", tables.read_ddi_table,
+                   by_split(".", splits=TRAIN_TEST), negative="DDI-false").at(tmp_path)  # fmt: skip
+
+
+QUICK = FinetuningSettings(epochs=[1], batch_size=[4], learning_rate=[2e-3], warmup=0.1, weight_decay=0.0, dropout=0.0,
+                           max_length=32)  # fmt: skip
+
+
+def test_parts_without_a_negative_instance_are_scored(home, tmp_path):
+    pairs, encoder = make_relations(tmp_path, negatives="4"), loading.load_encoder(home / "tiny")
+    twice = QUICK.model_copy(update={"epochs": [1, 2]})  # chosen between on one instance that is held out
+    (run,) = finetuning.finetune(encoder, pairs, twice, [1], tmp_path / "runs")["runs"]
+    assert len(run["jackknife"]) == 10 and run["scores"]["recall"] == 100
+    test = pairs.load("test")
+    assert pairs.score(test[:4], ["DDI-effect"] * 4)["f1"] == 100
+    assert {row["method"]: row["score"] for row in floors.measure(pairs, tmp_path / "floors")} == {
+        "best constant answer": pytest.approx(200 * 9 / 19, abs=1e-4), "linear SVM": pytest.approx(200 * 9 / 19, abs=1e-4),
+    }  # fmt: skip
+    with pytest.raises(StudyError, match="none of 10 instances has the negative label 'DDI-false': give the dataset"):
+        make_relations(tmp_path, negatives="").load("train")
+
+
+def test_a_damaged_test_file_is_found_before_the_first_step(home, tmp_path, monkeypatch):
+    pairs, encoder = make_relations(tmp_path, negatives="45"), loading.load_encoder(home / "tiny")
+    monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("it was trained"))
+    (tmp_path / "test.tsv").write_text("x0\tno columns\n")
+    for epochs in ([1], [1, 2]):
+        settings = QUICK.model_copy(update={"epochs": epochs})
+        with pytest.raises(StudyError, match="test.tsv"):
+            finetuning.finetune(encoder, pairs, settings, [1], tmp_path / "runs")
+    make_relations(tmp_path, negatives="4")
+    few = QUICK.model_copy(update={"epochs": [1, 2], "train_instances": 1})
+    with pytest.raises(StudyError, match="Pairs: nothing is left of its train split to train on"):
+        finetuning.finetune(encoder, pairs, few, [1], tmp_path / "runs")
+
+
+def test_a_training_is_kept_before_anything_is_computed_of_it(home, tmp_path, monkeypatch):
+    pairs, encoder = make_relations(tmp_path, negatives="45"), loading.load_encoder(home / "tiny")
+    given = encoder, pairs, QUICK, [1], tmp_path / "runs"
+    with monkeypatch.context() as patch:
+        patch.setattr(Dataset, "score", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            finetuning.finetune(*given)
+    monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *_: pytest.fail("it was trained again"))
+    (run,) = finetuning.finetune(*given)["runs"]
+    assert {"precision", "recall", "f1"} == run["scores"].keys() and len(run["jackknife"]) == 10
+    assert runs.read(tmp_path / "runs" / "1.parquet") == run
 
 
 def test_nothing_is_chosen_on_a_development_set_that_is_the_test_set_again(encoder, monkeypatch):

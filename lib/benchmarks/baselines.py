@@ -68,17 +68,13 @@ def run(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list
     rest, held = (train, dev) if dev else hold_out(train)
     tried = [(point, baseline.predict(dataset, rest, [held, test] if dev else [held], **point)) for point in
              baseline.points]  # fmt: skip
-    best, predicted = max(tried, key=lambda one: dataset.score(held, one[1][0])[dataset.main_score])
+    best, predicted = max(tried, key=lambda one: dataset.rank(held, one[1][0]))
     return (predicted[1] if dev else baseline.predict(dataset, train, [test], **best)[0]), best
 
 
 def choose_constant(dataset: Dataset, train: Sequence[Instance]) -> object:
     """The one answer that scores best everywhere in training."""
-
-    def score(label: object) -> float:
-        return dataset.score(train, [label] * len(train))[dataset.main_score]
-
-    return max(dict.fromkeys(one.gold for one in train), key=score)
+    return max(dict.fromkeys(one.gold for one in train), key=lambda label: dataset.rank(train, [label] * len(train)))
 
 
 def answer_always(dataset: Dataset, train: Sequence[Instance], parts: Parts) -> list[list]:
@@ -266,6 +262,8 @@ def classify(
             every = OneVsRestClassifier(svm).fit(known, binarizer.fit_transform(gold))
             return [binarizer.inverse_transform(every.predict(part)) for part in unknown]
         classes = sorted(set(gold))
+        if len(classes) == 1:  # of a small part of a set
+            return [classes * len(part) for part in parts]
         svm.fit(known, [classes.index(one) for one in gold])
     return [[classes[number] for number in svm.predict(part)] for part in unknown]
 

@@ -8,6 +8,7 @@ One of a reader's own needs no registration:
 """
 
 import inspect
+import math
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,7 @@ from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.reading import AGAIN, find_file
 
+LOWEST = -100.0  # below every score that is worth a choice: stands for one that is undefined
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
@@ -127,7 +129,8 @@ class Dataset:
         return "left_out" in inspect.signature(self.read).parameters
 
     def load(self, split: str, fold: int = 1, left_out: Counter | None = None) -> list[Instance]:
-        """The instances of a split; StudyError as in paths, and for files that are empty or damaged.
+        """The instances of a split; StudyError as in paths, and for files that are empty or damaged, and for a training
+        set without the negative label, which is then spelt otherwise: its relations would count as right ones.
 
         `left_out`: takes how much of the files the reader leaves out, by what it is.
         """
@@ -139,6 +142,12 @@ class Dataset:
             instances = self.divide(instances, split, fold)
         if not instances:
             raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {AGAIN}")
+        relations = self.metric == "relation-micro-f1" and self.negative is not None
+        if relations and split == "train" and all(one.gold != self.negative for one in instances):
+            raise StudyError(
+                f"{show_path(files[0])}: none of {len(instances)} instances has the negative label '{self.negative}': "
+                "give the dataset this set's as `negative`, or None where it has none"
+            )
         return instances
 
     def natural_texts(self, split: str) -> list[str]:
@@ -210,6 +219,11 @@ class Dataset:
                 scores = [answer_metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
                 return {name: fmean(one[name] for one in scores) for name in scores[0]}
         return self.score_labels(gold, predicted)
+
+    def rank(self, instances: Sequence[Instance], predicted: Sequence) -> float:
+        """The number that ranks models, LOWEST where it is undefined."""
+        value = self.score(instances, predicted)[self.main_score]
+        return LOWEST if math.isnan(value) else value
 
     def score_labels(self, gold: Sequence, predicted: Sequence) -> dict[str, float]:
         """As `score`, of gold and predictions that are in the form that the metric takes."""

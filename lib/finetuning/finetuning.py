@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
 from lib.benchmarks import jackknife, seen
-from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.datasets import LOWEST, Dataset
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions, runs, tuning
@@ -25,8 +25,6 @@ from lib.modeling import costs, loading, models
 from lib.progress import Progress
 from lib.training import optimizers, training
 from lib.training.settings import Machine
-
-LOWEST = -100.0  # below every score: stands for one that is undefined
 
 
 @dataclass(frozen=True)
@@ -99,13 +97,15 @@ class Finetuning:
         self.last: Fitted | None = None  # of the candidate tried last
         self.best: Fitted | None = None  # of the best candidate so far, which one of the runs would train again
         self.highest = -math.inf
+        self.checked = False  # whether every split that the runs need could be read
         torch.set_num_threads(machine.threads)
 
     def run(self, seeds: Sequence[int]) -> dict:
         """Choose, then train and test with every seed and fold, or as many as the settings have.
 
-        The test set is read after the choice; each run's `reads` says which splits had been read, in order, when its
-        predictions were written.
+        Before the first training every split is read once and let go, so that none is found damaged after it. The test
+        set is read again after the choice; each run's `reads` says which splits had been read to be used, in order,
+        when its predictions were written.
         """
         dataset, seeds = self.dataset, seeds[: self.settings.runs]
         if not seeds:
@@ -190,7 +190,10 @@ class Finetuning:
         )
 
     def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
-        """Train once and score once on `split`; the run's record, read from its predictions where they exist."""
+        """Train once and score once on `split`; the run's record, read from its predictions where they exist.
+
+        Of predictions that were kept and not judged, as by a run that was killed then, it is computed without training.
+        """
         machine = {"precision": training.resolve(self.machine.precision), "threads": self.machine.threads}
         run = {"seed": seed, "fold": fold, "split": split}
         record = provenance.record(
@@ -199,10 +202,11 @@ class Finetuning:
         path = self.run_file(name)
         existing = runs.read(path)
         if existing and existing["fingerprint"] == record["fingerprint"]:
-            if split != "test" or "jackknife" in existing:
+            if "scores" in existing and (split != "test" or "jackknife" in existing):
                 return existing
-            return existing | self.look_closer(fold, *self.read_predictions(existing))  # of a run before it was kept
+            return self.judge(path, existing, split, fold, runs.read_predicted(path, self.dataset.family))
 
+        self.check_splits()
         part = ("rest" if split == "held out" else self.splits.base, fold)
         made_from = (*candidate.items(), seed, *part)
         transformers.set_seed(seed)
@@ -225,8 +229,6 @@ class Finetuning:
             "fold": fold,
             "first on": before,
             "reads": list(self.splits.reads),
-            "scores": self.dataset.score(tested, predicted),
-            "collapsed": predictions.find_collapse(self.dataset.family, predicted, log),
             "instances": {name: len(self.splits.read(name, fold)) for name in (part[0], split)},
             "rows": {name: len(self.splits.encode(name, fold)) for name in (part[0], split)},
             "cut": {name: self.splits.cut[name, fold] for name in (part[0], split)},
@@ -236,6 +238,30 @@ class Finetuning:
             "seconds": round(log[-1]["seconds"]),
             "FLOPs": costs.weights_flops(model.encoder, sizes["body parameters"], log[-1]["tokens"]),
             "device": training.describe_device(self.device),
+        }
+        runs.write(path, self.dataset.family, tested, predicted, record)
+        return self.judge(path, record, split, fold, predicted)
+
+    def check_splits(self) -> None:
+        """Read every split that the runs need, once; StudyError as in Dataset.load."""
+        if self.checked:
+            return
+        folds = range(1, min(self.dataset.folds, self.settings.folds or self.dataset.folds) + 1)
+        chosen_on = [("dev", 1)] if self.splits.choice == "dev" and len(self.settings.candidates()) > 1 else []
+        for part in [*((split, fold) for split in (self.splits.base, "test") for fold in folds), *chosen_on]:
+            if part not in self.splits.instances:
+                self.dataset.load(*part)
+        self.checked = True
+
+    def judge(self, path: Path, record: dict, split: str, fold: int, predicted: Sequence) -> dict:
+        """A run's record with what is computed of its predictions, kept with them.
+
+        They lie there before, so that no error in what is computed costs a training.
+        """
+        tested = self.splits.read(split, fold)
+        record = record | {
+            "scores": self.dataset.score(tested, predicted),
+            "collapsed": predictions.find_collapse(self.dataset.family, predicted, record["log"]),
         }
         if split == "test":
             record |= self.look_closer(fold, tested, predicted)

@@ -6,7 +6,7 @@ from functools import cached_property
 from lib.benchmarks import questions
 from lib.benchmarks.datasets import Dataset, hold_out
 from lib.benchmarks.instances import Instance
-from lib.errors import unknown
+from lib.errors import StudyError, unknown
 from lib.finetuning import spans, tagging, texts
 from lib.finetuning.examples import Example
 from lib.finetuning.settings import FinetuningSettings
@@ -24,7 +24,7 @@ class Splits:
     """The splits of one dataset for one encoder, each read and cut into tokens once, for all seeds and candidates.
 
     `base`: the split that is trained on; `reads`: which splits have been read, in order. StudyError for a family that
-    has no task.
+    has no task; `read` raises it where nothing is left to train on.
     """
 
     def __init__(
@@ -67,6 +67,11 @@ class Splits:
                         instances = questions.answerable(instances)
                     instances = instances[: self.settings.train_instances]
                 self.instances[key] = instances
+        if not self.instances[key]:
+            raise StudyError(
+                f"{self.dataset.title}: nothing is left of its {self.base} split to train on, as questions without "
+                "an answer in their passages are left out, and a tenth where settings are chosen on it"
+            )
         return self.instances[key]
 
     def task(self, fold: int) -> Task:
