@@ -107,7 +107,8 @@ def test_a_models_record_is_stamped_with_processes_and_precision():
 STATES = """
 from unittest.mock import patch
 from lib.finetuning import finetuning
-from lib.pretraining import embeddings, pretraining, tokens
+from lib.pretraining import embeddings, tokens
+from lib.pretraining.settings import Pretraining
 from lib.study import open_study, params
 
 def state():
@@ -117,8 +118,8 @@ plan = params.load_pretraining("bert-general", "smoke")
 before, found = state(), []
 with patch.object(params, "load_pretraining", lambda *_: plan.model_copy(update={"betas": [0.9, 0.999]})):
     found.append(state())
-for module in (pretraining, tokens, embeddings, finetuning):
-    with patch.object(module, "VERSION", 0):
+for owner, name in ((Pretraining, "version"), *((module, "VERSION") for module in (tokens, embeddings, finetuning))):
+    with patch.object(owner, name, 0):
         found.append(state())
 print([one != before for one in found])
 """

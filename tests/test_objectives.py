@@ -94,6 +94,8 @@ def test_replaced_pieces_equal_the_library_s_two_losses(padded):
 
 def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
     batch = make_batch(rows=400)
+    left = batch["positions"][:, :1]  # of each sequence a chosen token stays as it is
+    batch["input_ids"] = batch["input_ids"].scatter(1, left, batch["targets"][:, :1])
     logits = torch.full((400, 3, PIECES), -20.0)
     logits[..., 7], logits[..., 8] = 1.0, 0.0
     inputs, replaced = objectives.corrupt(logits, batch)
@@ -106,6 +108,8 @@ def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
     assert torch.equal(inputs[~asked], text[~asked])
     assert torch.equal(replaced == 1, inputs != text)
     assert (replaced[asked] == 0).any()  # a draw that is right is not replaced
+    assert torch.equal(replaced.gather(1, left) == 1, inputs.gather(1, left) != batch["targets"][:, :1])
+    assert set(replaced.gather(1, left).flatten().tolist()) == {0, 1}
 
 
 @pytest.mark.parametrize("architecture", ["bert", "electra"])

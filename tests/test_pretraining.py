@@ -22,6 +22,7 @@ from lib.errors import StudyError
 from lib.modeling.loading import load_encoder
 from lib.modeling.settings import Body
 from lib.pretraining import pretraining, tokens
+from lib.pretraining.counting import measure_batches
 from lib.pretraining.settings import Pretraining
 from lib.training.settings import Machine, Phase
 from lib.vocabularies.training import train
@@ -215,6 +216,16 @@ def test_a_model_of_ones_own_text_is_made_once_and_can_be_continued(own):
     assert "| continues | model |" in (more["folder"] / "README.md").read_text()
     before, moved = (load_file(place / "model.safetensors") for place in (own["folder"], more["folder"]))
     assert all((before[name] - moved[name]).abs().max() < 1.1e-2 for name in before)  # one step of Adam
+
+
+@each(("architecture", "masked", "replaced"), [("bert", 0.8, 0.1), ("albert", 0.8, 0.1), ("electra", 0.85, 0.0)])
+def test_what_becomes_of_chosen_tokens_is_as_in_the_authors_code(own, architecture, masked, replaced):
+    phase = own["plan"].phases[0].model_copy(update={"batch_size": 128})
+    plan = own["plan"].model_copy(update={"architecture": architecture, "phases": [phase]})
+    batches = pretraining.make_batches(plan, own["corpora"], own["tokenizer"], 1).parts[0]
+    found = {row["what"]: row["measured"] for row in measure_batches(batches, 20)}
+    assert found["of these, hidden"] == pytest.approx(masked, abs=0.01)
+    assert found["of these, replaced by a random piece"] == pytest.approx(replaced, abs=0.01 if replaced else 0)
 
 
 def test_all_that_weights_follow_from_is_in_their_fingerprint(own):

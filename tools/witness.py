@@ -38,7 +38,7 @@ from lib.benchmarks.questions import Answer  # noqa: E402
 from lib.corpora import build, leakage, rows  # noqa: E402
 from lib.finetuning import finetuning  # noqa: E402
 from lib.places import show_path  # noqa: E402
-from lib.pretraining import pretraining, tokens  # noqa: E402
+from lib.pretraining import tokens  # noqa: E402
 from lib.study import (  # noqa: E402
     documents,
     open_study,
@@ -171,7 +171,7 @@ def witness_pretraining() -> Digests:
                 arrays = batches[step, 0, 1]
                 found[f"batch {step} of {key}, {split}"] = ", ".join(
                     [f"{name} {digest(arrays[name].tolist())}" for name in sorted(arrays)]
-                    + [f"version {pretraining.VERSION}"]
+                    + [f"version {study.model(key).plan.version}"]
                 )
     return found
 
@@ -251,7 +251,7 @@ def of_losses() -> Digests:
             documents.read(source, file, scale)
         open_study(scale).corpus("pubmed-gu").build()
         open_study(scale).vocabulary("pubmed-uncased").train()
-        logs = {"pretraining": (open_study(scale).model(model).pretrain()["log"], pretraining.VERSION)}
+        logs = {"pretraining": (open_study(scale).model(model).pretrain()["log"], plan.version)}
         for dataset, protocol in HEADS:
             (run,) = open_study(scale).finetune(model, dataset, protocol)["runs"]
             logs[f"{dataset} under {protocol}"] = run["log"], finetuning.VERSION

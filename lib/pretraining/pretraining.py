@@ -20,7 +20,7 @@ from lib.errors import StudyError
 from lib.modeling import costs, loading, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
 from lib.pretraining.card import write_card
-from lib.pretraining.settings import VERSION, Pretraining
+from lib.pretraining.settings import Pretraining
 from lib.pretraining.tokens import Tokens
 from lib.progress import Progress
 from lib.training import checkpoints, optimizers, training
@@ -138,7 +138,7 @@ def describe_run(
     if initial:
         inputs["initial weights"] = initial.fingerprint
     settings = settle(plan, machine, seed) | measuring | words | {"initial": initial and initial.title}
-    return provenance.record("pretraining", VERSION, settings, inputs)
+    return provenance.record("pretraining", plan.version, settings, inputs)
 
 
 def settle(plan: Pretraining, machine: Machine, seed: int, processes: int | None = None) -> dict:
@@ -228,8 +228,12 @@ def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, number:
 
 
 def make_masking(plan: Pretraining, share: float | list[float], limit: int | None = None) -> masking.Masking:
-    """How a model's sequences are masked. All chosen tokens of ELECTRA's are (Clark et al. 2020, section 3.1)."""
-    masked = {"masked": 1.0, "replaced": 0.0} if plan.architecture == "electra" else {}
+    """How a model's sequences are masked.
+
+    Of the tokens chosen for ELECTRA 85% are masked, and the others stay as they are: google-research/electra,
+    pretrain/pretrain_helpers.py. Clark et al. 2020, section 3.1, mask them all.
+    """
+    masked = {"masked": 0.85, "replaced": 0.0} if plan.architecture == "electra" else {}
     return masking.Masking(plan.masking, share, limit, **masked)
 
 

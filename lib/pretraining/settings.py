@@ -7,7 +7,7 @@ from pydantic import model_validator
 from lib.modeling.settings import Body
 from lib.training.settings import Optimization, Phase
 
-VERSION = 2  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
+VERSION = 3  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
 Start = list[Literal["word vectors", "token counts", "position waves"]]  # of embeddings, output bias, positions
 Architecture = Literal["bert", "albert", "electra"]
 Pairs = Literal["none", "next sentence", "sentence order"]
@@ -36,6 +36,11 @@ class Pretraining(Optimization):
         if (self.mixing == "as they are") == bool(self.core):
             raise ValueError("core corpora and a way to mix them go together")
         return self
+
+    @property
+    def version(self) -> int:
+        """Of what makes its weights: the newest, or the one before where that changed nothing."""
+        return VERSION if self.architecture == "electra" else 2
 
     @property
     def embedding_width(self) -> int:

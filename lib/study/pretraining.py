@@ -142,7 +142,7 @@ class Model:
         settings = model.model_dump(exclude=told)
         settings |= pretraining.settle(self.plan, self.machine, self.seed, self.processes)
         settings |= self.budget.pretraining.model_dump(include={"held_out_blocks", "evaluations"})
-        return provenance.record("pretraining", pretraining.VERSION, settings, inputs)
+        return provenance.record("pretraining", self.plan.version, settings, inputs)
 
     def pretrain(self) -> dict:
         """Pretrain it unless it is there already, in as many processes as the scale asks for.
