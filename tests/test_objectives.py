@@ -34,9 +34,9 @@ def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: i
     return batch | {"counts": torch.tensor([3.0 * rows - 1, pieces, rows])}
 
 
-def make(architecture: str, pairs: bool = False):
+def make(architecture: str, pairs: bool = False, dropout: float = 0.0):
     torch.manual_seed(0)
-    return models.build(architecture, BODY, PIECES, LENGTH, 0.0, pairs).eval()
+    return models.build(architecture, BODY, PIECES, LENGTH, dropout, pairs).eval()
 
 
 def labels(batch) -> torch.Tensor:
@@ -142,6 +142,25 @@ def test_the_shift_misleads_more_than_one_at_random(monkeypatch):
     monkeypatch.setattr(torch.autograd, "grad", lambda loss, noise: (torch.randn_like(real(loss, noise)[0]),))
     random = [(objectives.adversarial_tokens(model, batch) - plain).item() for _ in range(8)]
     assert chosen.item() > 2 * max(random)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_the_direction_is_that_of_the_noise_alone_in_bfloat16_too(monkeypatch, dropout):
+    model, batch, found, real = make("bert", dropout=dropout).train(), make_batch(), [], torch.autograd.grad
+    for parameter in model.parameters():
+        parameter.data.add_(0.05 * torch.randn_like(parameter))
+
+    def look(loss, noise):
+        found.append((loss.item(), *real(loss, noise)))
+        return found[-1][1:]
+
+    monkeypatch.setattr(torch.autograd, "grad", look)
+    for half in (False, True):
+        torch.manual_seed(3)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            objectives.adversarial_tokens(model, batch)
+    assert max(abs(divergence) for divergence, _ in found) < 1e-5  # with other dropout 0.2
+    assert torch.cosine_similarity(*(slope.flatten() for _, slope in found), dim=0) > 0.99
 
 
 def test_divergence_is_the_library_s():
