@@ -24,6 +24,7 @@ from lib.modeling.settings import Body
 from lib.pretraining import pretraining, tokens
 from lib.pretraining.counting import measure_batches
 from lib.pretraining.settings import Pretraining
+from lib.study import params
 from lib.training.settings import Machine, Phase
 from lib.vocabularies.training import train
 
@@ -240,6 +241,14 @@ def test_all_that_weights_follow_from_is_in_their_fingerprint(own):
                {"machine": Machine(threads=2)}, {"measuring": {"evaluations": 3}}]  # fmt: skip
     found = [find(), *(find(**change) for change in changes)]
     assert len(set(found)) == len(found) and find() == found[0]
+
+
+@each("change", [{"pairs": "sentence order"}, {"adversarial": True}])
+def test_electra_has_its_own_objective_alone(own, change):
+    registered = params.load("models", "bio-electra")
+    for plan in (own["plan"].model_copy(update={"architecture": "electra"}), registered):
+        with pytest.raises(ValueError, match="ELECTRA judges no pairs and has no adversarial training"):
+            type(plan)(**plan.model_dump() | change)
 
 
 def test_a_core_needs_a_way_to_mix_it_and_a_satellite(own):

@@ -35,6 +35,8 @@ class Pretraining(Optimization):
     def check(self):
         if (self.mixing == "as they are") == bool(self.core):
             raise ValueError("core corpora and a way to mix them go together")
+        if self.architecture == "electra" and (self.pairs != "none" or self.adversarial):
+            raise ValueError("ELECTRA judges no pairs and has no adversarial training: pairs: none, adversarial: false")
         return self
 
     @property

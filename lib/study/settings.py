@@ -226,6 +226,8 @@ class Model(Settings):
             raise ValueError("core names the first of the corpora, and leaves others as satellites")
         if (self.mixing == "as they are") == bool(self.core):
             raise ValueError("core corpora and a way to mix them go together")
+        if self.architecture == "electra" and (self.pairs != "none" or self.adversarial):
+            raise ValueError("ELECTRA judges no pairs and has no adversarial training: pairs: none, adversarial: false")
         if (self.architecture == "electra") != (self.objective == "replaced tokens"):
             raise ValueError("ELECTRA, and nothing else, predicts replaced tokens")
         return self
