@@ -290,6 +290,12 @@ def test_what_batches_are_like_is_measured(pairs, kind):
     assert ("random segments of the same document (count)" in rows) == (pairs == "next sentence")
 
 
+def test_words_too_long_to_be_masked_are_counted_as_none():
+    long = Tokens(np.full(500, 1 + SPECIAL, np.uint16), np.array([0, 500]), "one word")
+    rows = {row["what"]: row["measured"] for row in measure_batches(make(long), 5)}
+    assert rows["pieces asked for"] == 0 and np.isnan(rows["of these, hidden"])
+
+
 def test_measuring_would_notice_a_random_segment_of_the_same_document(monkeypatch):
     batches = make(pairs="next sentence")
     monkeypatch.setattr(batches, "find_random", lambda low, high, own, end, wanted, chance: (own, wanted))

@@ -195,6 +195,28 @@ def test_every_kind_overfits_twenty_sentences(kind):
     assert found.get("pairs right", 1.0) == 1.0
 
 
+@pytest.mark.parametrize("kind", ["bert", "albert", "electra", "adversarial"])
+def test_a_step_without_targets_has_no_loss_of_them(kind):
+    model, batch = make("bert" if kind == "adversarial" else kind), make_batch()
+    batch["targets"].fill_(masking.IGNORED)
+    batch["counts"][0] = 0
+    loss_of = {"electra": objectives.replaced_tokens, "adversarial": objectives.adversarial_tokens}
+    loss = loss_of.get(kind, objectives.masked_tokens)(model, batch)
+    loss.backward()
+    predictor = model.generator if kind == "electra" else model
+    assert torch.isfinite(loss) and (kind == "electra" or loss == 0)  # its discriminator still has tokens to judge
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+    assert all(not p.grad.any() for n, p in predictor.named_parameters() if p.grad is not None and "embed" not in n)
+    assert objectives.measure(model, batch)["held-out loss"] == (0, 0)
+
+
+def test_of_many_processes_a_single_target_counts_in_part():
+    batch = make_batch()
+    once, twice = (objectives.token_loss(torch.zeros(6, 3, PIECES), batch | {"counts": torch.tensor([count, 1, 1])})
+                   for count in (1.0, 0.5))  # fmt: skip
+    assert twice == 2 * once > 0
+
+
 def test_measures_count_what_they_divide_by():
     found = objectives.measure(make("electra"), make_batch(padded=True))
     batch = make_batch(padded=True)

@@ -43,7 +43,7 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
             totals["true"] += int((batch["pair"] == 0).sum())
             totals["same document"] += int(((own == other) & (segments.pair == 1)).sum())
     asked, whole = totals["asked"], batches.masking.kind != "word-piece"
-    masked, unchanged = totals["masked"] / asked, totals["unchanged"] / asked
+    masked, unchanged = (totals[what] / asked if asked else np.nan for what in ("masked", "unchanged"))
     rows = [
         ("pieces asked for", asked / totals["maskable"], totals["wanted"] / totals["maskable"]),
         ("of these, hidden", masked, batches.masking.masked),

@@ -1,7 +1,8 @@
 """What pretraining minimises: masked tokens, pairs of segments, replaced tokens, and small shifts that mislead.
 
 Every loss is a sum divided by `batch["counts"]` (targets, tokens, sequences), so that the parts of a step, whether they
-follow each other or lie on several processes, add up to the loss of the whole step.
+follow each other or lie on several processes, add up to the loss of the whole step. A step has no targets, and no loss
+of them, where every word is longer than what may be masked.
 """
 
 from collections.abc import Callable
@@ -59,7 +60,12 @@ def token_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
     summed = functional.cross_entropy(
         logits.flatten(0, 1).float(), batch["targets"].flatten(), ignore_index=masking.IGNORED, reduction="sum"
     )
-    return summed / batch["counts"][0]
+    return summed / count_targets(batch)
+
+
+def count_targets(batch: Batch) -> torch.Tensor:
+    """What a sum over targets is divided by: their number, of several processes a part of it; 1 if there are none."""
+    return torch.where(batch["counts"][0] > 0, batch["counts"][0], 1.0)
 
 
 def pair_loss(model: nn.Module, first: torch.Tensor | None, batch: Batch) -> torch.Tensor | float:
@@ -138,7 +144,7 @@ def adversarial_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
     shift = SHIFT * slope / (slope.abs().amax(-1, keepdim=True) + torch.finfo(slope.dtype).tiny)
     moved = predict(shift)[0][predicted].float()
     both_ways = divergence(moved, plain.detach()) + divergence(plain, moved.detach())
-    adversarial = ADVERSARIAL_WEIGHT * both_ways / batch["counts"][0]
+    adversarial = ADVERSARIAL_WEIGHT * both_ways / count_targets(batch)
     return token_loss(logits, batch) + pair_loss(model, first, batch) + adversarial
 
 
