@@ -8,6 +8,7 @@ import torch
 from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils.data import DataLoader
 from transformers import BertTokenizer
 
 from lib.errors import StudyError
@@ -114,6 +115,32 @@ def test_parts_make_up_the_step(pairs, parts, step, in_order):
         rows = whole.get("padding", torch.zeros(8, LENGTH, dtype=torch.bool))[part::parts]
         assert torch.equal(batch["padding"], rows) if rows.any() else "padding" not in batch
     assert torch.equal(counts, whole["counts"])
+
+
+@each("pairs", PAIRS)
+@each("workers", [1, 2, 3, 8])
+@each("parts", [1, 4])
+def test_workers_prepare_every_batch_once_and_the_same(monkeypatch, pairs, workers, parts):
+    whole, prepared, prepare = make(pairs=pairs), [], Blocks.prepare
+
+    def count(blocks, steps, part, parts):
+        prepared.extend((step, part) for step in steps)
+        return prepare(blocks, steps, part, parts)
+
+    keys = [(step, part, parts) for step in range(len(whole)) for part in range(parts)]
+    wanted = [whole[key] for key in keys]
+    monkeypatch.setattr(Blocks, "prepare", count)
+    for number in range(workers):  # dealt in turn, as a DataLoader does
+        own = make(pairs=pairs)
+        for place in range(number, len(keys), workers):
+            assert same(own[keys[place]], wanted[place])
+    assert sorted(prepared) == [key[:2] for key in keys]
+
+
+def test_a_loader_with_workers_gives_the_same_batches_in_the_same_order():
+    whole, keys = make(), [(step, 0, 1) for step in range(40)]
+    loaded = DataLoader(make(), sampler=keys, batch_size=None, num_workers=3)
+    assert all(same(batch, whole[step]) for step, batch in enumerate(loaded))
 
 
 def test_every_block_comes_once_an_epoch_in_another_order():

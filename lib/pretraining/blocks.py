@@ -3,6 +3,7 @@
 Nothing is kept for a document or a block: orders, masks and partners are computed from their numbers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +68,7 @@ class Blocks:
         self.duplicates, self.seed = duplicates, seed
         self.width = length - (2 if pairs == "none" else 3)
         self.ready: dict[tuple[int, int], dict] = {}  # by part and parts: batches that were prepared with another
+        self.last: dict[tuple[int, int], int] = {}  # and the step that was asked for last
         self.count = layout.count(self.width)
         if self.count < 1:
             raise StudyError(
@@ -89,11 +91,14 @@ class Blocks:
         if step not in ready:
             sequences = len(range(part, self.batch_size, parts))
             together = max(1, PLACES_TOGETHER // (sequences * self.length))
-            steps = range(step, min(step + together, self.steps))
+            # One of several workers is asked for every n-th step alone, and prepares no others.
+            apart = step - self.last.get((part, parts), step)
+            steps = range(step, self.steps, apart)[:together] if apart > 0 else [step]
             ready = self.ready[part, parts] = self.prepare(steps, part, parts)
+        self.last[part, parts] = step
         return ready.pop(step)
 
-    def prepare(self, steps: range, part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
+    def prepare(self, steps: Sequence[int], part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
         """The batches of a few steps, made together: for a few sequences, calls cost more than their work."""
         numbers = [self.list_sequences(step, part, parts) for step in steps]
         epochs, blocks, keys = self.order(np.concatenate(numbers))
