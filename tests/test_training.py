@@ -119,11 +119,14 @@ def test_rows_are_dealt_into_equal_parts():
 
 def test_a_loss_that_is_not_finite_stops_with_its_step_and_keeps_the_last_checkpoint(tmp_path):
     class Poisoned(Batches):
+        def shape(self, step):
+            return (16 if step < 2 else 8), 4  # the phase before had larger steps
+
         def __getitem__(self, key):
             batch = super().__getitem__(key)
             return batch | {"labels": batch["labels"] * (math.nan if key[0] == 3 else 1)}
 
-    with pytest.raises(StudyError, match="nan at step 4 of 10 .sequences 24 to 31.*last checkpoint is kept"):
+    with pytest.raises(StudyError, match="nan at step 4 of 10 .sequences 40 to 47,.*last checkpoint is kept"):
         train(make_model(), Poisoned(10), folder=tmp_path, fingerprint="a")
     assert json.loads((tmp_path / "failure.json").read_text())["step"] == 4
     healthy = make_model()

@@ -272,6 +272,7 @@ def take_step(
 def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: float, device: Accelerator) -> None:
     """Write down at which step and sequences loss or gradient were not finite; end the run. The checkpoint stays."""
     sequences, length = batches.shape(step)
+    first = sum(batches.shape(earlier)[0] for earlier in range(step))
     what = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": sequences, "length": length}
     kept = ""
     if folder:  # every process says the same, since any of them may be heard last
@@ -279,6 +280,6 @@ def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: fl
             artefacts.write_json(folder / "failure.json", what)
         kept = f"; written to {show_path(folder / 'failure.json')}, the last checkpoint is kept"
     raise StudyError(
-        f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (sequences {step * sequences} to "
-        f"{(step + 1) * sequences - 1}, learning rate {rate:.2g}): lower the learning rate{kept}"
+        f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (sequences {first} to "
+        f"{first + sequences - 1}, learning rate {rate:.2g}): lower the learning rate{kept}"
     )
