@@ -1,6 +1,7 @@
 """The report's choice of pages, and what its front page leads to."""
 
 import fcntl
+import re
 
 import nbformat
 from nbformat.v4 import new_markdown_cell, new_notebook
@@ -44,3 +45,20 @@ def test_where_nothing_was_found_yet_the_site_opens_on_the_menu(tmp_path):
     front = write_front(tmp_path, _01_results_in_brief="interrupted", _14_leaks="done")
     assert front.startswith(f"# {report.TITLE}: smoke\n\n## Failed or interrupted\n\n- <a href=")
     assert "\n01_results_in_brief--interrupted\n" in front and "\n14_leaks\n" in front and ":hidden:" not in front
+
+
+def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    running, copies = paths.output("smoke", "running"), paths.output("smoke", "notebooks")
+    for folder in (running, copies):
+        folder.mkdir(parents=True)
+    (running / "23_pretrain--pubmedbert.ipynb").write_text("")  # as Ctrl-C left it
+    for name, content in (("14_leaks", "{half"), ("13_dataset_counts", "{}"), ("12_datasets", '{"cells": [{}]}')):
+        (copies / f"{name}.ipynb").write_text(content)
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# Lessons")]), copies / "94_lessons.ipynb")
+    index, _ = report.build("smoke")
+    assert sorted(page.stem for page in index.parent.glob("[0-9]*.html")) == ["94_lessons"]
+    assert "Lessons" in index.read_text() and "Failed" not in index.read_text()
+    said = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]
+    names = ["12_datasets", "13_dataset_counts", "14_leaks", "23_pretrain--pubmedbert"]
+    assert [re.search(r"([\w-]+)\.ipynb: damaged", line)[1] for line in said] == names

@@ -99,6 +99,22 @@ def test_while_a_cell_runs_the_copy_holds_what_those_before_it_printed(workshop)
     assert nbformat.read(run(3), as_version=4).cells[-1].outputs[0].text == "3001\n\n"
 
 
+def test_a_copy_that_is_being_saved_when_the_run_is_stopped_stays_whole(tmp_path, monkeypatch):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    copy = runner.Copy(notebook, str(tmp_path / "copy.ipynb"))
+    copy.save()
+    before = (tmp_path / "copy.ipynb").read_text()
+
+    def stop(_, file):
+        open(file, "w").close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(nbformat, "write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        copy.save()
+    assert (tmp_path / "copy.ipynb").read_text() == before and len(list(tmp_path.iterdir())) == 1
+
+
 def test_a_notebook_that_does_not_write_what_it_should_has_failed(workshop):
     with pytest.raises(StudyError, match="ended without writing outputs/smoke/nothing.json"):
         runner.run("smoke", "42_question", "42_question", {"scale": "smoke"}, [workshop / "nothing.json"])

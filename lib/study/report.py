@@ -11,6 +11,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import paths
 
 TITLE = "Five biomedical language models, reproduced"
@@ -95,11 +96,13 @@ def name_page(path: Path, state: str) -> str:
 def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     """What Sphinx reads: the notebooks with their code folded, lists of runs, and the front page, run or not."""
     artefacts.write_text(folder / "_static" / "study.css", STYLE)
+    copies = {path: copy for path in pages if (copy := read_copy(path))}
+    pages = {path: pages[path] for path in copies}
     groups: dict[str, dict[str, str]] = {}  # notebook -> its copies -> their pages
     for path, state in pages.items():
         groups.setdefault(path.stem.split("--")[0], {})[path.stem] = name_page(path, state)
     notebooks = {"index": new_notebook(cells=[new_markdown_cell(f"# {TITLE}: {scale}")])}
-    notebooks |= {name_page(path, state): prepare(path, state, groups) for path, state in pages.items()}
+    notebooks |= {name_page(path, pages[path]): prepare(path, pages[path], copies[path], groups) for path in copies}
     broken = [f"- {link(name_page(*page), page[0].stem)}: {page[1]}" for page in pages.items() if page[1] != "done"]
     failed = ["## Failed or interrupted", "", *broken] if broken else []
     notebooks["index"].cells.insert(1, new_markdown_cell("\n".join(failed)))
@@ -111,10 +114,24 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
             artefacts.write_text(folder / f"{group}.md", list_runs(group, copies))
 
 
-def prepare(path: Path, state: str, groups: dict[str, dict[str, str]]) -> nbformat.NotebookNode:
+def read_copy(path: Path) -> nbformat.NotebookNode | None:
+    """An executed copy; None, and a line that says so, for one that is damaged: the others are a report without it."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        find_title(notebook)
+    except Exception as error:  # nbformat has many kinds for what is no notebook
+        print(f"{show_path(path)}: damaged ({type(error).__name__}), left out of the report; delete it or run it again")
+        return None
+    return notebook
+
+
+def prepare(
+    path: Path, state: str, copy: nbformat.NotebookNode, groups: dict[str, dict[str, str]]
+) -> nbformat.NotebookNode:
     """An executed copy as a page: its state in the title, today's prose, its code folded, links that lead to pages."""
     group = path.stem.split("--")[0]
-    notebook = with_current_prose(nbformat.read(path, as_version=4), group)
+    notebook = with_current_prose(copy, group)
     title = find_title(notebook)
     if state != "done":
         title.source = title.source.replace("# ", f"# {state.upper()}: ", 1)

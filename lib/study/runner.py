@@ -19,7 +19,7 @@ from papermill.engines import NBClientEngine, NotebookExecutionManager, papermil
 from PIL import Image
 from traitlets.config import Config
 
-from lib import parent, progress
+from lib import artefacts, parent, progress
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import params, paths, receipts
@@ -134,8 +134,10 @@ class Copy(NotebookExecutionManager):
         super().notebook_complete(**given)
 
     def save(self, **given) -> None:
-        if self.saves:
-            super().save(**given)
+        if self.saves:  # whole: a run that is stopped leaves what the cells before had shown
+            with artefacts.whole_file(Path(self.output_path)) as temporary:
+                nbformat.write(self.nb, temporary)
+            self.last_save_time = self.now()
 
 
 class Engine(NBClientEngine):
