@@ -49,5 +49,5 @@ def write(seed: int = 20) -> Path:
 
 if __name__ == "__main__":
     folder = write()
-    receipts.write(Path(sys.argv[1]), folder / "meta.json")
+    receipts.write(Path(sys.argv[1]), folder)
     print(f"made-up data written to {show_path(folder)}")

@@ -1,0 +1,64 @@
+"""What a receipt says of what was made: its content, without times, commits and machines."""
+
+import pytest
+
+from lib import artefacts
+from lib.study import paths, receipts
+
+RUN = {"fingerprint": "a", "scores": {"f1": 50.0}, "log": [{"loss": 1.0, "seconds": 0.5}]}
+MACHINE = {"commit": "1", "versions": {"torch": "2"}, "device": "1 CPU thread(s), float32", "seconds": 7}
+RECORD = {"stage": "pretraining", "version": 1, "settings": {}, "inputs": {}, "fingerprint": "a", "tokens": 100}
+
+
+def write_model(folder, weights=b"weights", **changes):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.safetensors").write_bytes(weights)
+    (folder / "log.jsonl").write_text(str(changes))
+    artefacts.write_record(folder, RECORD | MACHINE | changes)
+    return receipts.fingerprint(folder / "record.json")
+
+
+def test_of_a_model_the_weights_count_and_not_when_and_of_what_they_were_made(tmp_path):
+    before = write_model(tmp_path)
+    assert write_model(tmp_path, seconds=9, commit="2", device="1 x GPU", version=2, fingerprint="b") == before
+    assert write_model(tmp_path, weights=b"others") != before
+    assert write_model(tmp_path, tokens=200) != before
+
+
+def test_of_results_scores_and_identity_count(tmp_path):
+    def write(**changes):
+        rows = [{"loss": 1.0, "seconds": changes.get("seconds", 0.5)}]
+        artefacts.write_json(tmp_path / "r.json", {"runs": [RUN | MACHINE | {"log": rows} | changes], **MACHINE})
+        return receipts.fingerprint(tmp_path / "r.json")
+
+    before = write()
+    assert write(seconds=9, commit="2", device="1 x GPU", versions={}) == before
+    assert write(scores={"f1": 50.1}) != before and write(fingerprint="b") != before
+
+
+def test_a_corpus_is_not_read_once_more(tmp_path, monkeypatch):
+    (tmp_path / "documents.parquet").write_bytes(b"text")
+    artefacts.write_record(tmp_path, RECORD | {"content": "x"})
+    before = receipts.fingerprint(tmp_path / "record.json")
+    artefacts.write_record(tmp_path, RECORD | {"content": "y"})
+    assert receipts.fingerprint(tmp_path / "record.json") != before
+    monkeypatch.setattr(receipts.provenance, "file_fingerprint", lambda path: pytest.fail(f"{path} was read"))
+    receipts.fingerprint(tmp_path / "record.json")
+
+
+def test_what_somebody_has_deleted_has_no_receipt(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    table = paths.table("smoke", "lee-4")
+    artefacts.write_text(table, "row,ours\n")
+    new, old = (tmp_path / receipts.name("smoke", "table", [key]) for key in ("lee-4", "lee-5"))
+    receipts.write(new, table)
+    before = new.read_text()
+    artefacts.write_text(old, "outputs/smoke/tables/lee-4.csv\n")  # as receipts were before they had fingerprints
+    receipts.forget("smoke")
+    assert new.exists() and old.exists()
+    artefacts.write_text(table, "row,ours\nx,1\n")
+    receipts.write(new, table)
+    assert new.read_text() != before
+    table.unlink()
+    receipts.forget("smoke")
+    assert not new.exists() and not old.exists()
