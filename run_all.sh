@@ -5,18 +5,17 @@
 #                                    without it a CPU build, where the index in use has one
 #   STUDY_DATA=folder                the real data, for every scale but smoke
 set -euo pipefail
-case "${STUDY_DATA:-}" in "" | /*) ;; *) export STUDY_DATA="$PWD/$STUDY_DATA" ;; esac
-cd "$(dirname "$0")"
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)" # no more: relative paths count from where the person stands
 
 TORCH_VERSION=2.13.0
 if [ "${CONDA_DEFAULT_ENV:-}" = biomedical-language-models ]; then # made from environment.yml
     environment="$CONDA_PREFIX"
 else
-    environment=.venv
+    environment="$root/.venv"
 fi
 python="$environment/bin/python"
 stamp="$environment/study-stamp"
-wanted="$(cat requirements.lock pyproject.toml | cksum) $PWD"
+wanted="$(cat "$root/requirements.lock" "$root/pyproject.toml" | cksum) $root"
 have="$(sed -n 1p "$stamp" 2>/dev/null || true)"
 have_torch="$(sed -n 2p "$stamp" 2>/dev/null || true)"
 
@@ -37,20 +36,10 @@ if [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; the
             echo "error: $maker has no venv module: install it (on Debian and Ubuntu: apt install python3-venv)" >&2
             exit 1
         fi
-        echo "Making the environment in $environment ($("$maker" --version)) ..."
+        echo "Making the environment in .venv ($("$maker" --version)) ..."
         "$maker" -m venv --clear "$environment"
     fi
-    echo "Installing packages ..."
-    # Pip before 23.1 builds a source (seqeval's) with what happens to be there, and fails, unless told otherwise.
-    pip() { "$python" -m pip install --quiet --disable-pip-version-check --use-pep517 "$@"; }
-    if [ -n "${TORCH:-}" ]; then
-        # shellcheck disable=SC2086  # the words of TORCH are arguments
-        pip $TORCH
-    elif ! "$python" -c "import torch, sys; sys.exit(not torch.__version__.startswith('$TORCH_VERSION'))" 2>/dev/null; then
-        pip "torch==$TORCH_VERSION+cpu" 2>/dev/null || pip "torch==$TORCH_VERSION"
-    fi
-    pip --require-hashes -r requirements.lock
-    pip --no-deps --editable .
+    "$python" -P "$root/lib/installing.py" "$TORCH_VERSION"
     printf '%s\n' "$wanted" "${TORCH:-$have_torch}" >"$stamp"
 fi
-exec "$python" -m lib.study.cli "$@"
+exec "$python" -P -m lib.study.cli "$@"

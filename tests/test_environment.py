@@ -5,9 +5,12 @@ import re
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 
+import pytest
 import yaml
 
+from lib import installing
 from lib.study import paths
 
 LOCK = (paths.ROOT / "requirements.lock").read_text()
@@ -65,3 +68,48 @@ def test_the_tree_names_what_is_there_and_every_module():
         assert any(list(paths.ROOT.glob(place)) for place in places), name
     modules = {path.stem for path in (paths.ROOT / "lib").rglob("*.py")} - {"__init__"}
     assert modules <= set(re.findall(r"(\w+)\.py", tree))
+
+
+def test_uv_is_told_of_all_that_pip_is_configured_with():
+    listed = """:env:.extra-index-url='https://c/simple'
+:env:.no-index='0'
+:env:.default-timeout='180'
+global.cert='/etc/a.crt'
+global.extra-index-url='https://a/simple https://b/simple'
+global.index-url='https://own/simple'
+install.find-links='\\n/opt/wheels\\n/opt/more'
+install.trusted-host="own"
+"""
+    options, variables = installing.translate(installing.read_settings(listed))
+    assert options == ["--default-index", "https://own/simple", "--index", "https://c/simple", "--find-links",
+                       "/opt/wheels", "--find-links", "/opt/more", "--allow-insecure-host", "own",
+                       "--index-strategy", "unsafe-best-match"]  # fmt: skip
+    assert variables == {"SSL_CERT_FILE": "/etc/a.crt", "UV_HTTP_TIMEOUT": "180"}
+    assert installing.translate(installing.read_settings("")) == ([], {})
+    assert installing.translate({"no-index": ["true"]})[0] == ["--no-index"]
+
+
+@pytest.mark.parametrize(("fails", "by"), [("none", "uv"), ("uv==", "pip"), ("-m uv", "pip"), ("-m pip", "nothing")])
+def test_pip_installs_where_uv_cannot_and_speaks_only_where_it_fails(monkeypatch, capsys, fails, by):
+    called = []
+
+    def call(command, variables=None):
+        called.append(" ".join(command[1:]))
+        pin = Path(command[-1]).read_text() if command[-1].endswith(".txt") else ""
+        if called[-1].startswith(fails) or pin.startswith(fails):
+            raise installing.Failed("what the installer says")
+        return ""
+
+    monkeypatch.setattr(installing, "call", call)
+    assert installing.main("2.13.0") == (by == "nothing")
+    output, errors = capsys.readouterr()
+    assert ("what the installer says" in errors) == (by == "nothing")
+    whole = [command for command in called if command.endswith("requirements.lock")]
+    assert all("--require-hashes" in command for command in whole)
+    assert by == "nothing" or (f"-m {by} " in whole[-1] and len(output.splitlines()) == 2)
+
+
+def test_what_is_locked_is_locked_for_every_platform():
+    assert "python-crfsuite==0.9.12 \\\n" in LOCK  # no marker
+    for name, files in {"python-crfsuite": 43, "uv": 19}.items():
+        assert installing.find_pin(name).count("--hash") == files

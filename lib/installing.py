@@ -1,0 +1,128 @@
+"""The packages of an environment, before there are any: torch by pip, then the lock by uv, which takes seconds where
+pip takes minutes. What an installer says is shown where it fails.
+
+python lib/installing.py TORCH_VERSION, with the Python of the environment
+"""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / "requirements.lock"
+# Pip before 23.1 builds a source (seqeval's) with what happens to be there, and fails, unless told otherwise.
+PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--use-pep517"]
+UV = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--no-deps"]
+AS_OPTIONS = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links",
+              "trusted-host": "--allow-insecure-host"}  # fmt: skip
+AS_VARIABLES = {"cert": "SSL_CERT_FILE", "client-cert": "SSL_CLIENT_CERT", "timeout": "UV_HTTP_TIMEOUT",
+                "default-timeout": "UV_HTTP_TIMEOUT", "proxy": "ALL_PROXY"}  # fmt: skip
+
+
+class Failed(Exception):
+    """An installer failed; what it said."""
+
+
+def read_settings(listed: str) -> dict[str, list[str]]:
+    """What `pip config list` says, by option: of several values the one that pip goes by, cut at white space."""
+    found = dict(re.findall(r"^(\S+)=('.*'|\".*\")$", listed, re.M))
+    return {
+        name.removeprefix(section): ast.literal_eval(value).split()
+        for section in ("global.", "install.", ":env:.")  # a later one replaces an earlier one
+        for name, value in found.items()
+        if name.startswith(section)
+    }
+
+
+def translate(settings: dict[str, list[str]]) -> tuple[list[str], dict[str, str]]:
+    """The options and environment variables that tell uv of pip's indexes and folders, which it does not read."""
+    options = []
+    for name, option in AS_OPTIONS.items():
+        for value in settings.get(name, ()):
+            options += [option, value]
+    if settings.get("no-index", ["0"])[0].lower() in ("1", "true", "yes", "on"):
+        options.append("--no-index")
+    if settings.get("extra-index-url"):  # as pip chooses; hashes say what may be installed
+        options += ["--index-strategy", "unsafe-best-match"]
+    variables = {AS_VARIABLES[name]: values[0] for name, values in settings.items() if name in AS_VARIABLES and values}
+    return options, variables
+
+
+def find_pin(name: str) -> str:
+    """The lines of one package in the lock, with its hashes."""
+    return re.search(rf"^{name}==(.*\\\n)*.*\n", LOCK.read_text(encoding="utf-8"), re.M)[0]
+
+
+def call(command: list[str], variables: dict[str, str] | None = None) -> str:
+    """Run an installer and give its output; Failed where it ends otherwise than well."""
+    ran = subprocess.run(
+        command, env=os.environ | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if ran.returncode:
+        raise Failed(ran.stdout)
+    return ran.stdout
+
+
+def install_torch(version: str) -> None:
+    """What TORCH says, else the release in use: a CPU build, where the index has one."""
+    if os.environ.get("TORCH"):
+        call([*PIP, *shlex.split(os.environ["TORCH"])])
+    elif find_version("torch").split("+")[0] != version:
+        try:
+            call([*PIP, f"torch=={version}+cpu"])
+        except Failed:
+            call([*PIP, f"torch=={version}"])
+
+
+def find_version(package: str) -> str:
+    """The version of a package that is installed here; empty where none is."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def install_lock() -> None:
+    """The lock and the study itself, by uv, and by pip where uv cannot be had or fails."""
+    here = ["--editable", str(ROOT)]
+    try:
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as pin:
+            pin.write(find_pin("uv"))
+            pin.flush()
+            call([*PIP, "--no-deps", "--require-hashes", "-r", pin.name])
+        options, variables = translate(read_settings(call([sys.executable, "-m", "pip", "config", "list"])))
+        call([*UV, *options, "--require-hashes", "-r", str(LOCK)], variables)
+        call([*UV, *options, *here], variables)
+    except Failed:
+        print("by pip, which takes minutes, as uv could not do it ...", end=" ", flush=True)
+        call([*PIP, "--require-hashes", "-r", str(LOCK)])
+        call([*PIP, "--no-deps", *here])
+
+
+def main(version: str) -> int:
+    packages = len(re.findall(r"^\S+==", LOCK.read_text(encoding="utf-8"), re.M))
+    stages = {
+        os.environ.get("TORCH") or f"torch {version}": lambda: install_torch(version),
+        f"the {packages} packages of {LOCK.name}": install_lock,
+    }
+    for number, (what, stage) in enumerate(stages.items(), 1):
+        begun = time.monotonic()
+        print(f"Installing, {number} of {len(stages)}: {what} ...", end=" ", flush=True)
+        try:
+            stage()
+        except Failed as failure:
+            print(f"failed\n{failure}\nerror: {what} could not be installed (see above)", file=sys.stderr)
+            return 1
+        print(f"{time.monotonic() - begun:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
