@@ -4,11 +4,28 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PATH_VARIABLES = ("STUDY_DATA", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR")
+
+
+def from_here(word: str) -> str:
+    """What a person wrote on the command line, as an absolute path where such a file is there from where they stand."""
+    path = Path(word).expanduser()
+    return str(path.absolute()) if word and path.exists() else word
+
+
+def settle_variables() -> None:
+    """Make relative paths of the environment absolute, from where the person stands: jobs work elsewhere."""
+    for name in PATH_VARIABLES:
+        if os.environ.get(name):
+            os.environ[name] = os.path.abspath(os.path.expanduser(os.environ[name]))
 
 
 def real_data() -> Path:
-    """$STUDY_DATA or data/, without the `..` of a relative one, which would look like a place in the repository."""
-    return Path(os.path.abspath(ROOT / os.environ.get("STUDY_DATA", "data")))
+    """$STUDY_DATA or data/, without the `..` of a relative one, which would look like a place in the repository.
+
+    In a notebook a relative $STUDY_DATA counts from the repository's root; the command line has made it absolute.
+    """
+    return Path(os.path.abspath(ROOT / (os.environ.get("STUDY_DATA") or "data")))
 
 
 def show_path(path: Path) -> str:

@@ -199,7 +199,7 @@ def test_news_of_jobs_are_found_also_behind_a_message_of_snakemake(line, news):
     [
         (["smokey"], "unknown scale or target 'smokey': did you mean smoke"),
         (["smoke", "lee-44"], "unknown target 'lee-44': did you mean lee-4"),
-        (["laptop"], "no data folder .*: set STUDY_DATA"),
+        (["laptop"], "STUDY_DATA names .*nowhere, which is not there"),
     ],
 )
 def test_words_that_lead_nowhere(finished_study, monkeypatch, words, message):

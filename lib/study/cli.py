@@ -19,7 +19,7 @@ import pandas as pd
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
-from lib.places import show_path
+from lib.places import from_here, settle_variables, show_path
 from lib.study import downloads, open_study, params, parsing, paths, plan, receipts, record, report, scores, texts, warm
 
 USAGE = """\
@@ -37,13 +37,15 @@ targets: keys of tables (lee-4), notebooks (30), models, corpora, vocabularies; 
 
 def main(words: list[str]) -> int:
     """Do what the words say; returns the exit status."""
+    settle_variables()
     if words[:1] == ["test"]:
         return run_tests(words[1:])
     if words[:1] == ["lab"]:
         os.chdir(paths.ROOT)
         os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
-    if words[:1] == ["evaluate"]:
-        return guard(lambda: evaluate(words[1:]))
+    if "evaluate" in words:
+        words = [word for word in words if word != "evaluate"]
+        return guard(lambda: evaluate(words))
     if words[:1] == ["data"] and not any(word.startswith("-") for word in words):
         return guard(lambda: downloads.fetch(words[1:]))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,8 +55,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
     parser.add_argument("--again", action="store_true", help="do the targets again, as when code of lib has changed")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
-    parser.add_argument("--profile", metavar="FOLDER", help="of Snakemake, for a cluster: profiles/slurm")
-    options = parser.parse_args(words)
+    parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
+    options = parser.parse_intermixed_args(words)
     return guard(lambda: run(options))
 
 
@@ -72,8 +74,11 @@ def guard(work: Callable[[], int]) -> int:
 
 def run(options: argparse.Namespace) -> int:
     scales = params.keys("scales")
-    words = list(options.words)
-    scale = words.pop(0) if words and words[0] in scales else "smoke"
+    named = [word for word in options.words if word in scales]
+    if len(named) > 1:
+        raise StudyError(f"one scale at a time, not {' and '.join(named)}")
+    scale = named[0] if named else "smoke"
+    words = [word for word in options.words if word != scale]
     if options.list:
         return print_targets(scale)
     if words == ["report"]:
@@ -86,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         wanted = plan.Plan(scale, words)
     except StudyError:
-        if words and options.words[0] != scale and len(words) == 1:
+        if not named and len(words) == 1:
             names = [n for names in plan.list_targets(scale).values() for n in names]
             raise unknown("scale or target", words[0], [*scales, *names, "record", "data", "test", "lab"]) from None
         raise
@@ -114,7 +119,8 @@ def run(options: argparse.Namespace) -> int:
 def evaluate(words: list[str]) -> int:
     """Put one encoder through the datasets of a protocol's paper, or those named; ends with a page of its scores."""
     parser = argparse.ArgumentParser("run_all.sh evaluate")
-    parser.add_argument("--model", required=True, help="a folder in the save_pretrained layout, a hub name, or a key")
+    model = "a folder in the save_pretrained layout, a hub name, or a key"
+    parser.add_argument("--model", required=True, type=name_encoder, help=model)
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
     parser.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
     parser.add_argument("--scale", default="laptop", help="whose budget: laptop, or paper for the paper's own settings")
@@ -123,6 +129,8 @@ def evaluate(words: list[str]) -> int:
     options = parser.parse_args(words)
     from lib.study import workload  # here, as it takes seconds
 
+    if options.scale in params.keys("scales") and not params.load("scales", options.scale).made_up:
+        paths.require_data(options.scale)
     scale, protocol = options.scale, options.protocol
     study, _ = open_study(scale), params.load("protocols", protocol)
     encoder = study.encoder(options.model)
@@ -148,6 +156,11 @@ def evaluate(words: list[str]) -> int:
     asked = [scale, f"{encoder.key}--{protocol}"]
     return run(argparse.Namespace(words=asked, list=False, status=False, again=False, profile=None,
                                   cores=options.cores, dry_run=options.dry_run))  # fmt: skip
+
+
+def name_encoder(word: str) -> str:
+    """What --model says, a folder as an absolute path; a key of the study goes before a folder of that name."""
+    return word if params.is_model(word) else from_here(word)
 
 
 def check(wanted: plan.Plan) -> None:

@@ -1,5 +1,6 @@
 """The only place that builds a path from keys. `--` joins keys; a key never contains it."""
 
+import os
 from pathlib import Path
 
 from lib.benchmarks import registry
@@ -35,10 +36,7 @@ def find_all(scale: str, folder: str, pattern: str) -> list[Path]:
 
 
 def data(scale: str) -> Path:
-    """The folder of raw data: made up and written by the study at smoke scale, else $STUDY_DATA or data/.
-
-    A relative $STUDY_DATA counts from the repository's root, so that a notebook and the shell agree.
-    """
+    """The folder of raw data: made up and written by the study at smoke scale, else $STUDY_DATA or data/."""
     return output(scale, "data") if scale == "smoke" else real_data()
 
 
@@ -46,8 +44,13 @@ def require_data(scale: str) -> Path:
     """The folder of raw data, or a StudyError that says how to get one."""
     folder = data(scale)
     if not folder.is_dir():
-        how = "run ./run_all.sh first" if scale == "smoke" else "set STUDY_DATA to the folder of real data"
-        raise StudyError(f"no data folder {show_path(folder)} for scale '{scale}': {how}")
+        if scale == "smoke":
+            raise StudyError(f"no made-up data in {show_path(folder)} yet: run ./run_all.sh first")
+        if named := os.environ.get("STUDY_DATA"):
+            raise StudyError(f"STUDY_DATA names {named}, which is not there: ./run_all.sh data makes it")
+        raise StudyError(
+            f"no folder {show_path(folder)} of real data for scale '{scale}': run ./run_all.sh data, or set STUDY_DATA"
+        )
     return folder
 
 

@@ -1,0 +1,58 @@
+"""The command line as people type it: words in any order, paths from where they stand, what is missing said at once."""
+
+import os
+
+import pytest
+from conftest import each
+
+from lib.errors import StudyError
+from lib.study import cli, paths
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list:
+    """The options that each call of the command line comes to, in place of a run."""
+    calls = []
+    monkeypatch.setattr(cli, "run", lambda options: calls.append(options) or 0)
+    return calls
+
+
+@each(
+    "words",
+    [
+        "smoke --again pubmedbert --cores 3",
+        "--again smoke pubmedbert --cores=3",
+        "--cores 3 smoke --again pubmedbert",
+        "smoke pubmedbert --cores 3 --again",
+    ],
+)
+def test_options_and_targets_stand_in_any_order(asked, words):
+    assert cli.main(words.split()) == 0
+    options = asked.pop()
+    assert (options.words, options.again, options.cores) == (["smoke", "pubmedbert"], True, 3)
+
+
+def test_relative_paths_count_from_where_the_person_stands(asked, monkeypatch, tmp_path):
+    for folder in ("mine", "data", "bert-general", "profile"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STUDY_DATA", "data/../data")
+    monkeypatch.setenv("HF_HOME", "hub")
+    cli.main(["lee-4", "--profile", "profile"])
+    assert asked.pop().profile == str(tmp_path / "profile")
+    assert paths.data("laptop") == tmp_path / "data"
+    assert os.environ["HF_HOME"] == str(tmp_path / "hub")
+    named = {"./mine": str(tmp_path / "mine"), "bert-general": "bert-general", "some/body": "some/body", "./no": "./no"}
+    assert {word: cli.name_encoder(word) for word in named} == named
+    cli.main(["--profile", "profiles/slurm"])  # the study's own, which is not there from here
+    assert asked.pop().profile == "profiles/slurm"
+
+
+def test_a_data_folder_that_is_not_there_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(StudyError, match="STUDY_DATA names .*nowhere, which is not there"):
+        paths.require_data("laptop")
+    monkeypatch.setenv("STUDY_DATA", "")
+    monkeypatch.setattr(paths, "real_data", lambda: tmp_path / "data")
+    with pytest.raises(StudyError, match="no folder data of real data .*run ./run_all.sh data"):
+        paths.require_data("laptop")
