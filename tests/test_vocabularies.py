@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from tokenizers import Tokenizer, models
 from transformers import BertTokenizer
 
 from lib.errors import StudyError
 from lib.study import documents, open_study, params, paths, texts
 from lib.study.vocabularies import load as load_registered
 from lib.vocabularies import training
-from lib.vocabularies.loading import SPECIAL, check_casing, load, wrap
+from lib.vocabularies.loading import SPECIAL, check_casing, load, load_wordpiece, wrap
 from lib.vocabularies.training import TRAINERS, repeats, train_unigram, train_wordpiece
 from lib.vocabularies.words import continuation_flags, tokens_of_words
 
@@ -46,14 +47,23 @@ def test_continuation_flags_follow_the_ids(tokenizer):
     assert all(tokenizer.convert_ids_to_tokens(i).startswith("##") == flag for i, flag in enumerate(flags))
 
 
-def test_where_words_begin_is_marked_letters_without_the_mark_continue_one():
-    class Unigram:
-        all_special_tokens = ["[CLS]"]
+def test_words_of_unigram_vocabularies_go_on_where_albert_says():
+    goes_on = {"\u2581pain": False, "er": True, "2": False, "µg": False, "-induced": True, "al.": True, "%)": True,
+               "-": False, "'s": False}  # fmt: skip
+    tokenizer = wrap(Tokenizer(models.Unigram([(piece, 0.0) for piece in (*SPECIAL, *goes_on)], unk_id=1)))
+    assert dict(zip(goes_on, continuation_flags(tokenizer)[len(SPECIAL) :], strict=True)) == goes_on
+    assert not any(continuation_flags(tokenizer)[: len(SPECIAL)])
 
-        def get_vocab(self):
-            return {"[CLS]": 0, "\u2581pain": 1, "kill": 2, "er": 3, ",": 4, "\u2581": 5, "7": 6}
 
-    assert continuation_flags(Unigram()) == [False, False, True, True, False, False, True]
+def test_words_of_bpe_go_on_with_letters_and_digits():
+    goes_on = {"\u0120pain": False, "er": True, "2": True, "-": False, "\u0120": False}
+    tokenizer = wrap(Tokenizer(models.BPE({p: i for i, p in enumerate((*SPECIAL, *goes_on))}, [])))
+    assert dict(zip(goes_on, continuation_flags(tokenizer)[len(SPECIAL) :], strict=True)) == goes_on
+
+
+def test_the_mark_of_another_vocabulary_is_a_letter_in_wordpiece():
+    tokenizer = load_wordpiece({p: i for i, p in enumerate((*SPECIAL, "\u0120", "pain", "##er", "2"))}, cased=True)
+    assert continuation_flags(tokenizer)[len(SPECIAL) :] == [False, False, True, False]
 
 
 @pytest.mark.parametrize("cased", [True, False])

@@ -42,7 +42,7 @@ class Pretraining(Optimization):
     @property
     def version(self) -> int:
         """Of what makes its weights: the newest, or the one before where that changed nothing."""
-        return VERSION if self.architecture == "electra" or self.adversarial else 2
+        return 2 if self.architecture == "bert" and not self.adversarial else VERSION
 
     @property
     def embedding_width(self) -> int:

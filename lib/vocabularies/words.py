@@ -1,6 +1,7 @@
 """What a vocabulary makes of words and texts: the tokens that they are cut into, and how many."""
 
 import re
+import string
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
+WITHIN_WORDS = {*string.ascii_letters, *string.punctuation} - {*"'<=>"}  # for ALBERT, which leaves these four out
 TEXTS_TOGETHER = 2_000  # counted at once
 
 
@@ -54,11 +56,21 @@ def count_tokens(
 def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:
     """For each token id, whether the token continues a word.
 
-    WordPiece marks that (##); unigram and BPE mark where a word begins, and then letters and digits without that mark
-    continue one, while punctuation stands alone.
+    WordPiece marks that (##). Unigram and BPE mark where a word begins. Of tokens without a mark, ALBERT takes for the
+    rest of a word English letters, with punctuation or without; a digit or another alphabet begins one, and so does a
+    single punctuation mark (google-research/albert, create_pretraining_data.py). In BPE letters and digits go on.
     """
-    tokens = [token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
-    if any(MARKS.sub("", token) != token and not token.startswith("##") for token in tokens):
-        special = set(tokenizer.all_special_tokens)
-        return [MARKS.sub("", token) == token and token.isalnum() and token not in special for token in tokens]
+    special = set(tokenizer.all_special_tokens)
+    ids = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    tokens = ["" if token in special else token for token, _ in ids]
+    match type(tokenizer.backend_tokenizer.model).__name__:
+        case "Unigram":
+            return [goes_on_in_albert(token) for token in tokens]
+        case "BPE":
+            return [MARKS.sub("", token) == token and token.isalnum() for token in tokens]
     return [token.startswith("##") for token in tokens]
+
+
+def goes_on_in_albert(token: str) -> bool:
+    """Whether a token of SentencePiece is the rest of a word for ALBERT; one that begins with its mark is not."""
+    return WITHIN_WORDS.issuperset(token) and (len(token) > 1 or token.isalpha())
