@@ -6,9 +6,13 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
+from lib.errors import StudyError
 from lib.modeling import bodies, heads, models
 from lib.modeling.crf import Crf
 from lib.modeling.settings import Body
+from lib.progress import Progress
+from lib.training import training
+from lib.training.settings import Optimization
 
 BODY = Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
 LAYERS, LABELS = 2, 3
@@ -146,3 +150,60 @@ def test_spans_stand_where_they_may(batch):
     assert torch.allclose(shares.sum(1), torch.ones(2, 2)) and not shares[~readable].any()
     expected = -finder(batch)[[0, 0, 1, 1], [4, 5, 0, 0], [0, 1, 0, 1]].mean()
     assert torch.allclose(finder.loss(batch), expected)
+
+
+@pytest.mark.parametrize(("kind", "layers"), [("bert", 2), ("albert", 1), ("electra", 2)])
+def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind, layers):
+    body = models.encoder_of(models.build(kind, BODY, 50, 16, 0.0))
+    tagger = heads.Tagger(body, 1, 3, "CRF", 0.0)
+    shares = heads.share_rates(tagger, 2.0, 100.0, 0.8)
+    assert shares.keys() == {name for name, _ in tagger.named_parameters()}
+    assert shares["encoder.embeddings.word_embeddings.weight"] == min(shares.values()) == 0.8 ** (layers + 2)
+    in_layers = sorted({share for name, share in shares.items() if "layer" in name.lower() and ".0." in name or ".1." in name})
+    assert in_layers == pytest.approx([0.8 ** (layers + 1 - number) for number in range(layers)])
+    assert (shares["score.weight"], shares["crf.steps"]) == (2.0, 100.0)
+    assert set(heads.share_rates(tagger, 1.0, 1.0, 1.0).values()) == {1.0}
+
+
+def test_a_decay_over_layers_that_have_no_names_is_refused():
+    tagger = heads.Tagger(models.encoder_of(models.build("bert", BODY, 50, 16, 0.0)), 1, 3, "linear", 0.0)
+    tagger.encoder.encoder = torch.nn.Identity()
+    with pytest.raises(StudyError, match="BertModel names no layers, so the rate cannot fall over them"):
+        heads.share_rates(tagger, 1.0, 1.0, 0.8)
+
+
+def test_a_crf_with_its_own_rate_learns_what_may_not_follow(tmp_path):
+    """At the encoder's rate the transition from O to I stays near 0, where the encoder's weights hardly move either."""
+    found = {}
+    for crf_rate in (1.0, 200.0):
+        torch.manual_seed(0)
+        tagger = heads.Tagger(models.encoder_of(models.build("bert", BODY, 50, 16, 0.0)), 1, 3, "CRF", 0.0)
+        start = tagger.encoder.get_input_embeddings().weight.detach().clone()
+        log = training.train(
+            tagger, Taught(), lambda module, batch: module.loss(batch), device=training.accelerator("float32"), seed=1,
+            settings=Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
+            rate_of=lambda step: 5e-5, progress=Progress("test"), folder=tmp_path / str(crf_rate), fingerprint="x",
+            shares=heads.share_rates(tagger, 1.0, crf_rate, 1.0),
+        )  # fmt: skip
+        moved = (tagger.encoder.get_input_embeddings().weight - start).abs().max()
+        found[crf_rate] = tagger.crf.steps[0, 0, 2].item()
+        assert len(log) == len(Taught()) and moved < 60 * 5e-5
+    assert -0.01 < found[1.0] < 0 and found[200.0] < -0.3, found
+
+
+class Taught:
+    """Sentences of made-up tokens whose tags are O, B and I as they may follow each other."""
+
+    def __len__(self):
+        return 60
+
+    def shape(self, step):
+        return 8, 6
+
+    def __getitem__(self, key):
+        step, part, parts = key
+        tags = torch.tensor([[0, 1, 2, 2, 0, 0], [1, 2, 0, 0, 1, 0], [0, 0, 1, 2, 0, 1], [0, 1, 0, 1, 2, 0]] * 2)
+        ids = torch.randint(50, tags.shape, generator=torch.Generator().manual_seed(step))
+        places = torch.arange(6).expand_as(tags)
+        batch = {"input_ids": ids, "positions": places, "words": tags >= 0, "labels": tags[..., None]}
+        return {name: value[part::parts] for name, value in batch.items()}

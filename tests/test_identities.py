@@ -57,6 +57,13 @@ def test_what_an_optimizer_computes_with_is_part_of_a_runs_settings():
     assert (found["optimizer"], found["betas"], found["clip"], found["epsilon"]) == ("adamw", [0.9, 0.999], 1.0, 1e-6)
 
 
+def test_a_setting_that_came_later_is_known_only_where_it_is_used():
+    settings = open_study("laptop").protocol("gu", "ncbi-disease")
+    used = {"bias_correction": False, "head_rate": 10.0, "crf_rate": 100.0, "layer_decay": 0.8}
+    assert not used.keys() & finetuning.resolve_settings(settings, {}).keys()
+    assert finetuning.resolve_settings(settings.model_copy(update=used), {}).items() >= used.items()
+
+
 def make_old_run(code: str = stamp.RIGHT["fine-tuning"]) -> dict:
     """A run as it was recorded before stages had versions."""
     settings = {"dropout": 0.1, "precision": "auto"}

@@ -113,6 +113,51 @@ def test_the_settings_reach_the_optimizer():
     assert {group["eps"] for group in lamb.param_groups} == {1e-6}
 
 
+# What is BERT's own
+
+
+def test_without_correction_it_is_the_adamw_of_berts_code():
+    model = torch.nn.Linear(3, 2).double()
+    weight, bias = ({"w": p.detach().numpy().copy(), "m": 0.0, "v": 0.0} for p in model.parameters())
+    optimizer = optimizers.make(model, make_settings("adamw", betas=[0.9, 0.999], bias_correction=False), 0.1)
+    for step in range(3):
+        for p, own, decay in zip(model.parameters(), (weight, bias), (0.01, 0.0), strict=True):
+            p.grad = torch.from_numpy(np.random.default_rng(step).normal(size=p.shape))
+            own["m"] = 0.9 * own["m"] + 0.1 * p.grad.numpy()
+            own["v"] = 0.999 * own["v"] + 0.001 * p.grad.numpy() ** 2
+            own["w"] = own["w"] - 0.1 * (own["m"] / (np.sqrt(own["v"]) + 1e-6) + decay * own["w"])
+        optimizer.step()
+        for p, own in zip(model.parameters(), (weight, bias), strict=True):
+            np.testing.assert_allclose(p.detach().numpy(), own["w"], rtol=1e-12)
+
+
+def test_corrected_steps_are_shorter_at_first():
+    moved = {}
+    for corrected in (True, False):
+        model = torch.nn.Linear(1, 1, bias=False)
+        settings = make_settings("adamw", betas=[0.9, 0.999], weight_decay=0.0, bias_correction=corrected)
+        optimizer, places = optimizers.make(model, settings, 1e-3), [model.weight.item()]
+        for _ in range(100):
+            model.weight.grad = torch.ones_like(model.weight)
+            optimizer.step()
+            places.append(model.weight.item())
+        moved[corrected] = np.diff(places)
+    longer = moved[False] / moved[True]
+    assert 3.1 < longer.min() and longer.max() < 6.6 and longer[0] == pytest.approx(3.16, abs=0.02)
+
+
+@each("name", ["adamw", "lamb"])
+def test_each_group_has_its_share_of_the_rate(name):
+    model = BertForMaskedLM(BertConfig(**TINY))
+    plain = optimizers.make(model, make_settings(name), 1e-3).param_groups
+    shares = {name: 2.0 for name, _ in model.named_parameters() if name.startswith("cls.")}
+    groups = optimizers.make(model, make_settings(name), 1e-3, shares).param_groups
+    assert [(group["share"], group["lr"]) for group in groups] == [(1.0, 1e-3)] * 2 + [(2.0, 2e-3)] * 2
+    assert {name for group in groups[2:] for name in names_of(model, group)} == shares.keys()
+    assert sum(len(group["params"]) for group in groups) == sum(len(group["params"]) for group in plain)
+    assert [group["weight_decay"] for group in groups] == [0.01, 0.0] * 2
+
+
 # Schedules
 
 

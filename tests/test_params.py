@@ -342,6 +342,8 @@ def test_paper_scale_keeps_the_papers_protocol():
         ("naseem", "ncbi-disease", "max_length", 512),
         ("ozyurt", "bioasq-8b-factoid", "epochs", [2]),
         ("ozyurt-weighted", "bioasq-reranker", "weighted", True),
+        ("ozyurt", "ncbi-disease", "layer_decay", 0.8),  # ELECTRA's code, and not BERT's
+        ("ozyurt-bert", "ncbi-disease", "layer_decay", 1.0),
         ("lee", "bioasq-4b-factoid", "first_on", "squad"),
         ("lee", "squad", "first_on", None),
     ],

@@ -21,7 +21,7 @@ from lib.finetuning import predictions, runs, tuning
 from lib.finetuning.examples import BucketedBatches
 from lib.finetuning.settings import VERSION, FinetuningSettings, say_settings
 from lib.finetuning.splits import Splits
-from lib.modeling import costs, loading, models
+from lib.modeling import costs, heads, loading, models
 from lib.progress import Progress
 from lib.training import optimizers, training
 from lib.training.settings import Machine
@@ -302,6 +302,7 @@ class Finetuning:
             lambda module, batch: module.loss(batch),
             device=self.device,
             settings=self.settings.optimization(),
+            shares=heads.share_rates(model, self.settings.head_rate, self.settings.crf_rate, self.settings.layer_decay),
             rate_of=lambda step: peak * optimizers.slanted_triangle(step, len(batches), warmup),
             seed=seed,
             progress=Progress(f"{self.encoder.title} on {self.dataset.title}, {what}"),

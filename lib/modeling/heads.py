@@ -4,16 +4,20 @@ Each has `loss(batch)`, a number to minimise, and `forward(batch)`, what predict
 lib/finetuning/examples.py, with what the head needs besides.
 """
 
+import re
+
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedModel
 
+from lib.errors import StudyError
 from lib.modeling import bodies
 from lib.modeling.crf import Crf
 
 IGNORED = -100  # the label that cross-entropy ignores
+LAYER = re.compile(r"layer\w*\.(\d+)\.")  # in the name of a parameter: layer.0., layers.0., albert_layer_groups.0.
 DEVIATION = 0.02  # of the first weights of a linear layer, as BERT's own are drawn
 
 Batch = dict[str, torch.Tensor]
@@ -33,6 +37,26 @@ def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | Non
         inputs["token_type_ids"] = batch["token_types"]
     hidden = encoder(**inputs).last_hidden_state
     return hidden if positions is None else bodies.gather(hidden, positions)
+
+
+def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -> dict[str, float]:
+    """Of each parameter of a head with its encoder, by name, what it takes times the learning rate.
+
+    `head`: of all that stands on the encoder but a CRF, which takes `crf`. Below, the rate falls by `layer_decay` with
+    each step of depth, as in ELECTRA's code (`_get_layer_lrs`): the head is at n + 2, a pooler at n + 1, the layers at
+    n to 1, embeddings at 0. StudyError for a decay over layers that are not found by their names.
+    """
+    layers, depths = 0, {}
+    for name, _ in model.encoder.named_parameters():
+        if found := LAYER.search(name):
+            layers = depths[name] = int(found[1]) + 1
+        else:
+            depths[name] = layers and layers + 1  # embeddings come before the layers, a pooler after them
+    if layer_decay < 1 and not layers:
+        raise StudyError(f"{type(model.encoder).__name__} names no layers, so the rate cannot fall over them: layer_decay 1")
+    below = {f"encoder.{name}": layer_decay ** (layers + 2 - depth) for name, depth in depths.items()}
+    above = {name: crf if name.startswith("crf.") else head for name, _ in model.named_parameters() if name not in below}
+    return below | above
 
 
 class Recurrent(nn.Module):

@@ -1,5 +1,7 @@
 """Optimisers of the papers, and how their learning rate rises and falls."""
 
+from collections.abc import Mapping
+
 import torch
 
 from lib.training.settings import Optimization, Phase
@@ -37,19 +39,26 @@ def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) ->
     return done / warmup if done < warmup else end + (1 - end) * (1 - done) ** 0.5
 
 
-def make(model: torch.nn.Module, settings: Optimization, learning_rate: float) -> torch.optim.Optimizer:
+def make(
+    model: torch.nn.Module, settings: Optimization, learning_rate: float, shares: Mapping[str, float] | None = None
+) -> torch.optim.Optimizer:
     """AdamW or LAMB over a model's parameters, a shared one once.
 
-    Biases and layer norms do not decay, as in BERT, and LAMB does not adapt their steps (see there).
+    Biases and layer norms do not decay, as in BERT, and LAMB does not adapt their steps (see there). `shares`: of
+    parameters, by name, times the learning rate; each group of parameters has its own as `share`.
     """
-    weights, vectors = [], []
-    for parameter in model.parameters():
-        (vectors if parameter.ndim < 2 else weights).append(parameter)
-    groups = [{"params": weights, "weight_decay": settings.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-    if settings.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=learning_rate, betas=tuple(settings.betas), eps=EPSILON, fused=True)
-    groups[1]["adapted"] = False
-    return Lamb(groups, lr=learning_rate, betas=tuple(settings.betas))
+    shares, adamw, groups = shares or {}, settings.optimizer == "adamw", []
+    for share in sorted({1.0, *shares.values()}):
+        of_share = [p for name, p in model.named_parameters() if shares.get(name, 1.0) == share]
+        for vectors in (False, True):
+            groups.append({
+                "params": [p for p in of_share if (p.ndim < 2) == vectors], "lr": learning_rate * share, "share": share,
+                "weight_decay": 0.0 if vectors else settings.weight_decay, "adapted": not (adamw or vectors),
+            })  # fmt: skip
+    betas = tuple(settings.betas)
+    if adamw and settings.bias_correction:
+        return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=EPSILON, fused=True)
+    return Lamb(groups, lr=learning_rate, betas=betas, corrected=settings.bias_correction)
 
 
 class Lamb(torch.optim.Optimizer):
@@ -62,13 +71,17 @@ class Lamb(torch.optim.Optimizer):
     A group with `adapted` false takes the step unstretched. The algorithm as printed makes no such exception; the
     paper's own implementation (TensorFlow Addons), ALBERT's and NVIDIA's (FusedLAMB of apex) except what does not
     decay, and so does `make`: a bias that starts at 0 would hardly grow. ALBERT's differs in correcting no bias of the
-    moments. The epsilon is that of all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which
+    moments: `corrected` false. With that and nothing adapted it is BERT's AdamW. The epsilon is that of all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which
     is the training loop's part.
     """
 
-    def __init__(self, groups, lr: float, betas: tuple[float, float], eps: float = EPSILON, weight_decay: float = 0.0):
+    def __init__(
+        self, groups, lr: float, betas: tuple[float, float], eps: float = EPSILON, weight_decay: float = 0.0,
+        corrected: bool = True,
+    ):  # fmt: skip
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "adapted": True, "step": 0}
         super().__init__(groups, defaults)
+        self.corrected = corrected
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -88,9 +101,10 @@ class Lamb(torch.optim.Optimizer):
             state |= {name: torch.zeros_like(weight) for name in ("mean", "square")}
         state["mean"].lerp_(weight.grad, 1 - momentum)
         state["square"].mul_(memory).addcmul_(weight.grad, weight.grad, value=1 - memory)
+        of_mean, of_square = (1 - beta ** group["step"] if self.corrected else 1.0 for beta in (momentum, memory))
         # One tensor for all that follows: allocating costs the CPU as much as computing.
-        change = (state["square"] / (1 - memory ** group["step"])).sqrt_().add_(group["eps"])
-        torch.div(state["mean"], change, out=change).div_(1 - momentum ** group["step"])
+        change = (state["square"] / of_square).sqrt_().add_(group["eps"])
+        torch.div(state["mean"], change, out=change).div_(of_mean)
         if group["weight_decay"]:
             change.add_(weight, alpha=group["weight_decay"])
         if group["adapted"]:

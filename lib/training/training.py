@@ -4,7 +4,7 @@ import ctypes
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -143,6 +143,7 @@ def train(
     workers: int = 0,
     compiled: bool = False,
     flops_of: Callable[[int], float] | None = None,
+    shares: Mapping[str, float] | None = None,
     folder: Path | None = None,
     fingerprint: str = "",
 ) -> list[dict]:
@@ -151,7 +152,7 @@ def train(
     `rate_of(step)`: the learning rate; `begin`: called where there is no checkpoint to go on from, to set the first
     weights; `evaluations`: the numbers of steps after which `evaluate` is called;
     `micro_batch`: tokens in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
-    cost, to show how near the machine's limit it runs; `folder`: for checkpoints and a line of progress every few
+    cost, to show how near the machine's limit it runs; `shares`: of parameters, by name, times the rate; `folder`: for checkpoints and a line of progress every few
     seconds (live.jsonl), the run goes on from what lies there with this fingerprint.
 
     Random states are set from (seed, step, part), so a run that was killed goes on to the same weights. Log rows:
@@ -160,7 +161,8 @@ def train(
     """
     steps = len(batches)
     model.to(device.device)
-    optimizer = optimizers.make(model, settings, rate_of(0))
+    optimizer = optimizers.make(model, settings, rate_of(0), shares)
+    of_groups = [group["share"] for group in optimizer.param_groups]
     found = checkpoints.load(folder, fingerprint, model, optimizer) if folder else {}
     if begin and not found:
         begin()
@@ -178,8 +180,8 @@ def train(
     losses: list[torch.Tensor] = []  # of the steps since the last look
     model.train()
     for step, parts in load(batches, state, device, micro_batch, workers):
-        for group in optimizer.param_groups:
-            group["lr"] = rate_of(step)
+        for group, share in zip(optimizer.param_groups, of_groups, strict=True):
+            group["lr"] = share * rate_of(step)
         losses.append(take_step(prepared, stepper, parts, device, settings.clip, (seed, step)))
         state.step = step + 1
         state.tokens += math.prod(batches.shape(step))
