@@ -76,7 +76,9 @@ def test_layers_of_albert_count_each_time():
     assert layer == 128 * (8 * hidden**2 + 4 * hidden * inner + 4 * 128 * hidden)
 
 
-@pytest.mark.parametrize(("kind", "shared"), [(BertModel, {}), (AlbertModel, {}), (AlbertModel, {"num_hidden_groups": 2})])
+@pytest.mark.parametrize(
+    ("kind", "shared"), [(BertModel, {}), (AlbertModel, {}), (AlbertModel, {"num_hidden_groups": 2})]
+)
 def test_by_weights_a_token_costs_what_the_formula_says_without_attention(kind, shared):
     config = kind.config_class(vocab_size=PIECES, hidden_size=128, num_hidden_layers=6, intermediate_size=512,
                                num_attention_heads=2, **shared)  # fmt: skip

@@ -53,10 +53,12 @@ def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -
         else:
             depths[name] = layers and layers + 1  # embeddings come before the layers, a pooler after them
     if layer_decay < 1 and not layers:
-        raise StudyError(f"{type(model.encoder).__name__} names no layers, so the rate cannot fall over them: layer_decay 1")
+        raise StudyError(
+            f"{type(model.encoder).__name__} names no layers over which the rate could fall: take layer_decay 1.0"
+        )
     below = {f"encoder.{name}": layer_decay ** (layers + 2 - depth) for name, depth in depths.items()}
-    above = {name: crf if name.startswith("crf.") else head for name, _ in model.named_parameters() if name not in below}
-    return below | above
+    above = {name: crf if name.startswith("crf.") else head for name, _ in model.named_parameters()}
+    return above | below
 
 
 class Recurrent(nn.Module):

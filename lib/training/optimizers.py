@@ -71,8 +71,8 @@ class Lamb(torch.optim.Optimizer):
     A group with `adapted` false takes the step unstretched. The algorithm as printed makes no such exception; the
     paper's own implementation (TensorFlow Addons), ALBERT's and NVIDIA's (FusedLAMB of apex) except what does not
     decay, and so does `make`: a bias that starts at 0 would hardly grow. ALBERT's differs in correcting no bias of the
-    moments: `corrected` false. With that and nothing adapted it is BERT's AdamW. The epsilon is that of all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which
-    is the training loop's part.
+    moments: `corrected` false. With that and nothing adapted it is BERT's AdamW. The epsilon is that of all three.
+    ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which is the training loop's part.
     """
 
     def __init__(

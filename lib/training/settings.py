@@ -36,4 +36,4 @@ class Optimization(Settings):
     betas: list[float] = Field(min_length=2, max_length=2)
     clip: float | None = Field(default=1.0, gt=0)  # the largest norm of the gradient
     dropout: float = Field(ge=0, lt=1)
-    bias_correction: bool = added(True)  # of the moments, as Adam's paper has it; BERT's, ALBERT's and ELECTRA's code has none
+    bias_correction: bool = added(True)  # of Adam's moments; BERT's, ALBERT's and ELECTRA's code has none

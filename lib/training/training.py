@@ -152,8 +152,9 @@ def train(
     `rate_of(step)`: the learning rate; `begin`: called where there is no checkpoint to go on from, to set the first
     weights; `evaluations`: the numbers of steps after which `evaluate` is called;
     `micro_batch`: tokens in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
-    cost, to show how near the machine's limit it runs; `shares`: of parameters, by name, times the rate; `folder`: for checkpoints and a line of progress every few
-    seconds (live.jsonl), the run goes on from what lies there with this fingerprint.
+    cost, to show how near the machine's limit it runs; `shares`: of parameters, by name, times the rate; `folder`: for
+    checkpoints and a line of progress every few seconds (live.jsonl), the run goes on from what lies there with this
+    fingerprint.
 
     Random states are set from (seed, step, part), so a run that was killed goes on to the same weights. Log rows:
     step, loss (mean since the row before), tokens, seconds, and what `evaluate` returns. Raises StudyError when the
