@@ -356,6 +356,8 @@ def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, mon
         ("tagging", [["O", "B"], ["O"]], [2, 1], ""),
         ("relations", ["false"] * 3, [2, 1], "one answer only"),
         ("similarity", [1.50001, 1.50002], [2, 1], "one answer only"),
+        ("similarity", [2.4922, 2.5, 2.4844, 2.5], [2, 1], "one answer only"),  # neighbours in bfloat16
+        ("similarity", [2.1, 2.5, 2.3], [2, 1], ""),
         ("documents", [("a",), ()], [2, 1.95], "the loss did not fall"),
         ("documents", [("a",), ()], [2, 1.5], ""),
         ("answers", ["yes"], [2, 1], ""),  # a single instance says nothing

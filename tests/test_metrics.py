@@ -137,6 +137,15 @@ def test_pearson_counted_by_hand():
     assert all(math.isnan(metrics.pearson(gold, predicted)) for gold, predicted in undefined)
 
 
+def test_what_is_nearly_constant_has_no_correlation():
+    gold, noise = [0.4, 1.0, 2.2, 3.0, 3.8], [3, -2, 1, 0, -4]
+    for size in (1e-6, 1e-3, 4e-3):  # the last is what neighbouring numbers in bfloat16 differ by, at 2.2 by 0.0156
+        assert math.isnan(metrics.pearson(gold, [2.2 + size * one for one in noise])), size
+    weak = [2.2 + 0.02 * one for one in gold]  # by a hundredth of gold's, and right
+    assert metrics.pearson(gold, weak) == pytest.approx(100)
+    assert metrics.pearson(gold, [1e-4 * one for one in gold]) == pytest.approx(100)
+
+
 def test_accuracy_counted_by_hand():
     assert metrics.accuracy(["yes", "no", "maybe", "no"], ["yes", "no", "no", "yes"]) == 50
 

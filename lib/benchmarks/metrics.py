@@ -15,6 +15,7 @@ from statistics import fmean
 from lib.benchmarks import answer_metrics
 from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, rates, set_rates
 
+STEP = 2**-7  # between neighbouring numbers in bfloat16, as a share of the number
 PICO = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
 Tags = Sequence[Sequence[str]]  # by sentence
 
@@ -147,8 +148,8 @@ def answer_class_scores(gold: Sequence[str], predicted: Sequence[str]) -> Scores
 
 
 def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Pearson's r between gold and predicted values, times 100; nan, undefined, where all of a side are the same or
-    one is nan.
+    """Pearson's r between gold and predicted values, times 100; nan, undefined, where a side is constant, or nearly, or
+    one value is nan.
 
     One number for the test set, which in BIOSSES is 20 pairs. Printed in gu Table 6 (BIOSSES), wada 3.2.1 and Table 7
     (BIOSSES, MedSTS), naseem Table 7.
@@ -156,9 +157,19 @@ def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
     from scipy.stats import pearsonr
 
     check_lengths(gold, predicted)
-    if len(set(gold)) == 1 or len(set(predicted)) == 1:
+    if is_constant(gold) or is_constant(predicted):
         return math.nan
     return 100 * float(pearsonr(gold, predicted).statistic)
+
+
+def is_constant(values: Sequence[float]) -> bool:
+    """Whether numbers differ by no more than rounding in bfloat16 may make: their correlation would be that of noise.
+
+    Their standard deviation is at most STEP of their mean size.
+    """
+    import numpy as np
+
+    return bool(np.std(values) <= STEP * np.mean(np.abs(values)))
 
 
 def accuracy(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from accelerate import Accelerator
 
+from lib.benchmarks import metrics
 from lib.finetuning.examples import CPU_TOKENS, TOKENS, Example, cut_evenly
 from lib.finetuning.splits import Task
 
@@ -28,14 +29,15 @@ def predict(model: torch.nn.Module, task: Task, sequences: Sequence[Example], de
 def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
     """Why a run is one that learnt nothing, or an empty string.
 
-    It predicts the same for every test instance (for every word: O), or the mean loss of the last tenth of its log is
+    It predicts the same for every test instance (for every word: O), or numbers that are nearly so, or the mean loss of the last tenth of its log is
     more than FALLEN of that of the first.
     """
     if family in WORDS:
         answers = {tag for tags in predicted for tag in tags}
     else:
         answers = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
-    if len(answers) == 1 and len(predicted) > 1:
+    same = len(answers) == 1 or (family == "similarity" and metrics.is_constant(predicted))
+    if same and len(predicted) > 1:
         return "one answer only"
     tenth = max(1, len(log) // 10)
     first, last = (statistics.mean(row["loss"] for row in part) for part in (log[:tenth], log[-tenth:]))
