@@ -10,7 +10,8 @@ import pytest
 from conftest import each
 from golden import KNOWTATOR, NOTE, PIPES, read_share_clef, write_files
 
-from lib.benchmarks import counting, shareclef
+from lib.benchmarks import counting, registry, shareclef
+from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import Annotation
 from lib.errors import StudyError
 
@@ -61,3 +62,16 @@ def test_notes_can_be_named(tmp_path):
     (tmp_path / "dev.txt").write_text("In secret it was given.\n")
     with pytest.raises(StudyError, match=r"no note for 1 of 1 names(?!.*secret)"):
         read_share_clef(folder, tmp_path / "dev.txt")
+
+
+def test_a_mention_in_parts_needs_every_part(tmp_path):
+    dataset, found = registry.lookup("share-clef-2013"), read_share_clef(write(tmp_path))
+    tags = [tag for sentence in found for tag in sentence.tags]
+    assert tags.count("B-Disorder") == 2 and "O" in tags[tags.index("B-Disorder") : tags.index("I-Disorder")]
+    half = [["O" if tag.startswith("I") else tag for tag in sentence.tags] for sentence in found]
+    assert dataset.score(found, half)["f1"] == 50  # one of two
+    assert dataset.score(found, [sentence.tags for sentence in found])["f1"] == 100
+    in_order = (("left", "B-Disorder", "a"), ("arm", "I-Disorder", "a"), ("x", "O", "b"))
+    apart = [Sentence([word], [tag], document) for word, tag, document in in_order]
+    assert dataset.score(apart, [["B-Disorder"], ["O"], ["O"]])["f1"] == 0
+    assert dataset.score(apart, [["B-Disorder"], ["I-Disorder"], ["O"]])["f1"] == 100

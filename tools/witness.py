@@ -207,7 +207,8 @@ def of_scores() -> Digests:
             examples = dataset.load(splits[-1])
             scores = dataset.score(examples, freeze_predictions(dataset.family, examples))
             rounded = {name: round(float(value), 6) for name, value in scores.items()}  # sums differ in the last bits
-            found[f"scores of {key}"] = f"{digest(rounded)}, version {finetuning.VERSION}"
+            version = f"{finetuning.VERSION}.{dataset.version}" if dataset.version > 1 else finetuning.VERSION
+            found[f"scores of {key}"] = f"{digest(rounded)}, version {version}"
     return found
 
 
@@ -307,7 +308,7 @@ def agree(before: str | None, now: str | None) -> bool:
 
 def list_forgotten(before: Digests, now: Digests) -> list[str]:
     """The places whose numbers changed while the version of what makes them did not."""
-    versions = re.compile(r"(?<=version )\d+$")
+    versions = re.compile(r"(?<=version )[\d.]+$")
     return [
         place
         for place in before.keys() & now.keys()

@@ -208,7 +208,15 @@ class Dataset:
                 groups = [pair.group for pair in instances]
                 return answer_metrics.ranking_scores(list(map(int, gold)), predicted, groups)
             case "strict-span-f1":
-                return metrics.strict_spans(metrics.entity_sets(gold), metrics.entity_sets(predicted))
+                metrics.check_tags(gold, predicted)
+                documents = [one.document or number for number, one in enumerate(instances)]
+                sides = []
+                for side in (gold, predicted):
+                    tags = defaultdict(list)  # of a document, as parts of a mention may stand in several sentences
+                    for document, of_sentence in zip(documents, side, strict=True):
+                        tags[document] += of_sentence
+                    sides.append(metrics.mention_sets([*tags.values()]))
+                return metrics.strict_spans(*sides)
             case "squad":
                 texts = [questions.read_answers(*one) for one in zip(instances, predicted, strict=True)]
                 return answer_metrics.squad_scores(gold, [next(iter(ranked), "") for ranked in texts])

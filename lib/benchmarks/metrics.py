@@ -61,6 +61,26 @@ def entity_sets(sentences: Tags) -> list[set[tuple]]:
     return [set(get_entities(tags)) for tags in typed(sentences)]
 
 
+def mention_sets(texts: Tags) -> list[set[tuple]]:
+    """The mentions (type, places of its words) of each text, all parts of one together.
+
+    B begins a mention; an I goes on with the last one of its type, next to it or not, or begins one where there is
+    none: as standoff.tag writes mentions in parts.
+    """
+    found = []
+    for tags in texts:
+        mentions: list[tuple[str, list[int]]] = []
+        for place, tag in enumerate(tags):
+            letter, _, kind = tag.partition("-")
+            of_kind = [places for other, places in mentions if other == kind]
+            if letter == "I" and of_kind:
+                of_kind[-1].append(place)
+            elif letter != "O":
+                mentions.append((kind, [place]))
+        found.append({(kind, *places) for kind, places in mentions})
+    return found
+
+
 def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
     """Precision, recall and F1 per word.
 

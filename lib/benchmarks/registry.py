@@ -84,7 +84,7 @@ ROWS = [
     Dataset("i2b2-2010", "i2b2/VA 2010, concepts", "tagging", "problems, tests and treatments", "entity-f1",
             i2b2.read_concepts, I2B2_FILES, "i2b2-2010", ("lee-4",), "credentialed"),
     Dataset("share-clef-2013", "ShARe/CLEF 2013, task 1", "tagging", "disorders, also in parts", "strict-span-f1",
-            shareclef.read, shareclef.FILES, "share-clef", ("wada-7", "naseem-7"), "credentialed"),
+            shareclef.read, shareclef.FILES, "share-clef", ("wada-7", "naseem-7"), "credentialed", version=2),
     # PICO elements
     Dataset("ebm-pico", "EBM-NLP, original", "pico", "participants, interventions and outcomes, overlapping",
             "pico-macro-f1", pico.read, dict.fromkeys(SPLITS, (PICO,)), "ebm-nlp-original", ("gu-6",),

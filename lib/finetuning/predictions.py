@@ -29,8 +29,8 @@ def predict(model: torch.nn.Module, task: Task, sequences: Sequence[Example], de
 def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
     """Why a run is one that learnt nothing, or an empty string.
 
-    It predicts the same for every test instance (for every word: O), or numbers that are nearly so, or the mean loss of the last tenth of its log is
-    more than FALLEN of that of the first.
+    It predicts the same for every test instance (for every word: O), or numbers that are nearly so, or the mean loss of
+    the last tenth of its log is more than FALLEN of that of the first.
     """
     if family in WORDS:
         answers = {tag for tags in predicted for tag in tags}
