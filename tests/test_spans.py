@@ -73,21 +73,36 @@ def test_spans_are_ranked_by_the_sum_of_their_ends():
     positions = [(0, 0, 1), (0, 2, 3), (0, 4, 5)]
     scores = np.log(np.array([[0.7, 0.1], [0.2, 0.6], [0.1, 0.3]]))
     ranked = rank(scores, positions)
-    assert [(a.start, a.end) for a in ranked] == [(0, 3), (0, 5), (2, 3), (0, 1), (2, 5), (4, 5)]
-    assert sum(a.probability for a in ranked) == pytest.approx(1)
-    assert ranked[0].probability / ranked[1].probability == pytest.approx(2)
+    assert [(a.start, a.end) for a, _ in ranked] == [(0, 3), (0, 5), (2, 3), (0, 1), (2, 5), (4, 5)]
     assert rank(np.empty((0, 2)), []) == []
+    weighed = spans.weigh(dict(ranked))
+    assert [(a.start, a.end) for a in weighed] == [(a.start, a.end) for a, _ in ranked]
+    assert sum(a.probability for a in weighed) == pytest.approx(1)
+    assert weighed[0].probability / weighed[1].probability == pytest.approx(2)
 
 
 def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
     question, task = ask("a iron b", "Iron e zinc"), make_task(tokenizer)
     sequences = task.encode([question])
-    answers = [[Answer(0, 2, 6, 0.4), Answer(0, 7, 8, 0.1)], [Answer(1, 7, 11, 0.5), Answer(1, 0, 4, 0.3)]]
-    (ranked,) = task.decode([question], sequences, answers)
-    assert questions.read_answers(question, ranked) == ["zinc", "iron", "b"]
-    assert registry.lookup("bioasq-7b-factoid").score([question], [ranked]) == {
-        "strict accuracy": 0.0, "lenient accuracy": 100.0, "mrr": 50.0,
-    }  # fmt: skip
+    found = [[(Span(0, 2, 6), 9.0), (Span(0, 7, 8), 7.0)], [(Span(1, 7, 11), 4.0), (Span(1, 0, 4), 3.5)]]
+    (ranked,) = task.decode([question], sequences, found)
+    assert questions.read_answers(question, ranked) == ["iron", "zinc", "b"]  # of each passage by itself: 0.88, 0.62
+    assert registry.lookup("bioasq-7b-factoid").score([question], [ranked])["mrr"] == 100
+
+
+def test_a_window_that_is_sure_of_no_answer_does_not_win(tokenizer):
+    task = make_task(tokenizer, length=32)
+    question = ask("a " * 40 + "iron")
+    sequences = task.encode([question])
+    assert len(sequences) > 2 and sequences[0].target == (0, 0) != sequences[-1].target
+    scores = torch.full((len(sequences), 32, 2), -4.0)
+    scores[:, 0] = 6.0  # no answer
+    scores[0, sequences[0].second] = -1.0  # in a window that is sure of none, one span stands out
+    first, last = sequences[-1].target
+    scores[-1, 0], scores[-1, first, 0], scores[-1, last, 1] = -4.0, 5.0, 5.0
+    scores[-1, first - 1, 0] = 4.5  # and here two spans are both likely
+    (ranked,) = task.decode([question], sequences, task.read(scores, sequences))
+    assert questions.read_answers(question, ranked)[0] == "iron"
 
 
 def test_batches_of_bioasq_are_averaged():

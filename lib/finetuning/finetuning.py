@@ -17,7 +17,7 @@ from lib.benchmarks import jackknife, seen
 from lib.benchmarks.datasets import LOWEST, Dataset
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
-from lib.finetuning import predictions, runs, tuning
+from lib.finetuning import predictions, runs, spans, tuning
 from lib.finetuning.examples import BucketedBatches
 from lib.finetuning.settings import VERSION, FinetuningSettings, say_settings
 from lib.finetuning.splits import Splits
@@ -136,6 +136,8 @@ class Finetuning:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
         model = self.encoder.fingerprint or self.splits.loaded.fingerprint
         fingerprints = self.dataset.fingerprints() | {"model": model}
+        if self.dataset.family == "questions":
+            fingerprints["answers"] = f"version {spans.VERSION}"
         if first := self.first:
             data = first.dataset.fingerprint_files(first.base), first.dataset.fingerprint_reader()
             fingerprints["first"] = provenance.fingerprint(*data, first.base, first.settings.model_dump(), first.seed)

@@ -3,7 +3,8 @@
 The numbers are those of BERT's code for SQuAD (Devlin et al. 2019, section 4.2), which BioBERT and Bio-ELECTRA use.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -11,14 +12,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lib.benchmarks import questions
 from lib.benchmarks.datasets import Dataset
-from lib.benchmarks.instances import Answer, Question
+from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
 
+VERSION = 2  # raised when the same scores give other answers
 QUESTION = 64  # tokens of a question at most
 STRIDE = 128  # tokens between the beginnings of two windows of a passage
-BEST = 20  # beginnings and ends that are looked at, and answers that are kept of a sequence
+BEST = 20  # beginnings and ends that are looked at, and spans that are kept of a sequence, and of a passage
 LONGEST = 30  # tokens of an answer
 KEPT = 5  # answers of a question: BioASQ looks at five
 
@@ -96,33 +98,44 @@ class Spans:
         target = torch.tensor([example.target for example in examples])
         return batch | {"readable": torch.from_numpy(readable), "target": target}
 
-    def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[Answer]]:
-        """Of each sequence its best answers, best first, with probabilities among them."""
+    def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[tuple[Span, float]]]:
+        """Of each sequence its best spans with their scores, best first."""
         return [rank(scores[e.second : e.second + len(e.positions)], e.positions)
                 for scores, e in zip(outputs.cpu().numpy(), examples, strict=True)]  # fmt: skip
 
     def decode(
-        self, instances: Sequence[Question], examples: Sequence[Example], answers: Sequence[list[Answer]]
+        self, instances: Sequence[Question], examples: Sequence[Example], spans: Sequence[list[tuple[Span, float]]]
     ) -> list[list[Answer]]:
-        """Of each question the most probable answers of all its passages, no text twice (Lee et al. 2020, 4.4)."""
-        of_question: list[list[Answer]] = [[] for _ in instances]
-        for example, ranked in zip(examples, answers, strict=True):
-            of_question[example.instance] += ranked
-        return [keep_distinct(question, ranked) for question, ranked in zip(instances, of_question, strict=True)]
+        """Of each question the most probable answers of all its passages, no text twice (Lee et al. 2020, 4.4).
+
+        Probabilities are among the spans of a passage, whose windows are scored alike: a window that holds no answer
+        has low scores. Of a span in two windows the higher score counts, where BERT's code takes the window with more
+        context.
+        """
+        of_passages: dict[tuple[int, int], dict[Span, float]] = defaultdict(dict)
+        for example, ranked in zip(examples, spans, strict=True):
+            for span, score in ranked:
+                found = of_passages[example.instance, span.passage]
+                found[span] = max(score, found.get(span, score))
+        answers: list[list[Answer]] = [[] for _ in instances]
+        for (number, _), found in of_passages.items():
+            answers[number] += weigh(found)
+        return [keep_distinct(question, ranked) for question, ranked in zip(instances, answers, strict=True)]
 
 
-def rank(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[Answer]:
-    """The best spans of a sequence by the sum of `scores` (tokens, 2) of their ends."""
+def rank(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[tuple[Span, float]]:
+    """The best spans of a sequence, with the sum of `scores` (tokens, 2) of their ends."""
     firsts, lasts = (np.argsort(-scores[:, side], kind="stable")[:BEST] for side in (0, 1))
     spans = [(scores[a, 0] + scores[b, 1], a, b) for a in firsts for b in lasts if a <= b < a + LONGEST]
     spans = sorted(spans, key=lambda span: (-span[0], span[1], span[2]))[:BEST]
-    if not spans:
-        return []
-    weights = np.exp([score - spans[0][0] for score, _, _ in spans])
-    return [
-        Answer(positions[a][0], positions[a][1], positions[b][2], float(weight))
-        for (_, a, b), weight in zip(spans, weights / weights.sum(), strict=True)
-    ]
+    return [(Span(positions[a][0], positions[a][1], positions[b][2]), float(score)) for score, a, b in spans]
+
+
+def weigh(scores: Mapping[Span, float]) -> list[Answer]:
+    """The best spans of a passage, with probabilities among them."""
+    best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:BEST]
+    weights = np.exp([score - best[0][1] for _, score in best])
+    return [Answer(*span, float(weight)) for (span, _), weight in zip(best, weights / weights.sum(), strict=True)]
 
 
 def keep_distinct(question: Question, answers: list[Answer]) -> list[Answer]:

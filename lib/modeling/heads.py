@@ -208,10 +208,10 @@ class SpanFinder(nn.Module):
         self.score = linear(encoder.config.hidden_size, 2)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Log-probabilities of each position to be the first and the last of the answer, (sequences, length, 2)."""
+        """Scores of each position as the first and the last of the answer, (sequences, length, 2)."""
         scores = self.score(encode(self.encoder, batch)).float()
-        return scores.masked_fill(~batch["readable"][..., None], -1e9).log_softmax(1)
+        return scores.masked_fill(~batch["readable"][..., None], -1e9)
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """Mean of the negative log-probabilities of first and last position."""
-        return -self(batch).gather(1, batch["target"][:, None]).mean()
+        return -self(batch).log_softmax(1).gather(1, batch["target"][:, None]).mean()
