@@ -57,6 +57,23 @@ def test_a_crf_learns_from_the_ends_of_words():
     assert baselines.tag_by_crf(both, train, [test], l2=0.1) == [[one.tags for one in test]]
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_too_few_instances_are_refused_in_a_line(number):
+    pytest.importorskip("pycrfsuite", reason="python-crfsuite is pinned for Python 3.11 on Linux alone")
+    with pytest.raises(StudyError, match=f"^Tags: {number} training instances are too few for CRF$"):
+        baselines.run(by("CRF"), TAGGING, TRAIN[:number], [], TRAIN)
+    for method in baselines.list_baselines("relations"):
+        if number == 0 or len(method.points) > 1:
+            with pytest.raises(StudyError, match=f"^R: {number} training instances are too few for {method.method}$"):
+                baselines.run(method, SETS["relations"][0], SETS["relations"][1][:number], [], SETS["relations"][1])
+    with pytest.raises(StudyError, match="^a CRF needs a sentence to learn from"):
+        baselines.tag_by_crf(TAGGING, [Sentence([], [])] * number, [TRAIN], l2=1.0)
+    dataset = Dataset("q", "Q", "questions", "", "bioasq-factoid", list, {})
+    unanswered = [Question(str(n), "Which?", ("A text.",), (), ()) for n in range(2 * number + 2)]
+    with pytest.raises(StudyError, match="^Q: no question to choose on has an answer"):
+        baselines.run(by("most frequent words of the passages"), dataset, unanswered, [], unanswered)
+
+
 def test_without_its_library_a_crf_is_a_reason(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycrfsuite", None)
     with pytest.raises(StudyError, match="^a CRF needs python-crfsuite, which is pinned for"):

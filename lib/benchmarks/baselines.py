@@ -61,11 +61,17 @@ def list_baselines(family: str, classes: WordClasses | None = None) -> list[Base
 def run(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list) -> tuple[list, dict]:
     """Predictions for the test set, and the settings chosen.
 
-    `dev`: of the dataset's own, empty where it has none: then a tenth of training is held out to choose on.
+    `dev`: of the dataset's own, empty where it has none: then a tenth of training is held out to choose on. StudyError
+    where nothing is left to learn from, or no question with an answer to choose on.
     """
-    if len(baseline.points) == 1:
+    choosing = len(baseline.points) > 1
+    rest, held = hold_out(train) if train and choosing and not dev else (train, dev)
+    if not rest:
+        raise StudyError(f"{dataset.title}: {len(train)} training instances are too few for {baseline.method}")
+    if not choosing:
         return baseline.predict(dataset, train, [test], **baseline.points[0])[0], baseline.points[0]
-    rest, held = (train, dev) if dev else hold_out(train)
+    if dataset.family == "questions" and not (held := [one for one in held if one.gold]):
+        raise StudyError(f"{dataset.title}: no question to choose on has an answer, which {baseline.method} needs")
     tried = [(point, baseline.predict(dataset, rest, [held, test] if dev else [held], **point)) for point in
              baseline.points]  # fmt: skip
     best, predicted = max(tried, key=lambda one: dataset.rank(held, one[1][0]))
@@ -138,7 +144,8 @@ def tag_by_crf(
 ) -> list[list[list[str]]]:
     """A linear-chain CRF over token_features; of tags that overlap, one for each element, its tags joined.
 
-    python-crfsuite: L-BFGS, 100 iterations, features seen twice or more. StudyError where it is not installed.
+    python-crfsuite: L-BFGS, 100 iterations, features seen twice or more. StudyError where it is not installed, and for
+    no word to learn from, at which crfsuite would end the process.
     """
     if not dataset.overlapping:
         return fit_crf([sentence.tags for sentence in train], train, parts, l2, classes)
@@ -166,6 +173,8 @@ def fit_crf(
         raise StudyError(
             "a CRF needs python-crfsuite, which is pinned for Python 3.11 on Linux alone: pip install python-crfsuite"
         ) from None
+    if not any(tags):
+        raise StudyError("a CRF needs a sentence to learn from, and the training set has none")
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     trainer.set_params({"c1": 0.0, "c2": l2, "max_iterations": 100, "feature.minfreq": 2})
     for sentence, of_one in zip(train, tags, strict=True):
