@@ -149,7 +149,7 @@ def test_spans_stand_where_they_may(batch):
     batch |= {"readable": readable, "target": torch.tensor([[4, 5], [0, 0]])}
     shares = finder(batch).softmax(1)
     assert torch.allclose(shares.sum(1), torch.ones(2, 2)) and not shares[~readable].any()
-    expected = -finder(batch)[[0, 0, 1, 1], [4, 5, 0, 0], [0, 1, 0, 1]].mean()
+    expected = -finder(batch).log_softmax(1)[[0, 0, 1, 1], [4, 5, 0, 0], [0, 1, 0, 1]].mean()
     assert torch.allclose(finder.loss(batch), expected)
 
 
