@@ -97,11 +97,14 @@ def test_a_window_that_is_sure_of_no_answer_does_not_win(tokenizer):
     assert len(sequences) > 2 and sequences[0].target == (0, 0) != sequences[-1].target
     scores = torch.full((len(sequences), 32, 2), -4.0)
     scores[:, 0] = 6.0  # no answer
-    scores[0, sequences[0].second] = -1.0  # in a window that is sure of none, one span stands out
+    scores[0, sequences[0].second] = 1.0  # in a window that is sure of none, one span stands out
     first, last = sequences[-1].target
     scores[-1, 0], scores[-1, first, 0], scores[-1, last, 1] = -4.0, 5.0, 5.0
     scores[-1, first - 1, 0] = 4.5  # and here two spans are both likely
-    (ranked,) = task.decode([question], sequences, task.read(scores, sequences))
+    found = task.read(scores, sequences)
+    alone = [spans.weigh(dict(window))[0].probability for window in (found[0], found[-1])]
+    assert alone[0] > alone[1]  # each window by itself
+    (ranked,) = task.decode([question], sequences, found)
     assert questions.read_answers(question, ranked)[0] == "iron"
 
 
