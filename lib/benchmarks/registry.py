@@ -114,7 +114,7 @@ ROWS = [
             access="registration", negative=None),
     Dataset("ddi", "DDI 2013", "relations", "four types of drug interaction, or none", "relation-micro-f1",
             ddi.read_ddi, DDI, "ddi", ("gu-6", "wada-7", "naseem-7"), negative="DDI-false",
-            natural=ddi.read_ddi_sentences),
+            natural=ddi.read_ddi_sentences, version=2),
     Dataset("ddi-blurb", "DDI 2013, BLURB's own files", "relations", "four types, or none", "relation-micro-f1",
             tables.read_ddi_table, by_split("re/ddi/blurb"), "ddi", negative="DDI-false"),
     Dataset("gad", "GAD, BLURB's division", "relations", "whether gene and disease are associated", "binary-f1",
