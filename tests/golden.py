@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -85,7 +86,7 @@ GAD_EXAMPLES = [
     Relation("1", "No @GENE$ in @DISEASE$", Mention("", "GENE", 3, 9), Mention("", "DISEASE", 13, 22), "0", True),
 ]
 DDI_TEXT = "Iron, zinc and oral or\nIV gold"
-DRUGS = {"6-9": "zinc", "0-3": "Iron", "15-18;26-29": "oral gold", "23-29": "IV gold"}
+DRUGS = {"6-9": "zinc", "0-3": "Iron", "15-18;26-29": "oral gold", "23-29": "IV gold", "14-17;25-28": "oral gold"}
 FALSE, INT = 'ddi="false"', 'ddi="true" type="int"'
 SPLIT_LIST = "train_dataset/DrugBank/a b.xml\n"
 
@@ -148,8 +149,10 @@ DDI_EXAMPLES = [
     make_relation("p1", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e2": (15, 30)}, "DDI-false", document="d"),  # in parts
     make_relation("p2", DDI_TEXT, {"DRUG e2": (15, 30), "DRUG e3": (23, 30)}, "DDI-false", document="d"),
     make_relation("p3", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e3": (23, 30)}, "DDI-false", document="d"),  # of no type
+    make_relation("p4", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e4": (15, 30)}, "DDI-false", document="d"),  # beside it
 ]
-DDI_BODY = sentence(DDI_TEXT, DRUGS, f"e0 e1 {INT}", f"e1 e2 {FALSE}", f"e3 e2 {FALSE}", 'e1 e3 ddi="true"')
+PAIRS = f"e0 e1 {INT}", f"e1 e2 {FALSE}", f"e3 e2 {FALSE}", 'e1 e3 ddi="true"', f"e1 e4 {FALSE}"
+DDI_BODY = sentence(DDI_TEXT, DRUGS, *PAIRS)
 DDI_FILES = {"ddi.zip": ddi_corpus(DDI_BODY + sentence(" ", {})), "files.tsv": SPLIT_LIST}
 
 # Pairs and documents
@@ -202,10 +205,11 @@ def squad(*entries: tuple) -> str:
 
 
 def golden(*entries: tuple, kind: str = "factoid") -> str:
-    """A golden file of BioASQ of (id, question, snippets, exact answer)."""
+    """A golden file of BioASQ of (id, question, snippets, exact answer), and of its kind where it has another."""
     return json.dumps({"questions": [
-        {"id": id, "type": kind, "body": body, "snippets": [{"text": text} for text in snippets], "exact_answer": exact}
-        for id, body, snippets, exact in entries
+        {"id": id, "type": other[0] if other else kind, "body": body, "snippets": [{"text": text} for text in snippets],
+         "exact_answer": exact}
+        for id, body, snippets, exact, *other in entries
     ]})  # fmt: skip
 
 
@@ -219,7 +223,7 @@ BIOASQ = squad(
     ("q1_001", "What?", "Aspirin, or aspirin?", [("aspirin", 12)]),
     ("q1_010", "What?", "An oxide.", []),
 )
-GOLDEN = golden(("q1", "What?", ["A b", "C"], [["b"]]), ("q2", "Who?", ["D"], ["E"]))
+GOLDEN = golden(("q1", "What?", ["A b", "C"], [["b"]]), ("q2", "Who?", ["D"], ["E"]), ("q3", "?", [], None, "summary"))
 
 # Words with tags
 
@@ -360,6 +364,11 @@ FORMATS = {
         conll.read, CONLL, Sentence(["Aspirin", "helps"], ["B-Chemical", "O"]), Sentence(["No"], ["O"], "7"),
         Sentence(["b"], ["I-Chemical"], "7"),
     ),
+    "conll-bioes": one(
+        conll.read, "# no text\na B-X O E-Y|Z\n\n#\n#hash B-X O S-X\nb B-X O O\nc B-X O L-X\nd B-X O U-X",
+        Sentence(["a"], ["I-Y|Z"]), Sentence(["#hash", "b", "c", "d"], ["B-X", "O", "I-X", "B-X"]),
+    ),
+    "conll-spaces": one(conll.read, "# text = a b\na B\n# b\nb E\n", Sentence(["a", "b"], ["B", "I"])),
     "conll-merged": one(conll.read_merged, "a\tB-DNA\nb\tI-DNA\nc\tB-cell_line\nd\tO\n",
                         Sentence(["a", "b", "c", "d"], ["B", "I", "B", "O"])),
     "conll-pico": one(conll.read_pico, PICO_LINES, Sentence(["ten", "men"], ["I-PAR", "O"], "5"),
@@ -367,6 +376,11 @@ FORMATS = {
     "pubtator": one(
         pubtator.read_sentences, PUBTATOR, Sentence(["Gold", "and", "gout"], ["O", "O", "B-Disease"], "12"),
         Sentence(["It", "hurts", "."], ["O"] * 3, "12"), kind="Disease",
+    ),
+    "pubtator-decomposed": one(
+        pubtator.read_sentences,
+        unicodedata.normalize("NFD", "1|t|Naïve\n1|a|Sjögren é.\n1\t7\t15\tSjögren\tDisease\tD1\n"),
+        Sentence(["Naïve"], ["O"], "1"), Sentence(["Sjögren", "é", "."], ["B-Disease", "O", "O"], "1"), kind="Disease",
     ),
     "i2b2-concepts": Golden(i2b2.read_concepts, {name: I2B2[name] for name in list(I2B2)[:2]}, [
         Sentence(I2B2_LINES[0].split(), ["B-problem", "I-problem", "O", "B-test", "I-test", "O"], "note"),

@@ -103,6 +103,14 @@ def test_a_type_that_training_lacks_is_scored_and_cannot_be_found(tokenizer, sen
     assert metrics.entity_scores([new[0].tags], predicted)["recall"] == 50
 
 
+def test_a_bar_in_a_type_is_a_letter_of_it(tokenizer):
+    sentences = [Sentence(["w", "x"], ["B-Gene|Protein", "I-Gene|Protein"])]
+    task = make_task(tokenizer, sentences)
+    assert task.labels == ["O", "B-Gene|Protein", "I-Gene|Protein"]
+    sequences = task.encode(sentences)
+    assert task.decode(sentences, sequences, [sequence.target for sequence in sequences]) == [sentences[0].tags]
+
+
 def test_elements_that_overlap_have_a_layer_each(tokenizer):
     sentences = [Sentence(["w", "x", "y", "z"], ["I-INT", "I-INT|I-PAR", "I-PAR", "O"]), Sentence(["w"], ["I-OUT"])]
     task = make_task(tokenizer, sentences, dataset="ebm-pico")

@@ -24,8 +24,8 @@ def split_lines(texts: Iterable[str]) -> list[str]:
 class Sentence:
     """A tagged sentence: words, and for each a tag such as `O`, `B-Disease` or `I`.
 
-    Of elements that overlap, a word has all, in order, joined by `|`: `I-INT|I-PAR`. `document`: PMID or the name of
-    the file, empty where the format does not say.
+    In a set whose elements overlap a word has all, in order, joined by `|`: `I-INT|I-PAR`. `document`: PMID or the name
+    of the file, empty where the format does not say.
     """
 
     words: list[str]

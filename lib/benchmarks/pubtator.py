@@ -1,18 +1,18 @@
 """Abstracts with mentions at offsets, from files in PubTator form: BC5CDR and NCBI-disease."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from lib.benchmarks import standoff
-from lib.benchmarks.conll import require_end
 from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.standoff import OFFSET
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.reading import AGAIN, read_lines
+from lib.reading import AGAIN, open_bytes, read_lines
 
 # The types of BC5CDR, and NCBI-disease's four, all of them diseases (Dogan et al. 2014).
 KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
@@ -24,8 +24,8 @@ HEAD = re.compile(r"([0-9]+)\|([ta])\|(.*)", re.DOTALL)
 class Abstract(NamedTuple):
     """A title and an abstract, a line end between, and what is marked in them.
 
-    `mentions`: offsets in characters of `text`, kinds CHEMICAL and DISEASE, ids as the file has them (a MeSH or OMIM
-    concept, several of them, or -1).
+    `text`: in composed letters (NFC), however the file has them. `mentions`: offsets in its characters, kinds CHEMICAL
+    and DISEASE, ids as the file has them (a MeSH or OMIM concept, several of them, or -1).
     """
 
     pmid: str
@@ -74,17 +74,23 @@ def parse(record: list[tuple[str, str]]) -> Abstract:
         if mention in mentions:
             raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice; {AGAIN}")
         mentions.append(mention)
-    return Abstract(pmid, text, mentions)
+    return Abstract(pmid, compose(text), mentions)
 
 
 def parse_mention(where: str, cells: list[str], text: str) -> Mention:
     start, end, words, kind, concept = cells[1:6]
     if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in KINDS:
         raise StudyError(f"{where}: expected two offsets and a type of {', '.join(KINDS)}; {AGAIN}")
-    at_offsets = text[int(start) : int(end)]
+    at_offsets, words = compose(text[int(start) : int(end)]), compose(words)
     if not at_offsets or at_offsets not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
         raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}; {AGAIN}")
-    return Mention(concept.strip(), KINDS[kind], int(start), int(end))
+    first, last = (len(compose(text[: int(offset)])) for offset in (start, end))
+    return Mention(concept.strip(), KINDS[kind], first, last)
+
+
+def compose(text: str) -> str:
+    """A text with each letter and its marks as one character, where there is one."""
+    return unicodedata.normalize("NFC", text)
 
 
 def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> list[Sentence]:
@@ -107,3 +113,13 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
         of_kind = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]
         sentences += standoff.tag(text, of_kind, pmid, left_out=left_out)
     return sentences
+
+
+def require_end(path: Path, number: int) -> None:
+    """StudyError when the last line of a text, of this number, has no end, as where a copy was cut off."""
+    end = b""
+    with open_bytes(path) as file:
+        for line in file:
+            end = line[-1:]
+    if end != b"\n":
+        raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off? {AGAIN}")

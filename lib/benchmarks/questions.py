@@ -59,8 +59,8 @@ class Snippet(Checked):
 
 
 def flatten(answers) -> list:
-    """The texts of an exact answer: a text, a list of texts, or a list of lists of synonyms."""
-    several = answers if isinstance(answers, list) else [answers]
+    """The texts of an exact answer: a text, a list of texts, or a list of lists of synonyms; null: none."""
+    several = answers if isinstance(answers, list) else [] if answers is None else [answers]
     return [one for answer in several for one in (answer if isinstance(answer, list) else [answer])]
 
 

@@ -65,9 +65,11 @@ class Tagging:
     ):
         self.settings, self.tokenizer = settings, tokenizer
         self.template, self.max_length = Template(tokenizer), max_length
-        tags = {part for sentence in train for tag in sentence.tags for part in tag.split("|")} - {"O"}
-        kinds = sorted({split_tag(tag)[1] for tag in tags})
         self.overlapping = dataset.overlapping
+        tags = {tag for sentence in train for tag in sentence.tags}
+        if self.overlapping:
+            tags = {part for tag in tags for part in tag.split("|")}
+        kinds = sorted({split_tag(tag)[1] for tag in tags - {"O"}})
         self.cut = 0  # sentences with a word longer than a sequence, of those encoded last
         self.layers = kinds if dataset.overlapping else [""]
         kinds = [""] if dataset.overlapping else kinds
