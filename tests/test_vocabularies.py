@@ -6,16 +6,16 @@ import subprocess
 import sys
 
 import pytest
-from tokenizers import Tokenizer, models
-from transformers import BertTokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from lib.errors import StudyError
 from lib.study import documents, open_study, params, paths, texts
 from lib.study.vocabularies import load as load_registered
 from lib.vocabularies import training
-from lib.vocabularies.loading import SPECIAL, check_casing, load, load_wordpiece, wrap
+from lib.vocabularies.loading import SPECIAL, check_casing, encode, load, load_wordpiece, wrap
 from lib.vocabularies.training import TRAINERS, repeats, train_unigram, train_wordpiece
-from lib.vocabularies.words import continuation_flags, tokens_of_words
+from lib.vocabularies.words import continuation_flags, count_tokens, tokens_of_words
 
 TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of aspirin is low ."] * 20
 
@@ -220,3 +220,45 @@ def test_a_cased_vocabulary_in_lower_case_is_refused(real_data, monkeypatch):
     monkeypatch.setattr(params, "load", lambda kind, key: cased if kind == "vocabularies" else load(kind, key))
     with pytest.raises(StudyError, match="bert-base-cased.txt: the vocabulary is cased .* set do_lower_case to false"):
         load_registered.__wrapped__(open_study("laptop").vocabulary("bert-cased"))
+
+
+SIGNS = "[ ] < > p a d m s k P A D M S K ##a ##d ##s ##k ##A ##D ##S ##K pad mask"
+
+
+def make_tokenizer(kind: str):
+    """Of each kind of vocabulary, with single letters, all of them cased but `uncased`."""
+    if kind == "sentencepiece names":  # a unigram vocabulary with <pad> and <mask>, as T5 and XLM-R have
+        pieces = [(name, 0.0) for name in ("<pad>", "<unk>", "<s>", "</s>", "<mask>")]
+        pieces += [(f"{space}{sign}", -2.0) for sign in SIGNS.split() for space in ("", "\u2581") if "#" not in sign]
+        model = Tokenizer(models.Unigram(pieces, unk_id=1))
+        model.pre_tokenizer = pre_tokenizers.Metaspace()
+        names = ("pad", "unk", "cls", "sep", "mask")
+        return PreTrainedTokenizerFast(
+            tokenizer_object=model, **{f"{name}_token": piece for name, (piece, _) in zip(names, pieces, strict=False)}
+        )
+    if kind in ("wordpiece", "uncased"):
+        return load_wordpiece({token: id for id, token in enumerate([*SPECIAL, *SIGNS.split()])}, kind == "wordpiece")
+    return training.train(lambda: [f"{SIGNS} PAD MASK"] * 9, kind, 400, cased=True)
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "uncased", "bpe", "unigram", "sentencepiece names"])
+def test_what_is_written_as_a_special_token_is_text(kind):
+    tokenizer = make_tokenizer(kind)
+    names, special = tokenizer.all_special_tokens, {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+    texts = [f"a {name} d{name}" for name in names] + ["a pad", "", "ス a"]
+    encoded = encode(tokenizer, texts, offsets=True)
+    for text, ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+        assert special.isdisjoint(ids) and len(ids) == len(offsets)
+        assert not {text[start:end] for start, end in offsets} & {*names}
+    for text, ids in zip(texts[-3:], encoded["input_ids"][-3:], strict=True):  # others are as they were
+        assert ids == tokenizer(text, add_special_tokens=False)["input_ids"]
+    word = f"[{names[0]}]"
+    assert tokens_of_words(tokenizer, [word])[word] == encode(tokenizer, [word])["input_ids"][0]
+    assert count_tokens(tokenizer, texts) == [len(ids) for ids in encoded["input_ids"]]
+
+
+def test_markers_of_mentions_stay_tokens_beside_what_is_written_as_a_special_one():
+    tokenizer = make_tokenizer("wordpiece")
+    tokenizer.add_tokens(["[E1]", "[/E1]"], special_tokens=True)
+    (ids,) = encode(tokenizer, ["[E1] a [/E1] [PAD]"])["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(ids) == ["[E1]", "a", "[/E1]", "[", "P", "##A", "##D", "]"]

@@ -157,7 +157,7 @@ ROWS = [
             by_split("qa/pubmedqa/blurb", ".jsonl"), "pubmedqa", ("gu-6",)),
     Dataset("bioasq-7b-yesno", "BioASQ 7b, yes/no", "answers", "yes or no", "accuracy",
             tables.read_yesno, by_split("qa/bioasq-7b-yesno-blurb"), "bioasq-7b-yesno-blurb", ("gu-6",),
-            "registration"),
+            "registration", version=2),
     Dataset("bioasq-8b-yesno", "BioASQ 8b, yes/no", "answers", "yes or no", "answer-class-f1",
             tables.read_yesno_ideal, by_split("qa/bioasq-8b-yesno", splits=TRAIN_TEST), "bioasq-8b-yesno",
             ("ozyurt-3",), "registration"),

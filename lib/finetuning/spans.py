@@ -16,6 +16,7 @@ from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
+from lib.vocabularies.loading import encode
 
 VERSION = 2  # raised when the same scores give other answers
 QUESTION = 64  # tokens of a question at most
@@ -49,9 +50,9 @@ class Spans:
         window its passage and characters; `target`: the first and last position of the first answer that is whole in
         it, or 0 and 0, [CLS], where there is none.
         """
-        question_ids = self.tokenizer([q.question for q in instances], add_special_tokens=False)["input_ids"]
+        question_ids = encode(self.tokenizer, [q.question for q in instances])["input_ids"]
         passages = [passage for q in instances for passage in q.passages]
-        encoded = self.tokenizer(passages, add_special_tokens=False, return_offsets_mapping=True)
+        encoded = encode(self.tokenizer, passages, offsets=True)
         encodings = iter(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
         longest = min(QUESTION, self.max_length // 2)
         self.cut = sum(len(ids) > longest for ids in question_ids)

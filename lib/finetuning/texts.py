@@ -14,6 +14,7 @@ from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
+from lib.vocabularies.loading import encode
 
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Encoding = tuple[list[int], list[tuple[int, int]]]  # tokens, and the characters of each
@@ -125,9 +126,7 @@ class Texts:
 
     def split(self, texts: list[str]) -> list[Encoding]:
         """The tokens of each text, without special ones."""
-        if not texts:
-            return []
-        encoded = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+        encoded = encode(self.tokenizer, texts, offsets=True)
         return list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
 
     def fit(

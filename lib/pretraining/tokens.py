@@ -12,9 +12,10 @@ import numpy as np
 from lib import artefacts
 from lib.errors import StudyError
 from lib.places import show_path
+from lib.vocabularies.loading import encode
 from lib.vocabularies.training import all_cores
 
-VERSION = 1  # raised when the same corpus and vocabulary give other ids
+VERSION = 2  # raised when the same corpus and vocabulary give other ids
 HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
 SPLITS = ("train", "held_out")
 
@@ -86,7 +87,7 @@ def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT
         for split in SPLITS:
             files[f"{split}.starts"].write(np.int64(0).tobytes())
         while batch := list(islice(texts, 500)):
-            encoded = tokenizer(batch, add_special_tokens=False, verbose=False)["input_ids"]
+            encoded = encode(tokenizer, batch)["input_ids"]
             for text, ids in zip(batch, encoded, strict=True):
                 if len(ids) < 2:
                     counts["left out"] += 1

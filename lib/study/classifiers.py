@@ -19,7 +19,7 @@ from lib.benchmarks.instances import Labelled, Pair
 from lib.corpora import cleaning
 from lib.errors import unknown
 from lib.finetuning import tuning
-from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
+from lib.finetuning.examples import Batch, BucketedBatches, Example, Template, cut_evenly, pad
 from lib.finetuning.texts import class_of
 from lib.modeling import heads
 from lib.progress import Progress
@@ -27,6 +27,7 @@ from lib.study import open_study, paths
 from lib.study.settings import BASELINES_VERSION as VERSION
 from lib.training import optimizers, training
 from lib.training.settings import Optimization
+from lib.vocabularies.loading import encode
 
 WORDS = 128  # of a document (section 4.3)
 VECTORS = 300  # wide, as in Kim 2014; of FastText, trained on the clinical corpus as in section 4.3
@@ -248,8 +249,12 @@ def rank_by_likeness(model: str, key: str, scale: str) -> dict[str, float]:
 
 def embed(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:
     """The mean of the last states of each text, of length 1."""
-    ids = tokenizer(texts, truncation=True, max_length=length)["input_ids"]
-    sequences = [Example(number, tokens, 0, [], None) for number, tokens in enumerate(ids)]
+    template = Template(tokenizer)
+    capacity = template.capacity(length, pair=False)
+    sequences = [
+        Example(number, template.join(ids[:capacity])[0], 0, [], None)
+        for number, ids in enumerate(encode(tokenizer, texts)["input_ids"])
+    ]
     vectors: list = [None] * len(sequences)
     with torch.inference_mode():
         for numbers in cut_evenly(sequences):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,53 @@ def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:
     """A hash of all that decides which tokens a text becomes, wherever the vocabulary came from."""
     content = json.loads(tokenizer.backend_tokenizer.to_str())
     return provenance.fingerprint({k: v for k, v in content.items() if k not in ("truncation", "padding")})
+
+
+def encode(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], offsets: bool = False) -> dict[str, list]:
+    """`input_ids` of each text, without special tokens around it; with `offsets`, `offset_mapping`, their characters.
+
+    What is written as a special token is text: [PAD] may stand for peripheral arterial disease.
+    """
+    if not texts:
+        return {"input_ids": [], "offset_mapping": []}
+    encoded = tokenizer(
+        list(texts), add_special_tokens=False, return_offsets_mapping=offsets, return_attention_mask=False,
+        return_token_type_ids=False, verbose=False,
+    ).data  # fmt: skip
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    unknown = tokenizer.unk_token or SPECIAL[1]  # its id alone may stand for any word
+    written = [
+        number
+        for number, (text, ids) in enumerate(zip(texts, encoded["input_ids"], strict=True))
+        if unknown in text or not special.isdisjoint(ids)
+    ]
+    if written:
+        found = rename_special(tokenizer).encode_batch([texts[i] for i in written], add_special_tokens=False)
+        for number, one in zip(written, found, strict=True):
+            encoded["input_ids"][number] = one.ids
+            if offsets:
+                encoded["offset_mapping"][number] = one.offsets
+    return encoded
+
+
+def rename_special(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
+    """A copy whose special tokens have names that no text holds, with the same ids.
+
+    To tell it not to look for special tokens (split_special_tokens) is not enough: a unigram vocabulary has them among
+    its pieces, and would find them there.
+    """
+    content = json.loads(tokenizer.backend_tokenizer.to_str()) | {"truncation": None, "padding": None}
+    names = {name: f"\0{name}" for name in tokenizer.all_special_tokens}
+    model, vocabulary = content["model"], content["model"]["vocab"]
+    if isinstance(vocabulary, dict):
+        model["vocab"] = {names.get(token, token): id for token, id in vocabulary.items()}
+    else:
+        model["vocab"] = [[names.get(token, token), score] for token, score in vocabulary]
+    if "unk_token" in model:
+        model["unk_token"] = names.get(model["unk_token"], model["unk_token"])
+    for added in content["added_tokens"]:
+        added["content"] = names.get(added["content"], added["content"])
+    return Tokenizer.from_str(json.dumps(content))
 
 
 def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":

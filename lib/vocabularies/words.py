@@ -5,9 +5,7 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tokenizers import Tokenizer
-
-from lib.vocabularies.loading import MARKS
+from lib.vocabularies.loading import MARKS, encode, rename_special
 from lib.vocabularies.training import all_cores
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ def cut(tokenizer: "PreTrainedTokenizerBase", term: str) -> list[str]:
 def tokens_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) -> dict[str, list[int]]:
     """Token ids of each distinct word, without special ones; a word of no known token becomes the unknown token."""
     distinct = sorted(set(words))
-    encoded = tokenizer(distinct, add_special_tokens=False)["input_ids"] if distinct else []
+    encoded = encode(tokenizer, distinct)["input_ids"]
     return {w: ids or [tokenizer.unk_token_id] for w, ids in zip(distinct, encoded, strict=True)}
 
 
@@ -43,7 +41,7 @@ def count_tokens(
 
     `strip_accents`: of BERT's normalizer, whatever the tokenizer has, which stays as it is.
     """
-    backend, counts = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str()), []
+    backend, counts = rename_special(tokenizer), []
     if strip_accents is not None:
         backend.normalizer.strip_accents = strip_accents
     with all_cores():
