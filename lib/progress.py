@@ -1,11 +1,9 @@
 """Progress of a long cell: one line and one curve that rewrite themselves, and a file for --status."""
 
 import os
+import sys
 import time
 from pathlib import Path
-
-from IPython import get_ipython
-from IPython.display import display
 
 from lib import artefacts
 
@@ -32,7 +30,7 @@ class Progress:
         self.shown = now
         left = (now - self.begun) / max(1, done - self.first) * (total - done)
         self.write(done, total, left)
-        if get_ipython() is None:
+        if "IPython" not in sys.modules or sys.modules["IPython"].get_ipython() is None:
             return
         line = f"{self.what}: {done} of {total} {text}" + (f", {left:.0f} s left" if done < total else "")
         self.show("line", {"text/plain": line})
@@ -50,6 +48,8 @@ class Progress:
 
     def show(self, name: str, content) -> None:
         """Show content, or replace what was shown under this name."""
+        from IPython.display import display  # here, as a machine that only trains has no IPython
+
         raw = isinstance(content, dict)
         if name in self.handles:
             self.handles[name].update(content, raw=raw)

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import subprocess
 from functools import cache
@@ -44,7 +45,10 @@ def code_fingerprint(notebook: Path) -> str:
 
 @cache
 def commit() -> str:
-    """The repository's commit, with `+changes` when the working tree differs; `unknown` outside git."""
+    """The repository's commit, with `+changes` when the working tree differs; outside git what $STUDY_COMMIT says, or
+    `unknown`."""
+    if packed := os.environ.get("STUDY_COMMIT"):  # set where the study came without its repository (tools/gpu.py)
+        return packed
     try:
 
         def git(*words):

@@ -202,7 +202,8 @@ class Study:
         work = self.finetuning(model, dataset, protocol)
         keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "setting": protocol,
                 "scale": self.scale}  # fmt: skip
-        result = keys | work.run(self.budget.seeds)
+        again = params.split_seed(work.encoder.key)[1] - 1  # each pretraining is fine-tuned with seeds of its own
+        result = keys | work.run([seed + again for seed in self.budget.seeds])
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
         return result
 

@@ -1,0 +1,62 @@
+"""The measurement on a lent machine (tools/gpu.py): packed, run elsewhere until the time is over, taken over."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import Study
+
+from lib.study import paths
+
+TOOL = paths.ROOT / "tools" / "gpu.py"
+RUN = "results/bert-general--ncbi-disease--lee.json"
+JOBS = [["pretrain", "bert-general"], ["finetune", "bert-general", "ncbi-disease", "lee"]]
+
+
+@pytest.fixture
+def lent(study, tmp_path):
+    """What is packed of a tiny study that has its text and no weights; and how the tool is run here and there."""
+    (study.folder / "tools").mkdir()
+    shutil.copy(TOOL, study.folder / "tools" / "gpu.py")
+    for made in ("models", "predictions", "results"):
+        (study.outputs / made).rename(tmp_path / made)
+    environment = study.environment | {"STUDY_COMMIT": "abc", "STUDY_WORK": str(tmp_path / "work")}
+
+    def use(where, *words) -> str:
+        clean = {name: value for name, value in environment.items() if where == "tools" or name != "PYTHONPATH"}
+        place = study.folder / "tools" if where == "tools" else tmp_path / "packed"
+        command = [sys.executable, "-P", str(place / "gpu.py"), *map(str, words)]
+        done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    packed = use("tools", "pack", "smoke", tmp_path / "packed", "--no-wheels")
+    assert "2 jobs" in packed
+    return use
+
+
+def read_scores(folder) -> list[dict]:
+    return [run["scores"] for run in json.loads((folder / RUN).read_text())["runs"]]
+
+
+def test_what_ran_elsewhere_is_what_runs_here(lent, study: Study, tmp_path):
+    first = lent("there", "run", 0, tmp_path / "out", 2)  # the time is over at once
+    assert "0 jobs done, 0 failed, 0 broken off, 2 left" in first
+    printed = lent("there", "run", 300, tmp_path / "out", 2)
+    assert "2 jobs done, 0 failed, 0 broken off, 0 left" in printed
+    notes = [json.loads(line) for line in (tmp_path / "out" / "jobs.jsonl").read_text().splitlines()]
+    assert [note["job"] for note in notes] == JOBS and {note["problem"] for note in notes} == {""}
+    assert "3 files taken over, 0 were there already" in lent("tools", "take", tmp_path / "out")
+    assert read_scores(study.outputs) == read_scores(tmp_path)
+    record = json.loads((study.outputs / "models/bert-general/record.json").read_text())
+    assert record["commit"] == "abc" and not (study.outputs / "models/bert-general/model.safetensors").exists()
+    assert "every run of the panels" in lent("tools", "pack", "smoke", tmp_path / "again")
+
+
+def test_a_job_that_fails_is_named_and_keeps_what_needs_it_from_beginning(lent, tmp_path):
+    lent("there", "run", 0, tmp_path / "out")
+    shutil.rmtree(tmp_path / "work/outputs/smoke/tokens")
+    printed = lent("there", "run", 300, tmp_path / "out", 1)
+    assert "FAILED pretrain bert-general" in printed and "1 left" in printed
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"jobs.jsonl", "results.tar.xz"}

@@ -1,0 +1,308 @@
+"""The measurement on a machine that is lent for minutes: a GPU and torch, but neither network, git nor Snakemake.
+
+    python tools/gpu.py pack SCALE FOLDER              here: all that the runs of the scale's panels need, in one folder
+    python FOLDER/gpu.py run SECONDS OUT [PROCESSES]   there: pretrain and fine-tune until the time is over
+    python tools/gpu.py take OUT                       here: what came back, into outputs/<scale>/
+
+The corpora and vocabularies of the scale are built before (./run_all.sh SCALE KEY ...). Runs come in the order of the
+panels, pretraining after pretraining, so that what is there when the time is over is whole; `run` again goes on where
+it stopped, as long as the machine keeps $STUDY_WORK (default: ~/study-gpu). What has a result here is not packed.
+"""
+
+import json
+import lzma
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))  # there PYTHONPATH names the unpacked study first
+
+MOST = 60 * 10**6  # bytes of a folder
+PROCESSES = 14  # that share the GPU, each on a core of its own
+# What the study imports to train and such a machine lacks; the versions are those of requirements.lock.
+WHEELS = ("annotated-types", "colorlog", "isal", "mwparserfromhell", "optuna", "pydantic", "pydantic-core", "sentencex",
+          "seqeval", "typing-inspection")  # fmt: skip
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+TOKENS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 1, "pb": 1, "dict_size": 64 * 2**20}]  # of two bytes
+
+Job = tuple[str, ...]  # "pretrain" and a model, or "finetune", model, dataset and protocol
+
+
+def list_jobs(runs: Iterable[Sequence[str]]) -> list[Job]:
+    """Each run after the pretraining of its model and of those that this one continues, each once."""
+    from lib.study import params
+
+    jobs: dict[Job, None] = {}
+
+    def add(model: str) -> None:
+        if initial := params.load("models", model).initial:
+            add(initial)
+        jobs["pretrain", model] = None
+
+    for model, *_ in runs:
+        add(model)
+    return [*jobs, *(("finetune", *run) for run in runs)]
+
+
+def order(runs: Sequence[Sequence[str]]) -> list[Job]:
+    """The jobs of runs, pretraining after pretraining."""
+    from lib.study import params
+
+    seeds = [params.split_seed(model)[1] for model, *_ in runs]
+    by_seed = [list_jobs([run for run, own in zip(runs, seeds, strict=True) if own == seed])
+               for seed in sorted({*seeds})]  # fmt: skip
+    return list(dict.fromkeys(job for jobs in by_seed for job in jobs))
+
+
+def pack(scale: str, folder: Path, wheels: bool = True) -> None:
+    """Lay into `folder` the study, its data, the text as tokens and the packages that are missing there.
+
+    StudyError for changes that are not committed, for nothing to do, and for a folder that becomes too large.
+    """
+    from lib import provenance
+    from lib.errors import StudyError
+    from lib.study import open_study, paths
+
+    study, commit = open_study(scale), provenance.commit()
+    if commit.endswith("+changes"):
+        raise StudyError("lib, notebooks or params have changes: commit them, as results name the commit")
+    runs = [run for run in study.budget.panel_runs() if not paths.results(scale, *run).exists()]
+    if not runs:
+        raise StudyError(f"every run of the panels of scale '{scale}' has a result in outputs/{scale}/")
+    models = [study.model(job[1]) for job in list_jobs(runs) if job[0] == "pretrain"]
+    pairs = {(corpus.key, model.vocabulary.key): (corpus, model.vocabulary) for model in models
+             for corpus in model.corpora}  # fmt: skip
+    files = [*(ROOT / "lib").rglob("*.py"), *(ROOT / "params").rglob("*.yaml"), *(ROOT / "published").glob("*.csv")]
+    for corpus, vocabulary in pairs.values():
+        vocabulary.pack(corpus)
+        files += [corpus.folder / "record.json", *vocabulary.folder.glob("*")]
+    packed = {path: path.relative_to(ROOT) for path in dict.fromkeys(files)}
+    for key in dict.fromkeys(dataset for _, dataset, _ in runs):
+        dataset = study.dataset(key)
+        found = [path for split in dataset.files for fold in range(1, dataset.folds + 1)
+                 for path in dataset.paths(split, fold)]  # fmt: skip
+        packed |= {path: path.relative_to(ROOT) if path.is_relative_to(ROOT) else "data" / path.relative_to(study.data)
+                   for path in found}  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(folder / "study.tar.xz", "w:xz", preset=9) as archive:
+        for path, name in packed.items():
+            archive.add(path, name)
+    tokens = folder / "tokens.tar.xz"
+    with lzma.open(tokens, "w", filters=TOKENS) as file, tarfile.open(fileobj=file, mode="w") as archive:
+        for keys in pairs:
+            path = paths.tokens(scale, *keys)
+            archive.add(path, path.relative_to(ROOT))
+    plan = {"scale": scale, "commit": commit, "jobs": order(runs)}
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    shutil.copy(__file__, folder / "gpu.py")
+    if wheels:
+        fetch_wheels(folder / "wheels", ROOT / "requirements.lock")
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(f"{len(plan['jobs'])} jobs, {size / 1e6:.1f} MB in {folder}")
+    if size > MOST:
+        raise StudyError(f"{size / 1e6:.1f} MB, where {MOST / 1e6:.0f} may travel: take fewer sets or texts")
+
+
+def fetch_wheels(folder: Path, lock: Path) -> None:
+    """The packages of WHEELS for Python 3.12, as the lock pins them."""
+    pins = dict(re.findall(r"^([a-z0-9_.-]+)==([^ \\]+)", lock.read_text(encoding="utf-8"), re.M))
+    pip = [sys.executable, "-m", "pip"]
+    for name in WHEELS:
+        pinned = f"{name}=={pins[name]}"
+        platforms = [f"--platform={one}" for one in PLATFORMS]
+        download = [*pip, "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version=3.12",
+                    "--implementation=cp", *platforms, "--dest", folder, pinned]  # fmt: skip
+        if subprocess.run(download, capture_output=True).returncode:  # only its source is published
+            subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, pinned], check=True)
+
+
+def unpack(here: Path, work: Path) -> dict:
+    """What was packed, laid open in `work`, once; the plan. This process and its children then find it."""
+    if not (work / "plan.json").exists():
+        for name in ("study", "tokens"):
+            with tarfile.open(here / f"{name}.tar.xz") as archive:
+                archive.extractall(work, filter="data")
+        if wheels := [*here.glob("wheels/*.whl")]:
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile"]
+            subprocess.run([*pip, "--target", work / "site", *wheels], check=True)
+        shutil.copy(here / "plan.json", work / "plan.json")  # last: what is there is whole
+    plan = json.loads((work / "plan.json").read_text(encoding="utf-8"))
+    found = [str(work), str(work / "site")]
+    sys.path[:0] = found
+    os.environ |= {
+        "PYTHONPATH": os.pathsep.join([*found, os.environ.get("PYTHONPATH", "")]), "STUDY_DATA": str(work / "data"),
+        "STUDY_COMMIT": plan["commit"], "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
+        "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    return plan
+
+
+def share_gpu() -> None:
+    """Let processes compute side by side on the GPU, where NVIDIA's service for that is installed; else in turns."""
+    if command := shutil.which("nvidia-cuda-mps-control"):
+        subprocess.run([command, "-d"], check=False)
+
+
+def work_off(connection: Connection, scale: str) -> None:
+    """Do jobs as they come, each answered by what went wrong, or an empty string."""
+    from lib.study import open_study
+
+    study = open_study(scale)
+    while True:
+        kind, *keys = connection.recv()
+        try:
+            if kind == "pretrain":
+                study.model(*keys).pretrain()
+            else:
+                study.finetune(*keys)
+            connection.send("")
+        except Exception:  # one that failed leaves the others
+            connection.send(traceback.format_exc())
+
+
+@dataclass
+class Crew:
+    """Processes that work off jobs, each at most one."""
+
+    scale: str
+    size: int
+    idle: list[Connection] = field(default_factory=list)
+    busy: dict[Connection, tuple[Job, float]] = field(default_factory=dict)
+    processes: dict[Connection, multiprocessing.Process] = field(default_factory=dict)
+
+    def start(self, job: Job) -> None:
+        """Give a job to a process that waits, or to a new one."""
+        if not self.idle:
+            ours, theirs = multiprocessing.Pipe()
+            context = multiprocessing.get_context("spawn")  # a GPU that was looked at does not survive a fork
+            process = context.Process(target=work_off, args=(theirs, self.scale), daemon=True)
+            process.start()
+            theirs.close()
+            self.processes[ours] = process
+            self.idle.append(ours)
+        connection = self.idle.pop()
+        connection.send(job)
+        self.busy[connection] = job, time.monotonic()
+
+    def finish(self, seconds: float) -> Iterable[tuple[Job, float, str]]:
+        """The jobs that end within so many seconds: how long each took, and what went wrong."""
+        for connection in wait(list(self.busy), seconds):
+            job, begun = self.busy.pop(connection)
+            try:
+                problem = connection.recv()
+                self.idle.append(connection)
+            except EOFError:
+                problem = f"its process ended with {self.processes[connection].exitcode}"
+            yield job, time.monotonic() - begun, problem
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+            process.join()
+
+
+def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROCESSES) -> int:
+    """Work off the plan until the time is over, and pack what came of it into `out`; how many jobs failed.
+
+    A job is not begun when one like it took longer than what is left.
+    """
+    deadline = time.monotonic() + seconds
+    plan = unpack(here, work)
+    from lib.study import params
+
+    share_gpu()
+    scale, waiting = plan["scale"], [tuple(job) for job in plan["jobs"]]
+    done = {job for job in waiting if result_of(work, scale, job).exists()}
+    waiting = [job for job in waiting if job not in done]
+    took: dict[str, float] = {}  # seconds of the longest job of a kind
+    failed, crew = 0, Crew(scale, processes)
+    out.mkdir(parents=True, exist_ok=True)
+    needs = {job: params.load("models", job[1]).initial if job[0] == "pretrain" else job[1] for job in waiting}
+
+    def may_begin(job: Job) -> bool:
+        ready = not needs[job] or ("pretrain", needs[job]) in done
+        return ready and time.monotonic() + took.get(name_kind(job), 0.0) < deadline
+
+    while time.monotonic() < deadline:
+        while len(crew.busy) < crew.size and (job := next(filter(may_begin, waiting), None)):
+            waiting.remove(job)
+            crew.start(job)
+        if not crew.busy:
+            break
+        for job, lasted, problem in crew.finish(min(1.0, max(0.0, deadline - time.monotonic()))):
+            print(f"{'FAILED' if problem else 'done  '} {' '.join(job)} ({lasted:.0f} s) {problem}", flush=True)
+            note = {"job": job, "seconds": round(lasted, 1), "problem": problem}
+            with open(out / "jobs.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps(note) + "\n")
+            failed += bool(problem)
+            if not problem:
+                done.add(job)
+                took[name_kind(job)] = max(lasted, took.get(name_kind(job), 0.0))
+    crew.stop()
+    left = len(waiting) + len(crew.busy)
+    print(f"{len(done)} jobs done, {failed} failed, {len(crew.busy)} broken off, {left} left", flush=True)
+    with tarfile.open(out / "results.tar.xz", "w:xz") as archive:
+        archive.add(work / "plan.json", "plan.json")
+        for path in [*work.glob("outputs/*/results/*.json"), *work.glob("outputs/*/models/*/record.json"),
+                     *work.glob("outputs/*/models/*/log.jsonl")]:  # fmt: skip
+            archive.add(path, path.relative_to(work))
+    return failed
+
+
+def result_of(root: Path, scale: str, job: Job) -> Path:
+    """The file that says that a job was done."""
+    kind, model, *keys = job
+    folder = root / "outputs" / scale
+    if kind == "pretrain":
+        return folder / "models" / model / "record.json"
+    return folder / "results" / f"{'--'.join([model, *keys])}.json"
+
+
+def name_kind(job: Job) -> str:
+    """What jobs that last about as long have in common: a recipe, or a dataset and protocol."""
+    return job[1].split(".")[0] if job[0] == "pretrain" else " ".join(job[2:])
+
+
+def take(out: Path) -> None:
+    """Put what came back below outputs/; what is there already stays."""
+    with tarfile.open(out / "results.tar.xz") as archive:
+        members = [member for member in archive.getmembers() if member.name.startswith("outputs/")]
+        new = [member for member in members if not (ROOT / member.name).exists()]
+        archive.extractall(ROOT, new, filter="data")
+    print(f"{len(new)} files taken over, {len(members) - len(new)} were there already")
+
+
+def main(words: list[str]) -> int:
+    match words:
+        case ["pack", scale, folder, *options]:
+            from lib.errors import StudyError
+
+            try:
+                pack(scale, Path(folder), wheels="--no-wheels" not in options)
+            except StudyError as error:
+                print(f"error: {error}", file=sys.stderr)
+                return 1
+        case ["run", seconds, out, *processes]:
+            work = Path(os.environ.get("STUDY_WORK", Path.home() / "study-gpu"))
+            return int(bool(run(Path(__file__).parent, work, float(seconds), Path(out), *map(int, processes))))
+        case ["take", out]:
+            take(Path(out))
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
