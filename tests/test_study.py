@@ -142,6 +142,35 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert artefacts_of(study) == before
 
 
+def test_again_makes_anew_what_is_named_and_what_follows_is_done_where_the_content_has_changed(study):
+    """An edit of lib moves no identity: the weights would be found, and with them old scores and an old table."""
+    weights, table = study.outputs / "models/bert-general/model.safetensors", study.outputs / "tables/lee-4.csv"
+    results = study.outputs / "results/bert-general--ncbi-disease--lee.json"
+
+    def read():
+        scores = [run["scores"] for run in json.loads(results.read_text())["runs"]]
+        return weights.read_bytes(), scores, table.read_text()
+
+    before, made = read(), weights.stat().st_mtime_ns
+    assert jobs_started(study.run("bert-general", "--again")) == ["23_pretrain--bert-general"]
+    assert weights.stat().st_mtime_ns > made and read() == before  # anew, and the same
+    assert jobs_started(study.run("lee-4")) == []
+
+    study.edit_text("lib/training/optimizers.py", "return phase.learning_rate *", "return 0.1 * phase.learning_rate *")
+    assert jobs_started(study.run("lee-4")) == []
+    assert jobs_started(study.run("bert-general", "--again")) == ["23_pretrain--bert-general"]
+    assert read()[0] != before[0] and read()[1:] == before[1:]
+    assert jobs_started(study.run("lee-4")) == ["30_finetune_words--bert-general--lee--tagging", "40_biobert--lee-4"]
+    assert all(now != then for now, then in zip(read(), before, strict=True))
+
+
+def test_again_asks_what_for(finished_study):
+    begun = artefacts_of(finished_study)
+    said = finished_study.run("--again", fails=True)
+    assert said == "error: --again makes anew what is named: ./run_all.sh smoke pubmedbert --again\n"
+    assert artefacts_of(finished_study) == begun
+
+
 def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     data = study.outputs / "data" / "ner" / "ncbi-disease" / "train.tsv"
     whole = data.read_text()

@@ -116,7 +116,7 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
         return 100 * float(np.mean([one == other for one, other in zip(gold, predicted, strict=True)]))
 
     path = paths.tuning(scale, key, dataset, setting)
-    text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("fingerprint", "")
+    text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("content", "")
     name = provenance.fingerprint(VERSION, data.fingerprints(), text, seed)
     tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
     chosen = {name: tried[0][name] for name in SPACES[key]}

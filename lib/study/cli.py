@@ -20,7 +20,21 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import from_here, settle_variables, show_path
-from lib.study import downloads, open_study, params, parsing, paths, plan, receipts, record, report, scores, texts, warm
+from lib.study import (
+    anew,
+    downloads,
+    open_study,
+    params,
+    parsing,
+    paths,
+    plan,
+    receipts,
+    record,
+    report,
+    scores,
+    texts,
+    warm,
+)
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
@@ -53,7 +67,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--list", action="store_true", help="what can be asked for")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
-    parser.add_argument("--again", action="store_true", help="do the targets again, as when code of lib has changed")
+    parser.add_argument("--again", action="store_true", help="make the targets anew, as when code of lib has changed")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
     options = parser.parse_intermixed_args(words)
@@ -88,6 +102,8 @@ def run(options: argparse.Namespace) -> int:
         with the_only_study():
             return take_over(scale)
     words = [word for word in words if word != "report"]  # every run ends with it
+    if options.again and not words:
+        raise StudyError(f"--again makes anew what is named: ./run_all.sh {scale} pubmedbert --again")
     try:
         wanted = plan.Plan(scale, words)
     except StudyError:
@@ -109,6 +125,8 @@ def run(options: argparse.Namespace) -> int:
         print(difference)
     with the_only_study():
         artefacts.remove_leftovers(paths.output(scale))
+        if options.again:
+            anew.forget(wanted)
         # On a cluster the lines of the runner go to the logs of its jobs; what is left to show is Snakemake's own.
         status, output = snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:

@@ -1,6 +1,6 @@
 """What a job is done again for, besides the jobs that it reads: settings, versions, raw files, printed numbers, cells.
 
-Never the code of lib: what computes has a version, which is raised by hand; `--again` does anything again.
+Never the code of lib: what computes has a version, which is raised by hand; `--again` makes anything anew.
 """
 
 from collections.abc import Iterable

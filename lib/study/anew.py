@@ -1,0 +1,84 @@
+"""What `--again` makes anew, whatever its identity says: what finished work is found by is taken away before a run.
+
+Weights, results and tables stay until others take their place. A run that is then killed goes on from where it was, and
+what reads the new ones is done again where their content has changed (lib/study/receipts.py).
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from lib.study import params, paths, receipts
+from lib.study.keyless import FLOORS
+from lib.study.plan import Plan
+
+
+def forget(plan: Plan) -> None:
+    """Take away what says that the targets of a command line are done."""
+    for stage, keys in plan.asked.items():
+        for one in keys:
+            forget_job(plan, stage, *one)
+    receipts.forget(plan.scale)
+
+
+def forget_job(plan: Plan, stage: str, *keys: str) -> None:
+    for path in FINISHED[stage](plan, *keys) if stage in FINISHED else ():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    (paths.ROOT / receipts.name(plan.scale, stage, keys)).unlink(missing_ok=True)
+
+
+def corpus(plan: Plan, key: str) -> Iterator[Path]:
+    """With the rows of its files and the test sentences that they are without, which no command line names."""
+    folders = [paths.documents(plan.scale, *file) for file in plan.files_of(key)]
+    for folder in (paths.test_sentences(plan.scale), *folders, paths.corpus(plan.scale, key)):
+        yield folder / "record.json"
+
+
+def vocabulary(plan: Plan, key: str) -> Iterator[Path]:
+    yield paths.vocabulary(plan.scale, key) / "record.json"
+
+
+def pretrain(plan: Plan, key: str) -> Iterator[Path]:
+    """With its packed text, its word vectors and the checkpoint of a run that was killed."""
+    model = plan.study.model(key)
+    folders = [model.folder, *(paths.tokens(plan.scale, one.key, model.vocabulary.key) for one in model.corpora)]
+    folders.append(paths.vectors(plan.scale, model.settings.corpora, model.vocabulary.key, model.plan.embedding_width))
+    yield from (folder / "record.json" for folder in folders)
+    yield model.folder.with_name(f".{key}.partial")
+
+
+def tuning(plan: Plan, *run: str) -> Iterator[Path]:
+    yield paths.tuning(plan.scale, *run)
+    tried = paths.predictions(plan.scale, *run, "try.*")
+    yield from tried.parent.glob(tried.name)
+
+
+def finetune(plan: Plan, model: str, protocol: str, family: str) -> Iterator[Path]:
+    """The predictions of its runs, which have their records; with the weights that they start from."""
+    for run in plan.runs_in(model, protocol, family):
+        predicted = paths.predictions(plan.scale, *run, "*")
+        yield from predicted.parent.glob(predicted.name)
+        if first := plan.study.protocol(protocol, run[1]).first_on:
+            yield paths.intermediate(plan.scale, model, first, protocol)
+        if model in params.BASELINES:  # whose search is no job of its own
+            yield paths.tuning(plan.scale, *run)
+
+
+def evaluation(plan: Plan, model: str, protocol: str) -> Iterator[Path]:
+    """With its runs, which no command line names."""
+    for job in plan.evaluated(model, protocol):
+        yield from finetune(plan, *job)
+        yield paths.ROOT / receipts.name(plan.scale, "finetune", job)
+
+
+def page(plan: Plan, key: str) -> Iterator[Path]:
+    if key == FLOORS:
+        for folder in ("floors", "word-classes"):
+            yield from paths.output(plan.scale, folder).rglob("record.json")
+
+
+FINISHED = {"corpus": corpus, "vocabulary": vocabulary, "pretrain": pretrain, "tuning": tuning, "finetune": finetune,
+            "evaluation": evaluation, "page": page}  # fmt: skip
