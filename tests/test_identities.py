@@ -8,7 +8,8 @@ import pytest
 from lib import provenance
 from lib.benchmarks import registry
 from lib.finetuning import finetuning
-from lib.study import classifiers, open_study, params, paths
+from lib.pretraining import pretraining
+from lib.study import classifiers, open_study, params, paths, state
 from lib.training import training
 from tools import stamp
 
@@ -33,6 +34,32 @@ def test_every_committed_run_has_the_identity_that_its_settings_give():
             identity = provenance.identify("fine-tuning", run["version"], wanted, run["inputs"])
             faults += [f"{path.name}, seed {run['seed']}: {k}" for k, value in identity.items() if run[k] != value]
     assert len(COMMITTED) > 90 and not faults
+
+
+def test_a_model_is_done_again_for_all_that_its_weights_follow_from():
+    """One dictionary serves its job and its record; what is resolved on a machine stands in the record alone."""
+    by_machine = {"precision", "processes", "epsilon"}
+    for scale in ("smoke", "laptop", "paper"):
+        for key in params.load("scales", scale).list_models():
+            model = open_study(scale).model(key)
+            settled = pretraining.settle(model.plan, model.machine, model.seed, 1)
+            weights = state.weights(scale, key)
+            assert settled | weights == weights | {name: settled[name] for name in by_machine}, (scale, key)
+            assert weights.items() <= state.pretraining(scale, key).items(), (scale, key)
+
+
+def test_committed_vocabularies_follow_from_the_settings_in_force():
+    records = sorted(paths.output("record").glob("*/vocabularies/*/record.json"))
+    for path in records:
+        found = open_study(path.parts[-4]).vocabulary(path.parent.name)
+        assert json.loads(path.read_text())["settings"] == found.recipe, path
+        assert found.recipe.items() <= state.vocabulary(found.scale, found.key).items()
+    assert records
+
+
+def test_the_complement_of_a_selection_is_made_again_when_that_one_changes():
+    corpus = open_study("laptop").corpus("pubmed-other")
+    assert corpus.recipe["selection"]["complement"]["each_of"] == [["C"]]
 
 
 def test_an_identity_follows_from_all_of_its_parts_and_refuses_what_json_cannot_hold():

@@ -142,6 +142,26 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert artefacts_of(study) == before
 
 
+def test_what_a_job_is_done_again_for_is_told_by_setting_before_and_now(study):
+    printing = """
+from lib.study.plan import Plan
+for stage, keys in (("pretrain", ("bert-general",)), ("finetune", ("bert-general", "lee", "tagging")),
+                    ("vocabulary", ("wiki-books-cased",)), ("corpus", ("wiki-books",)), ("pretrain", ("bert-mini",))):
+    print(Plan("smoke").changes(stage, keys))
+"""
+    assert study.run_code(printing).splitlines() == ["[]"] * 5
+    study.edit_text("params/scales/smoke.yaml", "learning_rate: 3.0e-3", "learning_rate: 4.0e-3")
+    study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [5.0e-3, 6.0e-3]")
+    study.edit_text("params/scales/smoke.yaml", "vocabulary_size: 400", "vocabulary_size: 300")
+    assert study.run_code(printing).splitlines() == [
+        "[('phases, 1, learning_rate', '0.003', '0.004')]",
+        "[('ncbi-disease, learning_rate', '0.005', '0.005, 0.006')]",
+        "[('size', '400', '300')]",
+        "[]",
+        "[]",
+    ]
+
+
 def test_again_makes_anew_what_is_named_and_what_follows_is_done_where_the_content_has_changed(study):
     """An edit of lib moves no identity: the weights would be found, and with them old scores and an old table."""
     weights, table = study.outputs / "models/bert-general/model.safetensors", study.outputs / "tables/lee-4.csv"

@@ -14,6 +14,8 @@ from lib.corpora.records import Document
 from lib.errors import StudyError
 from lib.study import documents, params, paths
 
+PROSE = {"title", "where", "differs"}  # of rules, on pages alone
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -53,23 +55,28 @@ class Corpus:
         named = (*self.settings.sources, *self.settings.samples)
         return "credentialed" if "credentialed" in {params.load("sources", one).access for one in named} else "public"
 
+    @property
+    def recipe(self) -> dict:
+        """All settings that its text follows from."""
+        settings = self.settings
+        return {
+            "cleaning": params.load("cleaning", settings.cleaning).model_dump(exclude=PROSE),
+            "selection": describe(settings.selection),
+            "left out": {source: params.load("sources", source).leave_out for source, _ in self.files},
+            "part": settings.part,
+        }
+
     def build(self) -> dict:
         """Write documents.parquet unless it is there already; returns the record, with counts by file."""
         settings, files = self.settings, self.files
         if not files:
             raise StudyError(f"corpus '{self.key}': {self.why_not}")
         rules = params.load("cleaning", settings.cleaning)
-        selection = params.load("selections", settings.selection) if settings.selection else None
         rows = {(source, file): documents.rows_path(self.scale, source, file) for source, file in files}
         identity = provenance.record(
             "corpora",
             VERSION,
-            {
-                "cleaning": rules.model_dump(exclude={"title", "where", "differs"}),
-                "selection": selection and selection.model_dump(exclude={"title", "where", "differs"}),
-                "left out": {source: params.load("sources", source).leave_out for source, _ in files},
-                "part": settings.part,
-            },
+            self.recipe,
             {f"{source}/{file}": provenance.file_fingerprint(path) for (source, file), path in rows.items()},
         )
 
@@ -106,6 +113,15 @@ class Corpus:
         """The kept documents, in order; StudyError when it is not built or damaged."""
         _ = self.record  # StudyError when it is not built
         yield from read_corpus(self.folder / "documents.parquet")
+
+
+def describe(selection: str | None) -> dict | None:
+    """The rules of a registered selection, with those of the one whose complement it is."""
+    if not selection:
+        return None
+    rules = params.load("selections", selection).model_dump(exclude=PROSE)
+    of = describe(rules["complement_of"])
+    return rules | {"complement": of} if of else rules
 
 
 def choose(selection: str | None) -> Choice | None:

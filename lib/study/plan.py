@@ -6,8 +6,9 @@ from functools import cached_property
 from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import unknown
-from lib.study import claims, contrasts, open_study, params, paths, published, scores, state, vocabularies
+from lib.study import claims, contrasts, open_study, params, paths, published, receipts, scores, state, vocabularies
 from lib.study.keyless import FLOORS, PAGES, Keys, each
+from lib.study.registry import flatten
 
 ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -122,14 +123,27 @@ class Plan:
                 return BASELINE if model in params.BASELINES else FINETUNING[family]
         return NOTEBOOKS.get(stage, "")
 
-    def state(self, stage: str, *keys: str) -> str:
-        """A fingerprint of what a job is done again for, besides the jobs that it reads."""
+    def state(self, stage: str, *keys: str) -> dict:
+        """All that a job is done again for, besides the jobs that it reads, by name: settings, or their fingerprint."""
         notebook = self.notebook(stage, *keys)
-        code = provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb") if notebook else ""
+        code = {"cells": provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb")} if notebook else {}
         if stage == "page":
-            return provenance.fingerprint(code, PAGES[notebook].watches(self.scale))
-        named = self.runs_in(*keys) if stage == "finetune" else keys
-        return provenance.fingerprint(code, state.STAGES[stage](self.scale, *named))
+            settings = PAGES[notebook].watches(self.scale)
+        else:
+            settings = state.STAGES[stage](self.scale, *(self.runs_in(*keys) if stage == "finetune" else keys))
+        return code | (settings if isinstance(settings, dict) else {"settings": provenance.fingerprint(settings)})
+
+    def changes(self, stage: str, keys: Iterable[str]) -> list[tuple[str, str, str]]:
+        """What a job would be done again for, a line each: a setting, what it was and what it is now.
+
+        None where the job has not been done, or before its settings were kept.
+        """
+        before = receipts.read_settings(receipts.name(self.scale, stage, keys))
+        if before is None:
+            return []
+        then, now = (dict(flatten("", settings)) for settings in (before, self.state(stage, *keys)))
+        both = [(name, then.get(name, "none"), now.get(name, "none")) for name in then | now]
+        return [(name.removeprefix(", "), *values) for name, *values in both if values[0] != values[1]]
 
     def table_key(self, table: str) -> str:
         """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""

@@ -25,7 +25,7 @@ from lib.pretraining import embeddings, objectives, pretraining
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.settings import Pretraining
 from lib.pretraining.tokens import Tokens
-from lib.study import models, params, paths
+from lib.study import models, params, paths, state
 from lib.study.corpora import Corpus
 from lib.study.vocabularies import Vocabulary
 from lib.training.settings import Machine
@@ -138,10 +138,8 @@ class Model:
         inputs |= {corpus.key: corpus.record["content"] for corpus in self.corpora}
         if model.initial:
             inputs["initial weights"] = models.find(model.initial, self.scale, released=False).fingerprint
-        told = {"title", "papers", "published", "released", "parameters", "not_run", "differs"}
-        settings = model.model_dump(exclude=told)
-        settings |= pretraining.settle(self.plan, self.machine, self.seed, self.processes)
-        settings |= self.budget.pretraining.model_dump(include={"held_out_blocks", "evaluations"})
+        resolved = pretraining.settle(self.plan, self.machine, self.seed, self.processes)
+        settings = resolved | state.weights(self.scale, self.key)
         return provenance.record("pretraining", self.plan.version, settings, inputs)
 
     def pretrain(self) -> dict:

@@ -6,6 +6,8 @@ content: Snakemake compares small files by their bytes, so what reads a job is d
 and only there.
 """
 
+import ast
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,6 +53,16 @@ def leave_out(content, names: set[str]):
 def name(scale: str, stage: str, keys: Iterable[str]) -> str:
     """The receipt of a job, as the graph calls it: from the repository's root."""
     return f"outputs/{scale}/done/{stage}/{'--'.join(keys)}"
+
+
+def read_settings(receipt: str) -> dict | None:
+    """The settings with which a job was done, as Snakemake keeps them; None where it has none of it.
+
+    They stand among its parameters, each as Python shows it.
+    """
+    kept = paths.ROOT / ".snakemake" / "metadata" / urlsafe_b64encode(receipt.encode()).decode()
+    told = artefacts.read_json(kept)["params"] if kept.exists() else []
+    return next((ast.literal_eval(one) for one in told if one.startswith("{")), None)
 
 
 def forget(scale: str) -> None:

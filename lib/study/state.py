@@ -23,8 +23,11 @@ from lib.study import (
     scores,
     texts,
 )
+from lib.study.corpora import PROSE
 from lib.study.settings import BASELINES_VERSION
 from lib.vocabularies import training
+
+TOLD = {"title", "papers", "published", "released", "parameters", "not_run", "differs"}  # of a model, on pages alone
 
 
 def dump(kind: str, *named: str, **options) -> list:
@@ -79,41 +82,53 @@ def timed(scale: str) -> dict:
     return budget(scale, *named)
 
 
+def weights(scale: str, key: str) -> dict:
+    """All settings that a model's weights follow from but for what its machine decides, as in its record too."""
+    model, budget = params.load("models", key), params.load("scales", scale)
+    return (
+        model.model_dump(exclude=TOLD)
+        | params.load_pretraining(key, scale).model_dump(exclude={"core"})
+        | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"})
+        | {"threads": budget.threads, "seed": budget.seeds[0] + params.split_seed(key)[1] - 1}
+        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}
+    )
+
+
 def documents_of(scale: str, source: str, file: str) -> list:
     files = [] if params.load("scales", scale).made_up else [documents.raw_file(source, file, scale)]
     return [dump("sources", source, include={"reader", "language"}), rows.VERSION,
             raw_files(scale, [*files, *open_study(scale).mesh_tables])]  # fmt: skip
 
 
-def corpus(scale: str, key: str) -> list:
+def corpus(scale: str, key: str) -> dict:
     found = open_study(scale).corpus(key)
-    left_out = [params.load("sources", source).leave_out for source, _ in found.files]
-    return [dump("corpora", key), dump("cleaning", found.settings.cleaning), dump("selections"), left_out,
-            build.VERSION]  # fmt: skip
+    told = {"told": [*dump("cleaning", found.settings.cleaning, include=PROSE), *dump("selections", include=PROSE)]}
+    return found.settings.model_dump() | told | {"version": build.VERSION} | found.recipe
 
 
-def vocabulary(scale: str, key: str) -> list:
-    return [dump("vocabularies", key), training.VERSION, budget(scale, "vocabulary_size")]
+def vocabulary(scale: str, key: str) -> dict:
+    found = open_study(scale).vocabulary(key)
+    return found.settings.model_dump() | {"version": training.VERSION} | found.recipe
 
 
-def pretraining(scale: str, model: str) -> list:
-    plan = params.load_pretraining(model, scale).model_dump()
-    versions = [pretraining_settings.VERSION, tokens.VERSION, embeddings.VERSION]
-    return [dump("models", model), plan, budget(scale, "precision", "threads", "seeds", "pretraining"), versions]
+def pretraining(scale: str, model: str) -> dict:
+    """What its page tells of it too."""
+    told = params.load("models", model).model_dump(include=TOLD) | budget(scale, "precision", "processes")
+    return weights(scale, model) | told | {"version": pretraining_settings.VERSION}
 
 
-def finetuning(scale: str, model: str, dataset: str, protocol: str) -> list:
+def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
     study, files = open_study(scale), []
     if not study.budget.made_up:
         found = study.dataset(dataset)
         files = datasets.list_files(file for part in found.parts for file in found.paths(*part))
     settings = study.protocol(protocol, dataset).model_dump()
     made_by = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
-    readers = [made_by, registry.lookup(dataset).version]
-    return [settings, budget(scale, "seeds", "precision", "threads"), raw_files(scale, files), readers]
+    of_data = {"reader's version": registry.lookup(dataset).version, "files": raw_files(scale, files)}
+    return settings | budget(scale, "seeds", "precision", "threads") | {"version": made_by} | of_data
 
 
-def explored(scale: str, model: str) -> list:
+def explored(scale: str, model: str) -> dict:
     return finetuning(scale, model, "ncbi-disease", "lee")
 
 
@@ -147,7 +162,7 @@ STAGES = {
     "vocabulary": vocabulary,
     "pretrain": pretraining,
     "tuning": finetuning,
-    "finetune": lambda scale, *runs: [finetuning(scale, *run) for run in runs],
+    "finetune": lambda scale, *runs: {run[1]: finetuning(scale, *run) for run in runs},
     "table": table,
     "evaluation": evaluation,
     "explored": explored,

@@ -59,19 +59,24 @@ class Vocabulary:
         """Why one of ours cannot be trained, or an empty string when it can."""
         return next(filter(None, (corpus.why_not for corpus in self.corpora)), "")
 
+    @property
+    def recipe(self) -> dict:
+        """All settings that it follows from, of the scale's size where that is less."""
+        limit = params.load("scales", self.scale).vocabulary_size
+        size = min(self.settings.size, limit or self.settings.size)
+        return self.settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size}
+
     def train(self) -> dict:
         """Train it on its corpora, unless it is there already; returns the record."""
         settings = self.settings
         if settings.file:
             raise StudyError(f"vocabulary '{self.key}' is published: there is nothing to train")
-        limit = params.load("scales", self.scale).vocabulary_size
-        size = min(settings.size, limit or settings.size)
         corpora = {corpus.key: corpus for corpus in self.corpora}
         built = {key: corpus.record for key, corpus in corpora.items()}
         identity = provenance.record(
             "vocabularies",
             training.VERSION,
-            settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size},
+            self.recipe,
             {key: record["content"] for key, record in built.items()},
         )
         repeated = training.repeats({key: record["bytes"] for key, record in built.items()}, settings.amplify)
@@ -82,7 +87,7 @@ class Vocabulary:
                     yield from (document.text for document in corpora[key].documents())
 
         def write(new: Path) -> dict:
-            tokenizer = training.train(texts, settings.algorithm, size, settings.cased)
+            tokenizer = training.train(texts, settings.algorithm, self.recipe["size"], settings.cased)
             tokenizer.save_pretrained(new)
             if settings.algorithm == "wordpiece":  # as others hand it on: a token a line
                 tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
