@@ -180,7 +180,7 @@ def test_again_makes_anew_what_is_named_and_what_follows_is_done_where_the_conte
     assert jobs_started(study.run("lee-4")) == []
     assert jobs_started(study.run("bert-general", "--again")) == ["23_pretrain--bert-general"]
     assert read()[0] != before[0] and read()[1:] == before[1:]
-    assert jobs_started(study.run("lee-4")) == ["30_finetune_words--bert-general--lee--tagging", "40_biobert--lee-4"]
+    assert jobs_started(study.run("lee-4")) == ["30_finetune_words--bert-general--lee--tagging", "40_biobert"]
     assert all(now != then for now, then in zip(read(), before, strict=True))
 
 
