@@ -6,7 +6,7 @@ import pytest
 from conftest import each
 
 from lib.errors import StudyError
-from lib.study import cli, paths
+from lib.study import cli, downloads, paths, plan
 
 
 @pytest.fixture
@@ -56,3 +56,18 @@ def test_a_data_folder_that_is_not_there_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "real_data", lambda: tmp_path / "data")
     with pytest.raises(StudyError, match="no folder data of real data .*run ./run_all.sh data"):
         paths.require_data("laptop")
+
+
+def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_path):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    whole, table = plan.Plan("laptop"), plan.Plan("laptop", ["lee-4"])
+    with pytest.raises(StudyError, match="lacks files of vocab, .*/run_all.sh data vocab .*--partial goes on"):
+        cli.check(whole, partial=False)
+    cli.check(whole, partial=True)
+    needed = cli.find_groups(table)
+    assert {"vocab", "ncbi-disease", "bc2gm"} <= needed and not needed & {"hoc", "squad", "biosses"}
+    for source in (source for name in needed for source in downloads.load()[name].sources):
+        for entry in source.files:
+            (tmp_path / entry.path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / entry.path).touch()
+    assert not needed & {*downloads.list_missing(tmp_path)}

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pandas as pd
@@ -68,6 +69,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
     parser.add_argument("--again", action="store_true", help="make the targets anew, as when code of lib has changed")
+    parser.add_argument("--partial", action="store_true", help="go on with the real data that are there")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
     options = parser.parse_intermixed_args(words)
@@ -113,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         raise
     if options.status:
         return print_status(scale, words)
-    check(wanted)
+    check(wanted, options.partial)
     where = choose_place(options)
     if options.again:
         asked = [receipts.name(scale, stage, one) for stage, keys in wanted.asked.items() for one in keys]
@@ -147,10 +149,11 @@ def evaluate(words: list[str]) -> int:
     options = parser.parse_args(words)
     from lib.study import workload  # here, as it takes seconds
 
-    if options.scale in params.keys("scales") and not params.load("scales", options.scale).made_up:
-        paths.require_data(options.scale)
     scale, protocol = options.scale, options.protocol
     study, _ = open_study(scale), params.load("protocols", protocol)
+    if study.budget.made_up and not study.data.is_dir():
+        make_up_data(scale)
+    paths.require_data(scale)
     encoder = study.encoder(options.model)
     if not encoder.fingerprint:  # a published model of the study's goes by the name that it has on the hub
         encoder = study.encoder(encoder.source)
@@ -162,18 +165,25 @@ def evaluate(words: list[str]) -> int:
         if key not in at_hand:
             print(f"left out: {key}: {study.why_missing(key, protocol)}")
     if not at_hand:
-        raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': set STUDY_DATA")
+        raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': see ./run_all.sh data")
     trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
-    if scale in plan.ON_GPUS:
-        hours = workload.estimate_hours(loaded, at_hand, protocol, scale)
-        print(f"about {hours:,.1f} hours of training on this machine")
+    hours = workload.estimate_hours(loaded, at_hand, protocol, scale)
+    print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     request = {"source": source, "datasets": chosen}
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
     asked = [scale, f"{encoder.key}--{protocol}"]
-    return run(argparse.Namespace(words=asked, list=False, status=False, again=False, profile=None,
+    return run(argparse.Namespace(words=asked, list=False, status=False, again=False, profile=None, partial=True,
                                   cores=options.cores, dry_run=options.dry_run))  # fmt: skip
+
+
+def make_up_data(scale: str) -> None:
+    """Have the graph make its data up, which any other target begins with."""
+    with the_only_study():
+        receipt = receipts.name(scale, "data", ["made-up"])
+        if snakemake(scale, [], ["--cores", "1", "--", receipt])[0]:
+            raise StudyError(f"the made-up data of scale '{scale}' could not be made (see above)")
 
 
 def name_encoder(word: str) -> str:
@@ -181,15 +191,37 @@ def name_encoder(word: str) -> str:
     return word if params.is_model(word) else from_here(word)
 
 
-def check(wanted: plan.Plan) -> None:
-    """Find bad settings and missing raw data before anything starts."""
+def check(wanted: plan.Plan, partial: bool) -> None:
+    """Find bad settings and missing raw data before anything starts; with `partial` data may be missing."""
     if not wanted.study.budget.made_up:
-        paths.require_data(wanted.scale)
+        folder = paths.require_data(wanted.scale)
+        needed = find_groups(wanted)
+        missing = [name for name in downloads.list_missing(folder) if needed is None or name in needed]
+        if missing and not partial:
+            raise StudyError(
+                f"{show_path(folder)} lacks files of {', '.join(missing)}: ./run_all.sh data {' '.join(missing)} "
+                "fetches them; --partial goes on with what is there"
+            )
     for dataset in wanted.study.budget.datasets or []:
         registry.lookup(dataset)
     for stage, keys in wanted.jobs.items():
         for one in keys:
             wanted.state(stage, *one)
+
+
+def find_groups(wanted: plan.Plan) -> set[str] | None:
+    """The groups of params/downloads.yaml that targets read; None, for all of them, where a page over all is one."""
+    if any(wanted.asked[stage] for stage in ("page", "explored")):
+        return None
+    runs = [run for (table,) in wanted.asked["table"] for run in wanted.runs_of_tables.get(table, [])]
+    datasets = {dataset for _, dataset, _ in runs}
+    for model, protocol in wanted.asked["evaluation"]:
+        datasets |= {dataset for _, dataset, _ in wanted.requested(model, protocol)}
+    sources = {source for (key,) in wanted.jobs["corpus"] for source in wanted.study.corpus(key).sources}
+    patterns = [params.load("sources", source).files for source in sources]
+    groups = downloads.load().items()
+    texts_of = {name for name, group in groups if any(fnmatch(p, q) for p in group.paths() for q in patterns)}
+    return {registry.lookup(dataset).group for dataset in datasets} | texts_of | {"vocab"}
 
 
 def choose_place(options: argparse.Namespace) -> list[str]:

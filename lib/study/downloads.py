@@ -155,6 +155,17 @@ def fetch(names: list[str]) -> int:
     return 1 if counts["failed"] else 0
 
 
+def list_missing(folder: Path) -> list[str]:
+    """The groups of which a file that can be fetched is not in a data folder, packed or not."""
+
+    def is_there(file: File) -> bool:
+        plain = file.path.removesuffix(".gz")
+        return (folder / plain).exists() or (folder / f"{plain}.gz").exists()
+
+    files = {name: [file for source in group.sources for file in source.files] for name, group in load().items()}
+    return [name for name, of in files.items() if not all(map(is_there, of))]
+
+
 def attempt(action, *words) -> str:
     """What the action says that it did, or failed and a line with the reason: the other files go on."""
     try:

@@ -12,7 +12,6 @@ from lib.corpora import build, rows
 from lib.finetuning import settings as finetuning_settings
 from lib.made_up import smoke_data
 from lib.pretraining import embeddings, tokens
-from lib.pretraining import settings as pretraining_settings
 from lib.study import (
     documents,
     hardware,
@@ -114,7 +113,7 @@ def vocabulary(scale: str, key: str) -> dict:
 def pretraining(scale: str, model: str) -> dict:
     """What its page tells of it too."""
     told = params.load("models", model).model_dump(include=TOLD) | budget(scale, "precision", "processes")
-    return weights(scale, model) | told | {"version": pretraining_settings.VERSION}
+    return weights(scale, model) | told | {"version": params.load_pretraining(model, scale).version}
 
 
 def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
