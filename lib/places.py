@@ -33,4 +33,4 @@ def show_path(path: Path) -> str:
     path, real = Path(os.path.abspath(path)), real_data()
     if path.is_relative_to(ROOT):
         return str(path.relative_to(ROOT))
-    return f"$STUDY_DATA/{path.relative_to(real)}" if path.is_relative_to(real) else path.name
+    return str("$STUDY_DATA" / path.relative_to(real)) if path.is_relative_to(real) else path.name

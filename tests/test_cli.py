@@ -6,7 +6,7 @@ import pytest
 from conftest import each
 
 from lib.errors import StudyError
-from lib.study import cli, downloads, paths, plan
+from lib.study import cli, downloads, graph, paths, plan
 
 
 @pytest.fixture
@@ -71,3 +71,46 @@ def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_pat
             (tmp_path / entry.path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / entry.path).touch()
     assert not needed & {*downloads.list_missing(tmp_path)}
+
+
+def test_every_end_says_how_many_are_done_and_about_how_long_the_rest_takes(monkeypatch):
+    now = iter([0.0, 0.0, 10.0, 40.0, 300.0])
+    monkeypatch.setattr(graph.time, "monotonic", lambda: next(now))
+    counter = graph.Counter("smoke")
+    counter.count("total        5\n")  # with the rule that stands for all
+    counter.count("made-up data written to outputs/smoke/data\n")
+    assert counter.count("", "start   12_datasets") == ""
+    assert counter.count("", "done    12_datasets (30 s)") == "; 2 of 4, about 40 s left"
+    assert counter.count("", "FAILED  90_audit: no") == "; 3 of 4, about 2 min left"
+
+
+DRY = """\
+rule pretrain:
+    output: outputs/laptop/done/pretrain/bert-general
+    jobid: 3
+    reason: Missing output files: outputs/laptop/done/pretrain/bert-general
+    wildcards: model=bert-general
+
+rule table:
+    output: outputs/laptop/done/table/lee-4
+    jobid: 1
+    reason: Input files updated by another job: outputs/laptop/done/finetune/x
+    wildcards: table=lee-4
+
+localrule all:
+    input: outputs/laptop/done/table/lee-4
+    reason: Input files updated by another job: outputs/laptop/done/table/lee-4
+"""
+
+
+def test_a_dry_run_says_what_how_many_why_and_about_how_long():
+    said = graph.describe_plan(plan.Plan("laptop", ["lee-4"]), DRY)
+    (seconds,) = {graph.measure_pages("laptop")["40_biobert"]}
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines()]
+    assert cells[0] == ["stage", "jobs", "why", "about"]
+    assert cells[2:4] == [
+        ["pretrain", "1", "not made yet", ""],
+        ["table", "1", "what it reads is made again", graph.say_time(seconds)],
+    ]
+    assert cells[4][0].startswith("2 jobs")
+    assert graph.describe_plan(plan.Plan("laptop", ["lee-4"]), "").startswith("Nothing to do")

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from conftest import each, jobs_started
 
-from lib.study import cli, paths, report, warm
+from lib.study import cli, graph, paths, report, warm
 
 EVERYTHING = 29  # notebooks in the tiny study
 
@@ -121,14 +121,14 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
 
     # The version of fine-tuning: it would be done again, and what reads it; no model.
     study.edit_text("lib/finetuning/settings.py", "VERSION = 2", "VERSION = 99")
-    planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run"), re.M))
+    planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run", "--verbose"), re.M))
     assert planned == {"all", "finetune", "table", "page", "explored"}
 
     study.edit_text("lib/finetuning/settings.py", "VERSION = 99", "VERSION = 2")
 
     # A parameter of fine-tuning: the same.
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
-    planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("lee-4", "--dry-run"), re.M))
+    planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("lee-4", "--dry-run", "--verbose"), re.M))
     assert planned == {"all", "finetune", "table"}
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [4.0e-3]", "learning_rate: [5.0e-3]")
 
@@ -240,7 +240,7 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
     ],
 )
 def test_news_of_jobs_are_found_also_behind_a_message_of_snakemake(line, news):
-    assert cli.find_news(line) == news
+    assert graph.find_news(line) == news
 
 
 @pytest.mark.parametrize(
@@ -260,12 +260,12 @@ def test_words_that_lead_nowhere(finished_study, monkeypatch, words, message):
 
 def test_list_and_dry_run(study):
     assert "lee-4" in study.run("--list")
-    again = study.run("lee-4", "--again", "--dry-run")
+    again = study.run("lee-4", "--again", "--dry-run", "--verbose")
     assert re.findall(r"^(?:local)?rule (\w+):", again, re.M) == ["table", "all"]
-    assert "Nothing to be done" in study.run("lee-4", "--dry-run")  # and asking has changed nothing
+    assert "Nothing to do" in study.run("lee-4", "--dry-run")  # and asking has changed nothing
     (study.outputs / "models" / "bert-random" / "record.json").unlink()
     output = study.run("--dry-run")
-    assert re.search(r"^(local)?rule pretrain:", output, re.M)  # what is deleted is made again
+    assert re.search(r"^\| pretrain +\| +1 \| not made yet", output, re.M)  # what is deleted is made again
     assert jobs_started(output) == []
 
 

@@ -12,7 +12,7 @@ import time
 import nbformat
 import pytest
 
-from lib.study import cli, paths, warm
+from lib.study import graph, paths, warm
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks on Linux alone")
 JOB = """
@@ -196,5 +196,5 @@ def test_a_kernel_ends_with_its_job(environment, tmp_path, victim):
 
 @pytest.mark.parametrize(("scale", "options"), [("paper", []), ("gpu", []), ("smoke", ["--profile", "profiles/slurm"])])
 def test_no_kernel_is_forked_on_gpus_or_a_cluster(scale, options):
-    with cli.fork_jobs(scale, options, {"A": "b"}) as environment:
+    with graph.fork_jobs(scale, options, {"A": "b"}) as environment:
         assert environment == {"A": "b"}

@@ -3,15 +3,11 @@
 import argparse
 import fcntl
 import importlib.util
-import json
 import os
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -24,6 +20,7 @@ from lib.places import from_here, settle_variables, show_path
 from lib.study import (
     anew,
     downloads,
+    graph,
     open_study,
     params,
     parsing,
@@ -34,7 +31,6 @@ from lib.study import (
     report,
     scores,
     texts,
-    warm,
 )
 
 USAGE = """\
@@ -67,6 +63,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
+    parser.add_argument("--verbose", action="store_true", help="with --dry-run: Snakemake's own words")
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
     parser.add_argument("--again", action="store_true", help="make the targets anew, as when code of lib has changed")
     parser.add_argument("--partial", action="store_true", help="go on with the real data that are there")
@@ -122,7 +119,10 @@ def run(options: argparse.Namespace) -> int:
         where += ["--forcerun", *asked]
     receipts.forget(scale)
     if options.dry_run:
-        return snakemake(scale, words, [*where, "--dry-run"], stream=True)[0]
+        status, output = graph.snakemake(scale, words, [*where, "--dry-run"], stream=options.verbose)
+        if not options.verbose and not status:
+            print(graph.describe_plan(wanted, output))
+        return status
     if wanted.jobs["corpus"] and (difference := texts.compare_sets(scale)):
         print(difference)
     with the_only_study():
@@ -130,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
         if options.again:
             anew.forget(wanted)
         # On a cluster the lines of the runner go to the logs of its jobs; what is left to show is Snakemake's own.
-        status, output = snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
+        status, output = graph.snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:
             print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
         return finish(scale, failed=status != 0)
@@ -174,15 +174,15 @@ def evaluate(words: list[str]) -> int:
     request = {"source": source, "datasets": chosen}
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
     asked = [scale, f"{encoder.key}--{protocol}"]
-    return run(argparse.Namespace(words=asked, list=False, status=False, again=False, profile=None, partial=True,
-                                  cores=options.cores, dry_run=options.dry_run))  # fmt: skip
+    given = vars(options) | {"words": asked, "partial": True}
+    return run(argparse.Namespace(list=False, status=False, again=False, profile=None, verbose=False, **given))
 
 
 def make_up_data(scale: str) -> None:
     """Have the graph make its data up, which any other target begins with."""
     with the_only_study():
         receipt = receipts.name(scale, "data", ["made-up"])
-        if snakemake(scale, [], ["--cores", "1", "--", receipt])[0]:
+        if graph.snakemake(scale, [], ["--cores", "1", "--", receipt])[0]:
             raise StudyError(f"the made-up data of scale '{scale}' could not be made (see above)")
 
 
@@ -268,59 +268,6 @@ class the_only_study:
         self.file.close()
 
 
-def snakemake(scale: str, words: list[str], options: list[str], stream: bool = False) -> tuple[int, str]:
-    """Run Snakemake on the Snakefile; its exit status and what it logged. Lines of the runner are passed on.
-
-    The folder is locked by us, so Snakemake's own lock, which outlives a kill, is not needed.
-    """
-    start = "from lib import parent; parent.watch(); from snakemake.cli import main; main()"
-    command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
-               "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
-    environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
-    if params.load("scales", scale).made_up:  # here, as it is read when a package is imported
-        environment["HF_HUB_OFFLINE"] = "1"
-    lines = []
-    failed = False
-    with fork_jobs(scale, options, environment) as environment:
-        process = subprocess.Popen(
-            command + options,
-            cwd=paths.ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for line in process.stdout:
-            lines.append(line)
-            news = find_news(line)
-            failed = failed or news.startswith("FAILED")
-            if stream:
-                print(line, end="", flush=True)
-            elif news:
-                print(f"{datetime.now():%H:%M:%S} {news}", flush=True)
-        status = process.wait()
-    if status and not failed and not stream:
-        print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook
-    return status, "".join(lines)
-
-
-def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
-    """The environment in which jobs find a warm parent (lib/study/warm.py): on this machine, and where no GPU is asked
-    for, whose state does not survive a fork."""
-    if {"--profile", "--dry-run", "--summary"} & {*options} or scale in plan.ON_GPUS:
-        return nullcontext(environment)
-    return warm.start(paths.ROOT / "outputs" / ".warm", environment)
-
-
-def find_news(line: str) -> str:
-    """What a line of Snakemake's log tells of a job that starts or ends; empty where it is Snakemake's own.
-
-    Snakemake writes its message and the line's end apart, so that a job's line may stand behind a message.
-    """
-    news = re.search(r"(start|done|FAILED) +(\d\d_|documents |texts).*", line)
-    return news[0] if news else ""
-
-
 def finish(scale: str, failed: bool) -> int:
     """Build the report where something changed, and say where it is."""
     index, built = report.build(scale)
@@ -348,7 +295,7 @@ def print_targets(scale: str) -> int:
 
 def print_status(scale: str, words: list[str]) -> int:
     """How many jobs of each stage are done, then what runs, how far it is, and what was interrupted or failed."""
-    status, output = snakemake(scale, words, ["--summary"])
+    status, output = graph.snakemake(scale, words, ["--summary"])
     if status:  # why has been said
         return status
     columns, *jobs = [line.split("\t") for line in output.splitlines() if line.count("\t") > 3]
@@ -357,7 +304,8 @@ def print_status(scale: str, words: list[str]) -> int:
         print(f"{rule:12} {(found['plan'] == 'no update').sum()} of {len(found)} done")
     for lock in sorted(paths.output(scale, "running").glob("*.lock")):
         running = artefacts.is_locked(lock)
-        print(f"{'running' if running else 'interrupted':12} {lock.stem} {describe_progress(lock) if running else ''}")
+        how_far = graph.describe_progress(lock) if running else ""
+        print(f"{'running' if running else 'interrupted':12} {lock.stem} {how_far}")
     for copy in sorted(paths.output(scale, "failed").glob("*.ipynb")):
         print(f"{'FAILED':12} {copy.stem}")
     return 0
@@ -366,15 +314,6 @@ def print_status(scale: str, words: list[str]) -> int:
 def count_cores() -> int:
     """The cores that this process may use: fewer than the machine's under a batch system."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def describe_progress(lock: Path) -> str:
-    """How far a notebook is that runs, where it says so."""
-    try:
-        now = json.loads(lock.with_suffix(".progress").read_text())
-    except (OSError, ValueError):
-        return ""
-    return f"{now['what']}: {now['done']} of {now['total']}, {now['seconds_left']} s left"
 
 
 def run_tests(options: list[str]) -> int:

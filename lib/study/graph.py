@@ -1,0 +1,163 @@
+"""Snakemake on the study's Snakefile: what it says of jobs, how many are done, and what it would do."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+
+from lib import artefacts
+from lib.study import params, paths, plan, warm
+
+SILENCE = 60.0  # seconds without news, after which a line says how far what runs is
+REASONS = {  # what Snakemake begins its reasons with
+    "Forced": "asked for (--again)",
+    "Missing": "not made yet",
+    "Params": "settings, data, cells or versions changed",
+    "Input files updated by": "what it reads is made again",
+    "Updated": "what it reads is newer",
+}
+
+
+def snakemake(scale: str, words: list[str], options: list[str], stream: bool = False) -> tuple[int, str]:
+    """Run Snakemake on the Snakefile; its exit status and what it logged. Lines of the runner are passed on.
+
+    The folder is locked by us, so Snakemake's own lock, which outlives a kill, is not needed.
+    """
+    start = "from lib import parent; parent.watch(); from snakemake.cli import main; main()"
+    command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
+               "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
+    environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
+    if params.load("scales", scale).made_up:  # here, as it is read when a package is imported
+        environment["HF_HUB_OFFLINE"] = "1"
+    lines, failed, counter = [], False, Counter(scale)
+    with fork_jobs(scale, options, environment) as environment:
+        process = subprocess.Popen(
+            command + options,
+            cwd=paths.ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if not stream and "--summary" not in options and "--dry-run" not in options:
+            threading.Thread(target=counter.report, args=[process], daemon=True).start()
+        for line in process.stdout:
+            lines.append(line)
+            news = find_news(line)
+            failed = failed or news.startswith("FAILED")
+            if stream:
+                print(line, end="", flush=True)
+            elif news:
+                print(f"{datetime.now():%H:%M:%S} {news}{counter.count(line, news)}", flush=True)
+            else:
+                counter.count(line)
+        status = process.wait()
+    if status and not failed and not stream:
+        print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook
+    return status, "".join(lines)
+
+
+def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
+    """The environment in which jobs find a warm parent (lib/study/warm.py): on this machine, and where no GPU is asked
+    for, whose state does not survive a fork."""
+    if {"--profile", "--dry-run", "--summary"} & {*options} or scale in plan.ON_GPUS:
+        return nullcontext(environment)
+    return warm.start(paths.ROOT / "outputs" / ".warm", environment)
+
+
+def find_news(line: str) -> str:
+    """What a line of Snakemake's log tells of a job that starts or ends; empty where it is Snakemake's own.
+
+    Snakemake writes its message and the line's end apart, so that a job's line may stand behind a message.
+    """
+    news = re.search(r"(start|done|FAILED) +(\d\d_|documents |texts).*", line)
+    return news[0] if news else ""
+
+
+class Counter:
+    """How many jobs of a run are done, of how many, and about how long the rest takes at this pace."""
+
+    def __init__(self, scale: str):
+        self.scale, self.begun, self.spoken = scale, time.monotonic(), time.monotonic()
+        self.done, self.total = 0, 0
+
+    def count(self, line: str, news: str = "") -> str:
+        """Take in a line; what to put behind its news, where a job has ended."""
+        if found := re.match(r"total +(\d+)$", line):
+            self.total = int(found[1]) - 1  # without the rule that stands for all
+        if "made-up data written" in line:
+            self.done += 1
+        if not news:
+            return ""
+        self.spoken = time.monotonic()
+        if news.startswith("start"):
+            return ""
+        self.done += 1
+        left = (self.spoken - self.begun) / self.done * (self.total - self.done)
+        return f"; {self.done} of {self.total}" + (f", about {say_time(left)} left" if self.done < self.total else "")
+
+    def report(self, process: subprocess.Popen) -> None:
+        """While a process runs, how far what takes long is, after each minute in which nothing was said."""
+        while process.poll() is None:
+            time.sleep(1)
+            if time.monotonic() - self.spoken > SILENCE:
+                self.spoken = time.monotonic()
+                for lock in sorted(paths.output(self.scale, "running").glob("*.lock")):
+                    if artefacts.is_locked(lock):
+                        how_far = describe_progress(lock)
+                        print(f"{datetime.now():%H:%M:%S} runs    {lock.stem}{how_far and ': '}{how_far}", flush=True)
+
+
+def say_time(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def describe_plan(wanted: plan.Plan, output: str) -> str:
+    """What a dry run of Snakemake found: a line for each stage and reason, with how many jobs, and about how long."""
+    rows, seconds = [], measure_pages(wanted.scale)
+    for block in re.split(r"^(?=(?:local)?rule \w+:)", output, flags=re.M)[1:]:
+        receipt = re.search(r"output: \S+/done/(\w+)/(\S+)", block)
+        if receipt:
+            stage, keys = receipt[1], receipt[2].split("--")
+            reason = re.search(r"reason: (.*)", block)[1]
+            why = next((said for begins, said in REASONS.items() if reason.startswith(begins)), reason)
+            took = seconds.get(wanted.notebook(stage, *keys))
+            rows.append({"stage": stage, "why": why, "jobs": 1, "known": took is not None, "seconds": took or 0})
+    if not rows:
+        return f"Nothing to do: everything asked for at scale '{wanted.scale}' is up to date."
+    counts = pd.DataFrame(rows).groupby(["stage", "why"], sort=False).sum().reset_index()
+    counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
+    counts["about"] = [say_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
+    shown = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
+    known = f"; {counts['known'].sum()} have run before, in about {say_time(counts['seconds'].sum())}"
+    return f"{shown}\n{len(rows)} jobs{known if counts['known'].any() else ''}"
+
+
+def measure_pages(scale: str) -> dict[str, float]:
+    """Seconds that each notebook took at a scale, here or in the record: the mean over its copies."""
+    found = defaultdict(list)
+    for page in paths.find_all(scale, "notebooks", "*.ipynb"):
+        seconds = artefacts.read_json(page)["metadata"].get("papermill", {}).get("duration")
+        found[page.stem.split("--")[0]] += [seconds] if seconds else []
+    return {name: sum(times) / len(times) for name, times in found.items() if times}
+
+
+def describe_progress(lock: Path) -> str:
+    """How far a notebook is that runs, where it says so."""
+    try:
+        now = json.loads(lock.with_suffix(".progress").read_text())
+    except (OSError, ValueError):
+        return ""
+    return f"{now['what']}: {now['done']} of {now['total']}, {now['seconds_left']} s left"
