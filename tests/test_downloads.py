@@ -223,6 +223,21 @@ def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
     assert capsys.readouterr().out == "1 there\n"
 
 
+def test_without_a_network_each_host_is_asked_once_and_one_line_says_so(study, monkeypatch):
+    closed = [f"http://127.0.0.1:{port}/file" for port in (1, 2)]  # nothing listens there
+    monkeypatch.setattr(
+        downloads, "addresses", lambda source, file: closed if "b" in file.path else [study.server.url("good")]
+    )
+    asked, receive = [], downloads.receive
+    monkeypatch.setattr(downloads, "receive", lambda url, *rest: asked.append(url) or receive(url, *rest))
+    study(one=source(entry("one/a"), entry("one/b1"), entry("one/b2")), two=source(entry("two/b3")))
+    with pytest.raises(StudyError, match="no way to 127.0.0.1:1, 127.0.0.1:2 .*before stays .1 files now") as error:
+        downloads.fetch([])
+    assert len(str(error.value).splitlines()) == 1
+    assert asked == [study.server.url("good"), *closed]
+    assert visible(study.folder) == ["one/a"]
+
+
 def test_another_file_under_the_name_is_kept(study, capsys):
     study(one=source(entry("one/a"), entry("one/b")))
     (study.folder / "one").mkdir(parents=True)

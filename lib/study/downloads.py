@@ -26,6 +26,12 @@ ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
 PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
 TIMEOUT = (20, 60)  # seconds to connect, and between two pieces of an answer
 BLOCK = 1 << 20
+NO_CONNECTION = {
+    urllib3.exceptions.NameResolutionError: "no such name",
+    urllib3.exceptions.NewConnectionError: "no connection",
+    urllib3.exceptions.ConnectTimeoutError: "no answer",
+    urllib3.exceptions.ProxyError: "the proxy refuses",
+}
 OUTCOMES = ("there", "fetched", "failed", "to be copied", "to be got by hand", "not to be had", "only planned")
 
 
@@ -33,6 +39,10 @@ OUTCOMES = ("there", "fetched", "failed", "to be copied", "to be got by hand", "
 Below = Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$")]
 Url = Annotated[str, Field(pattern="^https://")]
 Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of a content
+
+
+class Unreachable(StudyError):
+    """No address of a file can be connected to: there is no network, or it does not let us out."""
 
 
 class File(Settings):
@@ -139,11 +149,17 @@ def fetch(names: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StudyError(f"{show_path(folder)}: no data folder can be made there ({error.strerror})") from None
-    counts = Counter()
+    counts, refused = Counter(), {}
     for name, group in chosen.items():
         for source in group.sources:
             for e in source.files:
-                counts[attempt(bring, folder / e.path, addresses(source, e), e.checksum, e.bytes, e.gzip)] += 1
+                where = addresses(source, e)
+                try:
+                    counts[attempt(bring, folder / e.path, where, e.checksum, e.bytes, e.gzip, refused)] += 1
+                except Unreachable as error:
+                    raise StudyError(
+                        f"{error}; what was fetched before stays ({counts['fetched']} files now)"
+                    ) from None
         counts += check_made(name, group.made, folder)
         if group.by_hand:
             counts[show_steps(name, group, folder, in_full=name in names)] += 1
@@ -170,6 +186,8 @@ def attempt(action, *words) -> str:
     """What the action says that it did, or failed and a line with the reason: the other files go on."""
     try:
         return action(*words)
+    except Unreachable:
+        raise
     except StudyError as error:
         reason = str(error)
     except OSError as error:
@@ -185,12 +203,17 @@ def addresses(source: Source, file: File) -> list[str]:
     return [f"https://raw.githubusercontent.com/{where}/{name}", mirror, *file.urls]
 
 
-def bring(path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False) -> str:
-    """See that a file is there and right: there or fetched; StudyError when it is neither."""
+def bring(
+    path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False, refused: dict | None = None
+) -> str:
+    """See that a file is there and right: there or fetched; StudyError when it is neither.
+
+    `refused`: hosts that could not be connected to, with the reason; they are not asked again.
+    """
     if path.exists():
         check_there(path, checksum, compress)
         return "there"
-    download(urls, path, checksum, size, compress)
+    download(urls, path, checksum, size, compress, refused)
     print(f"fetched  {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
     return "fetched"
 
@@ -218,7 +241,9 @@ def digest(path: Path, kind: str, compressed=False) -> str:
         return f"blob:{hashlib.file_digest(file, lambda: hasher).hexdigest()}"
 
 
-def download(urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False) -> None:
+def download(
+    urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False, refused: dict | None = None
+) -> None:
     """Fetch a file from the first mirror that gives the right bytes; StudyError with the reason of each.
 
     What came before an interruption stays in a hidden file beside `path`, and the next call goes on from there.
@@ -227,13 +252,19 @@ def download(urls: list[str], path: Path, checksum: str, size: int | None = None
         if path.exists():  # another process fetched it while this one waited
             return
         part = path.with_name(f".{path.name}.part")
-        reasons = []
+        reasons, refused = [], {} if refused is None else refused
         for url in urls:
-            reason = transfer(url, part, checksum, size)
+            host = urlsplit(url).netloc
+            try:
+                reason = refused.get(host) or transfer(url, part, checksum, size)
+            except Unreachable as error:
+                reason = refused[host] = str(error)
             if not reason:
                 break
-            reasons.append(f"{urlsplit(url).netloc}: {reason}")
+            reasons.append(f"{host}: {reason}")
         else:
+            if urls and all(urlsplit(url).netloc in refused for url in urls):
+                raise Unreachable(f"no way to {', '.join(refused)} ({refused[host]}): run again with a network")
             raise StudyError(f"{show_path(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
         if not compress:
             os.replace(part, path)
@@ -249,7 +280,10 @@ def download(urls: list[str], path: Path, checksum: str, size: int | None = None
 
 
 def transfer(url: str, part: Path, checksum: str, size: int | None) -> str:
-    """Complete the partial file from one mirror; why it could not be done, or an empty string."""
+    """Complete the partial file from one mirror; why it could not be done, or an empty string.
+
+    Unreachable, at once, when no connection can be made: further attempts would only wait.
+    """
     reason = ""
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE * 2 ** (attempt - 1) if attempt else 0)
@@ -259,7 +293,10 @@ def transfer(url: str, part: Path, checksum: str, size: int | None) -> str:
             return str(error)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             inner = error.args[0] if error.args else error
-            reason = str(getattr(inner, "reason", inner))  # of nested errors, the one that says what happened
+            inner = getattr(inner, "reason", inner)  # of nested errors, the one that says what happened
+            reason = str(inner)
+            if why := next((why for kind, why in NO_CONNECTION.items() if isinstance(inner, kind)), ""):
+                raise Unreachable(why) from None
             continue
         got = digest(part, checksum.split(":")[0])
         if got == checksum:
