@@ -6,6 +6,10 @@
 #   STUDY_DATA=folder                the real data, for every scale but smoke
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)" # no more: relative paths count from where the person stands
+if [ ! -w "${HOME:-}" ]; then # as in many containers; packages keep caches there
+    export HOME="$root/outputs/.home"
+    mkdir -p "$HOME"
+fi
 
 TORCH_VERSION=2.13.0
 if [ "${CONDA_DEFAULT_ENV:-}" = biomedical-language-models ]; then # made from environment.yml

@@ -1,10 +1,14 @@
 """The command line as people type it: words in any order, paths from where they stand, what is missing said at once."""
 
 import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 from conftest import each
 
+from lib import errors
 from lib.errors import StudyError
 from lib.study import cli, downloads, graph, paths, plan
 
@@ -114,3 +118,38 @@ def test_a_dry_run_says_what_how_many_why_and_about_how_long():
     ]
     assert cells[4][0].startswith("2 jobs")
     assert graph.describe_plan(plan.Plan("laptop", ["lee-4"]), "").startswith("Nothing to do")
+
+
+def test_a_lack_of_memory_is_one_line_also_while_packages_are_imported():
+    for error in ("MemoryError()", "ImportError('x.so: failed to map segment from shared object')", "ValueError('v')"):
+        ran = subprocess.run(
+            [sys.executable, "-c", f"import lib; raise {error}"], cwd=paths.ROOT, capture_output=True, text=True
+        )
+        wanted = [f"error: {errors.TOO_LITTLE_MEMORY}"]
+        assert (ran.stderr.splitlines() == wanted) == (not error.startswith("Value")), ran.stderr
+
+
+def test_a_home_that_cannot_be_written_is_replaced_by_one_below_outputs(tmp_path):
+    shutil.copy(paths.ROOT / "run_all.sh", tmp_path)
+    for name in ("requirements.lock", "pyproject.toml"):
+        (tmp_path / name).touch()
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$HOME" >&2\nexit 1\n')
+    python.chmod(0o755)
+    environment = os.environ | {"HOME": str(tmp_path / "nowhere"), "PYTHON": str(python), "CONDA_DEFAULT_ENV": ""}
+    subprocess.run([tmp_path / "run_all.sh"], env=environment, capture_output=True)
+    assert (tmp_path / "outputs/.home").is_dir()
+
+
+def test_an_error_in_a_notebook_is_one_line():
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    shell = InteractiveShell()
+    with capture_output() as captured:
+        shell.run_cell("from lib.study import scores; scores.read_request('smoke', 'bert-general', 'gus')")
+    assert "Traceback" not in captured.stdout
+    assert captured.stdout.splitlines()[-1].startswith(
+        "error: 'bert-general' has not been evaluated under gus at scale"
+    )
+    assert "--model bert-general --protocol gus --scale smoke" in captured.stdout

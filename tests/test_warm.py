@@ -114,7 +114,7 @@ def test_a_client_whose_own_parent_has_gone_ends_with_its_job(environment, folde
 def test_a_job_that_is_killed_has_failed(environment, folder):
     process = subprocess.Popen([*ASK, "a_job", "sleep"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     os.kill(int(process.stdout.readline()), signal.SIGKILL)
-    assert process.communicate()[0] == "FAILED  a_job sleep: its process was ended\n"
+    assert process.communicate()[0] == "FAILED  a_job sleep: its process was ended (too little memory?)\n"
     assert process.returncode == 1
 
 

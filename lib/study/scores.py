@@ -34,7 +34,7 @@ def read_request(scale: str, model: str, setting: str) -> dict:
     if not path.exists():
         raise StudyError(
             f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
-            f"FOLDER_OR_HUB_NAME --protocol {setting} --scale {scale}"
+            f"{model if params.is_model(model) else 'FOLDER_OR_HUB_NAME'} --protocol {setting} --scale {scale}"
         )
     return artefacts.read_json(path)
 

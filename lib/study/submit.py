@@ -51,7 +51,7 @@ def ask(parent: socket.socket, words: list[str]) -> int:
             return answer[0]
         runner, name = words[0] == "lib.study.runner", " ".join([words[0].rsplit(".")[-1], *words[1:]])
         name = name_copy(*words[2:4], words[4:]) if runner else name
-        print(f"FAILED  {name}: its process was ended", flush=True)
+        print(f"FAILED  {name}: its process was ended (too little memory?)", flush=True)
         break
     return 1  # and with our end of the connection the job ends, where it still runs
 
