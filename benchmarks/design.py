@@ -33,9 +33,9 @@ def list_parts(study) -> list[tuple[str, pairs.Pairs, pd.DataFrame]]:
             if not isinstance(part, pairs.Pairs) or part.unit != "recipe":
                 continue
             cells = pairs.find_cells(part, pairs.tabulate_pairs(part, study))
-            planned = [run in runs for run in cells[["model", "dataset", "protocol"]].itertuples(index=False, name=None)]
-            whole = cells[planned].groupby("place")["name"].transform("nunique") == len(part.names)
-            cells = cells[planned][whole]
+            keys = cells[["model", "dataset", "protocol"]].itertuples(index=False, name=None)
+            cells = cells[[key in runs for key in keys]]
+            cells = cells[cells.groupby("place")["name"].transform("nunique") == len(part.names)]
             if cells["place"].nunique() > 1:
                 found.append((claim.key, part, cells))
     return found
