@@ -43,7 +43,7 @@ def test_a_model_is_done_again_for_all_that_its_weights_follow_from():
         for key in params.load("scales", scale).list_models():
             model = open_study(scale).model(key)
             settled = pretraining.settle(model.plan, model.machine, model.seed, 1)
-            weights = state.weights(scale, key)
+            weights = params.identify_weights(key, scale)
             assert settled | weights == weights | {name: settled[name] for name in by_machine}, (scale, key)
             assert weights.items() <= state.pretraining(scale, key).items(), (scale, key)
 

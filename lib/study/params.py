@@ -2,6 +2,7 @@
 
 from lib.errors import StudyError, unknown
 from lib.finetuning.settings import FinetuningSettings
+from lib.pretraining import embeddings, tokens
 from lib.pretraining.settings import Pretraining
 from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
     CurveTable,
@@ -24,6 +25,8 @@ from lib.study.settings import (  # noqa: F401
     Vocabulary,
 )
 from lib.training.settings import Optimization, Phase
+
+TOLD = {"title", "papers", "published", "released", "parameters", "not_run", "differs"}  # of a model, on pages alone
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
@@ -135,3 +138,16 @@ def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[
     origin = {name: where for where, layer in finetuning_layers(key, dataset, family, scale) for name in layer}
     found = load_finetuning(key, dataset, family, scale).model_dump()
     return [{"setting": name, "value": str(value), "from": origin.get(name, "")} for name, value in found.items()]
+
+
+def identify_weights(key: str, scale: str) -> dict:
+    """All settings that a model's weights follow from but for what its machine decides: in its record, and what its
+    job is done again for."""
+    model, budget = load("models", key), load("scales", scale)
+    return (
+        model.model_dump(exclude=TOLD)
+        | load_pretraining(key, scale).model_dump(exclude={"core"})
+        | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"})
+        | {"threads": budget.threads, "seed": budget.seeds[0] + split_seed(key)[1] - 1}
+        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}
+    )

@@ -25,7 +25,7 @@ from lib.pretraining import embeddings, objectives, pretraining
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.settings import Pretraining
 from lib.pretraining.tokens import Tokens
-from lib.study import models, params, paths, state
+from lib.study import models, params, paths
 from lib.study.corpora import Corpus
 from lib.study.vocabularies import Vocabulary
 from lib.training.settings import Machine
@@ -139,7 +139,7 @@ class Model:
         if model.initial:
             inputs["initial weights"] = models.find(model.initial, self.scale, released=False).fingerprint
         resolved = pretraining.settle(self.plan, self.machine, self.seed, self.processes)
-        settings = resolved | state.weights(self.scale, self.key)
+        settings = resolved | params.identify_weights(self.key, self.scale)
         return provenance.record("pretraining", self.plan.version, settings, inputs)
 
     def pretrain(self) -> dict:

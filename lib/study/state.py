@@ -11,7 +11,6 @@ from lib.benchmarks import datasets, registry
 from lib.corpora import build, rows
 from lib.finetuning import settings as finetuning_settings
 from lib.made_up import smoke_data
-from lib.pretraining import embeddings, tokens
 from lib.study import (
     documents,
     hardware,
@@ -25,8 +24,6 @@ from lib.study import (
 from lib.study.corpora import PROSE
 from lib.study.settings import BASELINES_VERSION
 from lib.vocabularies import training
-
-TOLD = {"title", "papers", "published", "released", "parameters", "not_run", "differs"}  # of a model, on pages alone
 
 
 def dump(kind: str, *named: str, **options) -> list:
@@ -81,18 +78,6 @@ def timed(scale: str) -> dict:
     return budget(scale, *named)
 
 
-def weights(scale: str, key: str) -> dict:
-    """All settings that a model's weights follow from but for what its machine decides, as in its record too."""
-    model, budget = params.load("models", key), params.load("scales", scale)
-    return (
-        model.model_dump(exclude=TOLD)
-        | params.load_pretraining(key, scale).model_dump(exclude={"core"})
-        | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"})
-        | {"threads": budget.threads, "seed": budget.seeds[0] + params.split_seed(key)[1] - 1}
-        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}
-    )
-
-
 def documents_of(scale: str, source: str, file: str) -> list:
     files = [] if params.load("scales", scale).made_up else [documents.raw_file(source, file, scale)]
     return [dump("sources", source, include={"reader", "language"}), rows.VERSION,
@@ -112,8 +97,8 @@ def vocabulary(scale: str, key: str) -> dict:
 
 def pretraining(scale: str, model: str) -> dict:
     """What its page tells of it too."""
-    told = params.load("models", model).model_dump(include=TOLD) | budget(scale, "precision", "processes")
-    return weights(scale, model) | told | {"version": params.load_pretraining(model, scale).version}
+    told = params.load("models", model).model_dump(include=params.TOLD) | budget(scale, "precision", "processes")
+    return params.identify_weights(model, scale) | told | {"version": params.load_pretraining(model, scale).version}
 
 
 def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
