@@ -144,7 +144,7 @@ def test_with_labels_dealt_anew_a_run_falls_to_chance(encoder, monkeypatch, key,
 
 
 def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, monkeypatch, tmp_path):
-    set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[2], min_steps=None)
+    set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[20], min_steps=None)
     once = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     for path in (tmp_path / "smoke/predictions").iterdir():
         path.unlink()

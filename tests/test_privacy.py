@@ -223,7 +223,7 @@ def start_tagging(study: Study) -> subprocess.Popen:
 def run_both(study: Study, *words: str, fails: bool = False) -> Run:
     """Fine-tuning beside the graph, which ends with the report."""
     tagging = start_tagging(study)
-    printed = [study.run("laptop", *words, fails=fails), tagging.communicate(timeout=300)[0]]
+    printed = [study.run("laptop", "--partial", *words, fails=fails), tagging.communicate(timeout=300)[0]]
     assert (tagging.returncode != 0) == fails, printed[1]
     return Run(study, printed, *search_study(study))
 

@@ -2,7 +2,6 @@
 
 from lib.errors import StudyError, unknown
 from lib.finetuning.settings import FinetuningSettings
-from lib.pretraining import embeddings, tokens
 from lib.pretraining.settings import Pretraining
 from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
     CurveTable,
@@ -143,6 +142,8 @@ def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[
 def identify_weights(key: str, scale: str) -> dict:
     """All settings that a model's weights follow from but for what its machine decides: in its record, and what its
     job is done again for."""
+    from lib.pretraining import embeddings, tokens  # here, as tokenizers take a while
+
     model, budget = load("models", key), load("scales", scale)
     return (
         model.model_dump(exclude=TOLD)

@@ -3,9 +3,10 @@
 import itertools
 from collections.abc import Iterable
 from math import nan
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from lib import artefacts, statistics
@@ -62,7 +63,7 @@ def summarise(result: dict) -> dict:
     several, costs = len(values) > 1, [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
     return {
         "ours": round(fmean(values), 2),
-        "ours_std": round(stdev(values), 2) if several else nan,
+        "ours_std": round(float(np.std(values, ddof=1)), 2) if several else nan,
         "n_seeds": len(values),
         "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
         **{name: sum(run[name] for run in result["runs"]) for name in costs},
