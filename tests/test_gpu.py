@@ -47,7 +47,11 @@ def test_what_ran_elsewhere_is_what_runs_here(lent, study: Study, tmp_path):
     assert "2 jobs done, 0 failed, 0 broken off, 0 left" in printed
     notes = [json.loads(line) for line in (tmp_path / "out" / "jobs.jsonl").read_text().splitlines()]
     assert [note["job"] for note in notes] == JOBS and {note["problem"] for note in notes} == {""}
-    assert "3 files taken over, 0 were there already" in lent("tools", "take", tmp_path / "out")
+    other = study.outputs / "results" / "bert-general--bc2gm--lee.json"  # of weights that were before
+    other.parent.mkdir()
+    other.write_text("{}")
+    assert "3 files taken over, 1 results of other weights" in lent("tools", "take", tmp_path / "out")
+    assert not other.exists()
     assert read_scores(study.outputs) == read_scores(tmp_path)
     record = json.loads((study.outputs / "models/bert-general/record.json").read_text())
     assert record["commit"] == "abc" and not (study.outputs / "models/bert-general/model.safetensors").exists()

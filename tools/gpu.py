@@ -6,7 +6,8 @@
 
 The corpora and vocabularies of the scale are built before (./run_all.sh SCALE KEY ...). Runs come in the order of the
 panels, pretraining after pretraining, so that what is there when the time is over is whole; `run` again goes on where
-it stopped, as long as the machine keeps $STUDY_WORK (default: ~/study-gpu). What has a result here is not packed.
+it stopped, as long as the machine keeps $STUDY_WORK (default: ~/study-gpu). Weights stay there: a model of which a
+result is missing is pretrained again, and with it all of its results are made again.
 """
 
 import json
@@ -77,7 +78,9 @@ def pack(scale: str, folder: Path, wheels: bool = True) -> None:
     study, commit = open_study(scale), provenance.commit()
     if commit.endswith("+changes"):
         raise StudyError("lib, notebooks or params have changes: commit them, as results name the commit")
-    runs = [run for run in study.budget.panel_runs() if not paths.results(scale, *run).exists()]
+    runs = study.budget.panel_runs()
+    open_models = {run[0] for run in runs if not paths.results(scale, *run).exists()}
+    runs = [run for run in runs if run[0] in open_models]
     if not runs:
         raise StudyError(f"every run of the panels of scale '{scale}' has a result in outputs/{scale}/")
     models = [study.model(job[1]) for job in list_jobs(runs) if job[0] == "pretrain"]
@@ -275,12 +278,16 @@ def name_kind(job: Job) -> str:
 
 
 def take(out: Path) -> None:
-    """Put what came back below outputs/; what is there already stays."""
+    """Put what came back below outputs/. Of a model that was pretrained again the results of other weights go."""
     with tarfile.open(out / "results.tar.xz") as archive:
         members = [member for member in archive.getmembers() if member.name.startswith("outputs/")]
-        new = [member for member in members if not (ROOT / member.name).exists()]
-        archive.extractall(ROOT, new, filter="data")
-    print(f"{len(new)} files taken over, {len(members) - len(new)} were there already")
+        pretrained = [Path(member.name).parent for member in members if member.name.endswith("/record.json")]
+        old = [path for folder in pretrained
+               for path in (ROOT / folder.parent.parent / "results").glob(f"{folder.name}--*.json")]  # fmt: skip
+        for path in old:
+            path.unlink()
+        archive.extractall(ROOT, members, filter="data")
+    print(f"{len(members)} files taken over, {len(old)} results of other weights taken away")
 
 
 def main(words: list[str]) -> int:
