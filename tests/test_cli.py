@@ -89,6 +89,11 @@ def test_every_end_says_how_many_are_done_and_about_how_long_the_rest_takes(monk
 
 
 DRY = """\
+rule vocabulary:
+    output: outputs/laptop/done/vocabulary/wiki-books-cased
+    jobid: 4
+    reason: Params have changed since last execution
+
 rule pretrain:
     output: outputs/laptop/done/pretrain/bert-general
     jobid: 3
@@ -107,16 +112,18 @@ localrule all:
 """
 
 
-def test_a_dry_run_says_what_how_many_why_and_about_how_long():
+def test_a_dry_run_says_what_how_many_why_and_about_how_long(monkeypatch):
+    monkeypatch.setattr(plan.Plan, "changes", lambda *job: [("size", "8192", "4096")])
     said = graph.describe_plan(plan.Plan("laptop", ["lee-4"]), DRY)
     (seconds,) = {graph.measure_pages("laptop")["40_biobert"]}
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines()]
     assert cells[0] == ["stage", "jobs", "why", "about"]
-    assert cells[2:4] == [
+    assert cells[2:5] == [
+        ["vocabulary", "1", "size: 8192 -> 4096", ""],
         ["pretrain", "1", "not made yet", ""],
         ["table", "1", "what it reads is made again", graph.say_time(seconds)],
     ]
-    assert cells[4][0].startswith("2 jobs")
+    assert cells[5][0].startswith("3 jobs")
     assert graph.describe_plan(plan.Plan("laptop", ["lee-4"]), "").startswith("Nothing to do")
 
 

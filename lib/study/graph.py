@@ -133,6 +133,8 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
             stage, keys = receipt[1], receipt[2].split("--")
             reason = re.search(r"reason: (.*)", block)[1]
             why = next((said for begins, said in REASONS.items() if reason.startswith(begins)), reason)
+            if reason.startswith("Params") and (changes := wanted.changes(stage, keys)):
+                why = "; ".join(f"{name}: {before} -> {now}" for name, before, now in changes)
             took = seconds.get(wanted.notebook(stage, *keys))
             rows.append({"stage": stage, "why": why, "jobs": 1, "known": took is not None, "seconds": took or 0})
     if not rows:
