@@ -47,8 +47,6 @@ def code_fingerprint(notebook: Path) -> str:
 def commit() -> str:
     """The repository's commit, with `+changes` when the working tree differs; outside git what $STUDY_COMMIT says, or
     `unknown`."""
-    if packed := os.environ.get("STUDY_COMMIT"):  # set where the study came without its repository (tools/gpu.py)
-        return packed
     try:
 
         def git(*words):
@@ -57,7 +55,7 @@ def commit() -> str:
         changed = "+changes" if git("status", "--porcelain", "--", "lib", "notebooks", "params") else ""
         return git("rev-parse", "--short=12", "HEAD").strip() + changed
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return os.environ.get("STUDY_COMMIT", "unknown")  # set where it came without its repository (tools/gpu.py)
 
 
 def versions() -> dict[str, str]:

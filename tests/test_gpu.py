@@ -22,7 +22,7 @@ def lent(study, tmp_path):
     shutil.copy(TOOL, study.folder / "tools" / "gpu.py")
     for made in ("models", "predictions", "results"):
         (study.outputs / made).rename(tmp_path / made)
-    environment = study.environment | {"STUDY_COMMIT": "abc", "STUDY_WORK": str(tmp_path / "work")}
+    environment = study.environment | {"STUDY_COMMIT": "abc", "STUDY_WORK": str(tmp_path / "work")}  # it is no git
 
     def use(where, *words) -> str:
         clean = {name: value for name, value in environment.items() if where == "tools" or name != "PYTHONPATH"}
@@ -47,9 +47,9 @@ def test_what_ran_elsewhere_is_what_runs_here(lent, study: Study, tmp_path):
     assert "2 jobs done, 0 failed, 0 broken off, 0 left" in printed
     notes = [json.loads(line) for line in (tmp_path / "out" / "jobs.jsonl").read_text().splitlines()]
     assert [note["job"] for note in notes] == JOBS and {note["problem"] for note in notes} == {""}
-    other = study.outputs / "results" / "bert-general--bc2gm--lee.json"  # of weights that were before
+    other = study.outputs / "results" / "bert-general--bc2gm--lee.json"
     other.parent.mkdir()
-    other.write_text("{}")
+    other.write_text(json.dumps({"runs": [{"inputs": {"model": "weights that were before"}}]}))
     assert "3 files taken over, 1 results of other weights" in lent("tools", "take", tmp_path / "out")
     assert not other.exists()
     assert read_scores(study.outputs) == read_scores(tmp_path)

@@ -7,7 +7,7 @@
 The corpora and vocabularies of the scale are built before (./run_all.sh SCALE KEY ...). Runs come in the order of the
 panels, pretraining after pretraining, so that what is there when the time is over is whole; `run` again goes on where
 it stopped, as long as the machine keeps $STUDY_WORK (default: ~/study-gpu). Weights stay there: a model of which a
-result is missing is pretrained again, and with it all of its results are made again.
+result is missing is pretrained again, with all that continue the same one, and all of their results are made again.
 """
 
 import json
@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # there PYTHONPATH names the unpacked study first
 
 MOST = 60 * 10**6  # bytes of a folder
+SAVED = 60.0  # seconds between the times at which results are packed
 PROCESSES = 14  # that share the GPU, each on a core of its own
 # What the study imports to train and such a machine lacks; the versions are those of requirements.lock.
 WHEELS = ("annotated-types", "colorlog", "isal", "mwparserfromhell", "optuna", "pydantic", "pydantic-core", "sentencex",
@@ -40,20 +41,18 @@ TOKENS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 1, "pb": 1, "dic
 Job = tuple[str, ...]  # "pretrain" and a model, or "finetune", model, dataset and protocol
 
 
-def list_jobs(runs: Iterable[Sequence[str]]) -> list[Job]:
-    """Each run after the pretraining of its model and of those that this one continues, each once."""
+def list_chain(model: str) -> list[str]:
+    """A model, and those that it continues, the first one first."""
     from lib.study import params
 
-    jobs: dict[Job, None] = {}
+    initial = params.load("models", model).initial
+    return [*(list_chain(initial) if initial else []), model]
 
-    def add(model: str) -> None:
-        if initial := params.load("models", model).initial:
-            add(initial)
-        jobs["pretrain", model] = None
 
-    for model, *_ in runs:
-        add(model)
-    return [*jobs, *(("finetune", *run) for run in runs)]
+def list_jobs(runs: Iterable[Sequence[str]]) -> list[Job]:
+    """Each run after the pretraining of its model and of those that this one continues, each once."""
+    pretrained = dict.fromkeys(one for model, *_ in runs for one in list_chain(model))
+    return [*(("pretrain", model) for model in pretrained), *(("finetune", *run) for run in runs)]
 
 
 def order(runs: Sequence[Sequence[str]]) -> list[Job]:
@@ -79,10 +78,11 @@ def pack(scale: str, folder: Path, wheels: bool = True) -> None:
     if commit.endswith("+changes"):
         raise StudyError("lib, notebooks or params have changes: commit them, as results name the commit")
     runs = study.budget.panel_runs()
-    open_models = {run[0] for run in runs if not paths.results(scale, *run).exists()}
-    runs = [run for run in runs if run[0] in open_models]
+    chains = {model: {*list_chain(model)} for model, *_ in runs}
+    again = {one for run in runs if not paths.find(paths.results(scale, *run)).exists() for one in chains[run[0]]}
+    runs = [run for run in runs if chains[run[0]] & again]
     if not runs:
-        raise StudyError(f"every run of the panels of scale '{scale}' has a result in outputs/{scale}/")
+        raise StudyError(f"every run of the panels of scale '{scale}' has a result, here or in the record")
     models = [study.model(job[1]) for job in list_jobs(runs) if job[0] == "pretrain"]
     pairs = {(corpus.key, model.vocabulary.key): (corpus, model.vocabulary) for model in models
              for corpus in model.corpora}  # fmt: skip
@@ -132,15 +132,19 @@ def fetch_wheels(folder: Path, lock: Path) -> None:
 
 def unpack(here: Path, work: Path) -> dict:
     """What was packed, laid open in `work`, once; the plan. This process and its children then find it."""
-    if not (work / "plan.json").exists():
+    packed = (here / "plan.json").read_text(encoding="utf-8")
+    if (work / "plan.json").exists():
+        if (work / "plan.json").read_text(encoding="utf-8") != packed:
+            raise SystemExit(f"error: {work} holds another plan: delete it, or set STUDY_WORK to another folder")
+    else:
         for name in ("study", "tokens"):
             with tarfile.open(here / f"{name}.tar.xz") as archive:
                 archive.extractall(work, filter="data")
         if wheels := [*here.glob("wheels/*.whl")]:
             pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile"]
             subprocess.run([*pip, "--target", work / "site", *wheels], check=True)
-        shutil.copy(here / "plan.json", work / "plan.json")  # last: what is there is whole
-    plan = json.loads((work / "plan.json").read_text(encoding="utf-8"))
+        (work / "plan.json").write_text(packed, encoding="utf-8")  # last: what is there is whole
+    plan = json.loads(packed)
     found = [str(work), str(work / "site")]
     sys.path[:0] = found
     os.environ |= {
@@ -159,8 +163,10 @@ def share_gpu() -> None:
 
 def work_off(connection: Connection, scale: str) -> None:
     """Do jobs as they come, each answered by what went wrong, or an empty string."""
+    from lib import parent
     from lib.study import open_study
 
+    parent.watch()  # which may be killed
     study = open_study(scale)
     while True:
         kind, *keys = connection.recv()
@@ -229,7 +235,7 @@ def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROC
     done = {job for job in waiting if result_of(work, scale, job).exists()}
     waiting = [job for job in waiting if job not in done]
     took: dict[str, float] = {}  # seconds of the longest job of a kind
-    failed, crew = 0, Crew(scale, processes)
+    failed, crew, saved = 0, Crew(scale, processes), time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     needs = {job: params.load("models", job[1]).initial if job[0] == "pretrain" else job[1] for job in waiting}
 
@@ -252,15 +258,26 @@ def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROC
             if not problem:
                 done.add(job)
                 took[name_kind(job)] = max(lasted, took.get(name_kind(job), 0.0))
+        if time.monotonic() - saved > SAVED:
+            save(work, scale, done, out)
+            saved = time.monotonic()
     crew.stop()
     left = len(waiting) + len(crew.busy)
     print(f"{len(done)} jobs done, {failed} failed, {len(crew.busy)} broken off, {left} left", flush=True)
-    with tarfile.open(out / "results.tar.xz", "w:xz") as archive:
-        archive.add(work / "plan.json", "plan.json")
-        for path in [*work.glob("outputs/*/results/*.json"), *work.glob("outputs/*/models/*/record.json"),
-                     *work.glob("outputs/*/models/*/log.jsonl")]:  # fmt: skip
-            archive.add(path, path.relative_to(work))
+    save(work, scale, done, out)
     return failed
+
+
+def save(work: Path, scale: str, done: Iterable[Job], out: Path) -> None:
+    """Pack what jobs have come to: results, and of models their record and log."""
+    temporary = out / ".results.tar.xz.tmp"
+    with tarfile.open(temporary, "w:xz") as archive:
+        archive.add(work / "plan.json", "plan.json")
+        for job in sorted(done):
+            path = result_of(work, scale, job)
+            for found in (path, path.with_name("log.jsonl")) if job[0] == "pretrain" else (path,):
+                archive.add(found, found.relative_to(work))
+    os.replace(temporary, out / "results.tar.xz")
 
 
 def result_of(root: Path, scale: str, job: Job) -> Path:
@@ -278,16 +295,26 @@ def name_kind(job: Job) -> str:
 
 
 def take(out: Path) -> None:
-    """Put what came back below outputs/. Of a model that was pretrained again the results of other weights go."""
+    """Put what came back below outputs/; the results that models have there of other weights go."""
     with tarfile.open(out / "results.tar.xz") as archive:
         members = [member for member in archive.getmembers() if member.name.startswith("outputs/")]
-        pretrained = [Path(member.name).parent for member in members if member.name.endswith("/record.json")]
-        old = [path for folder in pretrained
-               for path in (ROOT / folder.parent.parent / "results").glob(f"{folder.name}--*.json")]  # fmt: skip
-        for path in old:
-            path.unlink()
         archive.extractall(ROOT, members, filter="data")
+    came = [ROOT / member.name for member in members if Path(member.name).parent.name == "results"]
+    weights = {(path.parent, name_model(path)): read_weights(path) for path in came}
+    old = [path for folder, model in weights for path in folder.glob(f"{model}--*.json")
+           if read_weights(path) != weights[folder, model]]  # fmt: skip
+    for path in old:
+        path.unlink()
     print(f"{len(members)} files taken over, {len(old)} results of other weights taken away")
+
+
+def name_model(result: Path) -> str:
+    return result.name.split("--")[0]
+
+
+def read_weights(result: Path) -> str:
+    """The fingerprint of the weights that a result is of."""
+    return json.loads(result.read_text(encoding="utf-8"))["runs"][0]["inputs"]["model"]
 
 
 def main(words: list[str]) -> int:
