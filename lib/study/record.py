@@ -16,6 +16,10 @@ PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")  # vocab.txt says it again
 PAGES = "01_*", "33_*", "[4-9]*"  # of results; those of data and of single runs are many, and are made again by a run
 POINTS = 25  # of the log of a run: a curve as one sees it
+PRETRAININGS = (
+    "Scores: mean ± standard deviation over pretrainings (their number), each fine-tuned once. Losses: on held-out "
+    "text, one for each pretraining; comparable between models of one text, vocabulary and masking only."
+)
 FIGURES = "claims", "integers"  # that show no published table; README has the first
 
 
@@ -125,5 +129,5 @@ def summarise(scale: str) -> str:
         return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_bar(study, ran)))
     if study.budget.pretrainings > 1:
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
-        return said + "\n".join([*claims.list_recipes(claims.read(scale)), "", found])
+        return said + "\n".join([*claims.list_recipes(claims.read(scale)), "", found, "", PRETRAININGS])
     return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)

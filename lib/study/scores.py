@@ -80,12 +80,12 @@ def list_runs(study: "Study") -> pd.DataFrame:
 
 def compare_pretrainings(study: "Study") -> pd.DataFrame:
     """Models that were pretrained several times, a line each: their score on each dataset, mean and standard deviation
-    over pretrainings, and the losses on held-out text at the end of these, where page 25 has listed them; of models
-    that others continue the losses alone."""
+    over pretrainings and the number of these, and the losses on held-out text at the end of each, where page 25 has
+    listed them; of models that others continue the losses alone."""
     runs = keep_main(study.results())
     each = runs.groupby(["model", "pretraining", "protocol", "dataset"])["value"].mean()
-    over = each.groupby(["model", "protocol", "dataset"], sort=False).agg(ours="mean", ours_std="std")
-    said = over.dropna().apply(show.show_ours, axis=1)
+    over = each.groupby(["model", "protocol", "dataset"], sort=False).agg(ours="mean", ours_std="std", n="count")
+    said = over.dropna().apply(lambda line: f"{show.show_ours(line)} ({line['n']:.0f})", axis=1)
     table = said.unstack(["protocol", "dataset"]).rename_axis(None)
     table.columns = [f"{registry.lookup(dataset).title}, {protocol}" for protocol, dataset in table.columns]
     pretrained = results.find_table(paths.table(study.scale, "pretrained"))
