@@ -24,7 +24,6 @@ from lxml import etree
 from lib.errors import StudyError
 from lib.places import show_path
 
-AGAIN = "fetch the file again"
 BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
           RuntimeError, ValueError, OverflowError, IndexError)  # fmt: skip
 
@@ -44,7 +43,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         except (EOFError, OSError, isal_zlib.error) as error:
             if isinstance(error, OSError) and error.errno:
                 raise  # of the disk, not of what is on it
-            raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); {AGAIN}") from None
+            raise StudyError(f"{show_path(path)}: cut off or damaged ({error})") from None
 
 
 def name_file(path: Path, member: str = "") -> str:
@@ -90,14 +89,14 @@ def read_columns(path: Path, width: int, header: str = "", member: str = "") -> 
     for number, line in read_lines(path, member):
         where, cells = f"{name}:{number}", line.split("\t")
         if len(cells) != width:
-            raise StudyError(f"{where}: expected {width} columns, found {len(cells)}; {AGAIN}")
+            raise StudyError(f"{where}: expected {width} columns, found {len(cells)}")
         if number == 1 and header:
             if cells != header.split():
-                raise StudyError(f"{where}: expected the header {', '.join(header.split())}; {AGAIN}")
+                raise StudyError(f"{where}: expected the header {', '.join(header.split())}")
             continue
         yield where, cells
     if not number:
-        raise StudyError(f"{name}: empty file; {AGAIN}")
+        raise StudyError(f"{name}: empty file")
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
@@ -114,7 +113,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
             raise StudyError(f"{where}: not a JSON object")
         yield where, record
     if not number:
-        raise StudyError(f"{name}: empty file; {AGAIN}")
+        raise StudyError(f"{name}: empty file")
 
 
 def read_rows(
@@ -136,7 +135,7 @@ def read_rows(
             for at, record in read_json_lines(path):
                 for name in names:
                     if not isinstance(record.get(name), str):
-                        raise StudyError(f"{at}: expected a text under {name}; {AGAIN}")
+                        raise StudyError(f"{at}: expected a text under {name}")
                 yield at, record
         case _:
             raise ValueError(form)
@@ -154,11 +153,11 @@ def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str
                 if not set(needed) <= set(names) or len(set(names)) < len(names):
                     raise StudyError(f"{at}: expected the columns {', '.join(needed)}, each once")
             elif len(cells) != len(names):
-                raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}; {AGAIN}")
+                raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}")
             else:
                 yield at, dict(zip(names, cells, strict=True))
     except csv.Error as error:
-        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off? {AGAIN}") from None
+        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
 
 
 def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
@@ -185,13 +184,13 @@ def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
                 wanted = [member for member in members if member.name in names and member.isfile()]
                 found = {member.name: opened.extractfile(member).read() for member in wanted}
     except BROKEN:
-        raise StudyError(f"{where}: cut off, damaged or no archive; {AGAIN}") from None
+        raise StudyError(f"{where}: cut off, damaged or no archive") from None
     outside = any(PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in present)
     if outside or links or len(set(present)) < len(present):
-        raise StudyError(f"{where}: has links, names twice or paths that lead outside: refused; {AGAIN}")
+        raise StudyError(f"{where}: has links, names twice or paths that lead outside: refused")
     for name in names:
         if name not in found:
-            raise StudyError(f"{where}: {name}: no such member; {AGAIN}")
+            raise StudyError(f"{where}: {name}: no such member")
     return found
 
 
@@ -202,7 +201,7 @@ def parse_xml(where: str, content: bytes) -> etree._Element:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise StudyError(f"{where}:{line}: not well-formed XML; {AGAIN}") from None
+        raise StudyError(f"{where}:{line}: not well-formed XML") from None
     refuse_entities(where, root.getroottree())
     return root
 

@@ -40,9 +40,9 @@ def folder(tmp_path, monkeypatch):
     return paths.data("smoke")
 
 
-def write_index(*sentences: str) -> None:
+def write_index(*sentences: str, scale: str = "smoke") -> None:
     """The test sentences that documents are looked through for."""
-    path = paths.test_sentences("smoke") / "index.parquet"
+    path = paths.test_sentences(scale) / "index.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(leakage.index_sentences(sentences), path)
 
@@ -357,8 +357,13 @@ def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
     write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
     path = folder / "corpora/pubmed/a.tsv.gz"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged"):
+    with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged \([^;]*\)$"):
         documents.read("pubmed-tables", "a.tsv.gz", "smoke")
+    # Of real data it also says how to get the file again.
+    monkeypatch.setattr(paths, "data", lambda scale: folder)
+    write_index(scale="laptop")
+    with pytest.raises(StudyError, match=r"\); to get the file again, move it away: run \./run_all\.sh data$"):
+        documents.read("pubmed-tables", "a.tsv.gz", "laptop")
     left = paths.documents("smoke", "pubmed-tables", "a.tsv.gz").parent.iterdir()
     assert not [path for path in left if path.suffix != ".lock"]
 

@@ -261,8 +261,22 @@ def test_a_split_without_instances_is_an_error(folder, monkeypatch):
     dataset = datasets.Dataset("none", "None", "tagging", "", "entity-f1", lambda path: [], {"train": ("a.tsv",)})
     monkeypatch.setitem(registry.DATASETS, "none", dataset)
     write(folder / "a.tsv", "")
-    with pytest.raises(StudyError, match=r"\$STUDY_DATA/a\.tsv: no instances of the train split; fetch the file again"):
+    with pytest.raises(StudyError, match=r"\$STUDY_DATA/a\.tsv: no instances of the train split$"):
         open_study("laptop").dataset("none").load("train")
+
+
+def test_a_damaged_file_of_a_registered_set_says_how_to_get_it_again(folder):
+    path = write(folder / "ner/bc2gm/train.tsv", "gene\tB\nalone\n")
+    again = "; to get the file again, move it away: ./run_all.sh data bc2gm fetches it or says how to get it"
+    registered = open_study("laptop").dataset("bc2gm")
+    own = registered.at(folder)
+    for load, end in (
+        (lambda: registered.load("train"), again),
+        (lambda: own.load("train"), ""),
+        (lambda: list(registered.read(path)), ""),
+    ):
+        with pytest.raises(StudyError, match=rf"^\$STUDY_DATA/ner/bc2gm/train\.tsv:2: .* found 1 column\(s\){end}$"):
+            load()
 
 
 def test_made_up_data_need_not_be_there_yet(tmp_path, monkeypatch):

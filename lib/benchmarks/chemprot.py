@@ -11,7 +11,7 @@ from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.standoff import OFFSET, locate
 from lib.benchmarks.tables import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
-from lib.reading import AGAIN, read_columns, read_json_lines
+from lib.reading import read_columns, read_json_lines
 
 GROUPS = tuple(f"CPR:{number}" for number in range(11))
 KINDS = {"CHEMICAL": "CHEMICAL", "GENE-Y": "GENE", "GENE-N": "GENE"}
@@ -158,7 +158,7 @@ def read_corpus(path: Path) -> Corpus:
     corpus: Corpus = {}
     for where, (pmid, title, abstract) in read_columns(path, 3):
         if not (pmid.isascii() and pmid.isdecimal()) or pmid in corpus:
-            raise StudyError(f"{where}: no PMID of its own; {AGAIN}")
+            raise StudyError(f"{where}: no PMID of its own")
         corpus[pmid] = title, abstract
     return corpus
 
@@ -167,12 +167,12 @@ def read_mentions(path: Path, corpus: Corpus) -> Mentions:
     mentions: Mentions = {pmid: {} for pmid in corpus}
     for where, (pmid, id, kind, *offsets, words) in read_columns(path, 6):
         if not re.fullmatch("T[0-9]{1,9}", id) or id in mentions.get(pmid, {}):
-            raise StudyError(f"{where}: no entity id of its own, such as T1; {AGAIN}")
+            raise StudyError(f"{where}: no entity id of its own, such as T1")
         if kind not in KINDS or not all(OFFSET.fullmatch(offset) for offset in offsets):
-            raise StudyError(f"{where}: expected {', '.join(KINDS)} and two offsets; {AGAIN}")
+            raise StudyError(f"{where}: expected {', '.join(KINDS)} and two offsets")
         start, end = map(int, offsets)
         if pmid not in corpus or not words or "\t".join(corpus[pmid])[start:end] != words:
-            raise StudyError(f"{where}: the entity is not in its document at {start} to {end}; {AGAIN}")
+            raise StudyError(f"{where}: the entity is not in its document at {start} to {end}")
         mentions[pmid][id] = Mention(id, KINDS[kind], start, end)
     return mentions
 
@@ -186,7 +186,7 @@ def read_groups(path: Path, mentions: Mentions) -> Groups:
             for name, argument in zip(("Arg1:", "Arg2:"), arguments, strict=True)
         )
         if not chemical or not gene or (chemical.kind, gene.kind) != ("CHEMICAL", "GENE"):
-            raise StudyError(f"{where}: expected Arg1 of a chemical and Arg2 of a gene of its document; {AGAIN}")
+            raise StudyError(f"{where}: expected Arg1 of a chemical and Arg2 of a gene of its document")
         groups.setdefault((pmid, chemical.id, gene.id), []).append(group)
     return groups
 
@@ -203,7 +203,7 @@ def read_chemprot_scibert(path: Path) -> list[Relation]:
         text, label = record.get("text"), record.get("label")
         marked = MARKED.fullmatch(text) if isinstance(text, str) else None
         if not marked:
-            raise StudyError(f"{where}: expected a text with << >> and then [[ ]]; {AGAIN}")
+            raise StudyError(f"{where}: expected a text with << >> and then [[ ]]")
         check_label(where, label, RELATION_TYPES)
         ends = []
         for part in (1, 3):

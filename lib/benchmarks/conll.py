@@ -7,7 +7,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, read_lines
+from lib.reading import read_lines
 
 DOCUMENT = "-DOCSTART-"
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
@@ -64,7 +64,7 @@ def read_tagged(
                 separator, widths = between, (len(cells) + 1,)
             elif not line.startswith("#"):
                 known = "another tag" if fits else f"{len(cells) + 1} column(s)"
-                raise StudyError(f"{where}:{number}: expected {expected}; found {known}; {AGAIN}")
+                raise StudyError(f"{where}:{number}: expected {expected}; found {known}")
             continue
         if words:
             yield Sentence(words, tags, document)
@@ -74,4 +74,4 @@ def read_tagged(
     if words:
         yield Sentence(words, tags, document)
     elif empty:
-        raise StudyError(f"{where}: no sentences in the file; {AGAIN}")
+        raise StudyError(f"{where}: no sentences in the file")

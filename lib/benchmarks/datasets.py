@@ -11,7 +11,8 @@ import inspect
 import math
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +25,7 @@ from lib.benchmarks import answer_metrics, chemprot, metrics, questions
 from lib.benchmarks.instances import Instance, Labelled
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.reading import AGAIN, find_file
+from lib.reading import find_file
 
 LOWEST = -100.0  # below every score that is worth a choice: stands for one that is undefined
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
@@ -64,7 +65,7 @@ class Dataset:
     language: str = "en"
     version: int = 1  # of what reads it: raised when the same files give other examples
     folder: Path | None = None
-    how: str = ""  # to get files that are not there, for messages
+    how: str = ""  # to get files that are not there or damaged, for messages
 
     def __post_init__(self):
         if self.metric not in metrics.METRICS:
@@ -137,11 +138,14 @@ class Dataset:
         files = self.paths(split, fold)
         inside = [self.members[split].format(fold=fold)] if self.members else []
         counter = {"left_out": left_out} if self.leaves_out else {}
-        instances = list(self.read(*files, *inside, **counter))
-        if self.divide:
-            instances = self.divide(instances, split, fold)
-        if not instances:
-            raise StudyError(f"{show_path(files[0])}: no instances of the {split} split; {AGAIN}")
+        if self.punkt:
+            chemprot.load_punkt()  # what it lacks is no fault of the files
+        with self.blame_files():
+            instances = list(self.read(*files, *inside, **counter))
+            if self.divide:
+                instances = self.divide(instances, split, fold)
+            if not instances:
+                raise StudyError(f"{show_path(files[0])}: no instances of the {split} split")
         relations = self.metric == "relation-micro-f1" and self.negative is not None
         if relations and split == "train" and all(one.gold != self.negative for one in instances):
             raise StudyError(
@@ -150,13 +154,23 @@ class Dataset:
             )
         return instances
 
+    @contextmanager
+    def blame_files(self) -> Iterator[None]:
+        """A StudyError of what reads the files says how to get them again, where that is known."""
+        try:
+            yield
+        except StudyError as error:
+            raise StudyError(f"{error}{self.how and f'; to get the file again, move it away: {self.how}'}") from None
+
     def natural_texts(self, split: str) -> list[str]:
         """What somebody wrote of a split, of all folds, each text once: sentences, titles, abstracts, questions.
 
         Whole texts where the set has them, else the parts that its instances hold; errors as in load.
         """
         if self.natural:
-            texts = self.natural(*self.paths(split))
+            files = self.paths(split)
+            with self.blame_files():
+                texts = self.natural(*files)
         else:
             loaded = (self.load(split, fold) for fold in range(1, self.folds + 1))
             texts = (text for instances in loaded for instance in instances for text in instance.natural)

@@ -10,7 +10,7 @@ from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.tables import DDI_LABELS
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, parse_xml, read_lines, read_members
+from lib.reading import parse_xml, read_lines, read_members
 
 # Folders of a split list -> folders of the zip, which has the test set of another task too.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
@@ -39,17 +39,17 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
             id, ends = pair.get("id", ""), {pair.get("e1", ""), pair.get("e2", "")}
             true, kind = pair.get("ddi"), pair.get("type")
             if not id or id in relations:
-                raise StudyError(f"{where}: pair {id or len(relations) + 1} has no id of its own; {AGAIN}")
+                raise StudyError(f"{where}: pair {id or len(relations) + 1} has no id of its own")
             if len(ends) != 2 or not ends <= drugs.keys():
-                raise StudyError(f"{where}: pair {id} names an unknown entity; {AGAIN}")
+                raise StudyError(f"{where}: pair {id} names an unknown entity")
             if true not in ("true", "false") or kind not in (None, *DDI_TYPES):
                 expected = f"expected ddi true or false, and the type {', '.join(DDI_TYPES)} or none"
-                raise StudyError(f"{where}: pair {id}: {expected}; {AGAIN}")
+                raise StudyError(f"{where}: pair {id}: {expected}")
             label = f"DDI-{kind}" if true == "true" and kind else "DDI-false"
             first, second = sorted((drugs[pair.get("e1")], drugs[pair.get("e2")]), key=lambda drug: drug.start)
             relations[id] = Relation(id, text, first, second, label, document=document)
     if not relations:
-        raise StudyError(f"{show_path(split_list)}: no pair in its files; {AGAIN}")
+        raise StudyError(f"{show_path(split_list)}: no pair in its files")
     return list(relations.values())
 
 
@@ -60,13 +60,13 @@ def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:
         here = f"{where}: sentence {sentence.get('id', '')}, entity {number}"
         id, offsets = entity.get("id", ""), entity.get("charOffset", "")
         if not id or id in drugs:
-            raise StudyError(f"{here}: no id of its own; {AGAIN}")
+            raise StudyError(f"{here}: no id of its own")
         if not OFFSETS.fullmatch(offsets):
-            raise StudyError(f"{here}: expected a charOffset such as 3-7 or 3-7;9-12; {AGAIN}")
+            raise StudyError(f"{here}: expected a charOffset such as 3-7 or 3-7;9-12")
         numbers = [int(number) for number in re.findall("[0-9]+", offsets)]
         shift = find_shift(text, numbers, entity.get("text", ""))
         if numbers != sorted(numbers) or shift is None or numbers[-1] + shift >= len(text):
-            raise StudyError(f"{here}: does not stand at its offsets; {AGAIN}")
+            raise StudyError(f"{here}: does not stand at its offsets")
         drugs[id] = Mention(id, "DRUG", numbers[0] + shift, numbers[-1] + shift + 1)
     return drugs
 
@@ -99,15 +99,15 @@ def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, et
         for name in filter(None, (part.strip() for part in line.split(","))):
             if not (form := DDI_FILE.fullmatch(name)):
                 raise StudyError(f"{show_path(split_list)}:{number}: expected names such as "
-                                 f"train_dataset/DrugBank/x.xml; {AGAIN}")  # fmt: skip
+                                 "train_dataset/DrugBank/x.xml")  # fmt: skip
             members.append(DDI[form[1]] + form[2])
     if not members:
-        raise StudyError(f"{show_path(split_list)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(split_list)}: empty file")
     contents = read_members(corpus, members)
     for member in members:
         where = f"{show_path(corpus)}: {member}"
         root = parse_xml(where, contents[member])
         sentences = root.findall("sentence")
         if root.tag != "document" or not sentences:
-            raise StudyError(f"{where}: not a document with sentences; {AGAIN}")
+            raise StudyError(f"{where}: not a document with sentences")
         yield from ((where, root.get("id", ""), sentence) for sentence in sentences)

@@ -8,7 +8,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Labelled
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, decode_lines, read_lines, read_members
+from lib.reading import decode_lines, read_lines, read_members
 
 HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of BLURB's 0 to 9
     "Activating invasion and metastasis": "invasion and metastasis",
@@ -45,10 +45,10 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
         sentences = tuple(line.strip() for line in text.split("\n") if line.strip())
         before, *annotations = labels.split("<")
         if not sentences or before.strip() or len(annotations) != len(sentences):
-            raise StudyError(f"{at}: {len(sentences)} sentences and {len(annotations)} annotations; {AGAIN}")
+            raise StudyError(f"{at}: {len(sentences)} sentences and {len(annotations)} annotations")
         names = {label.split("--")[0].strip() for annotation in annotations for label in annotation.split("AND")}
         if not names <= HALLMARKS.keys() | {"", "NULL"}:
-            raise StudyError(f"{at}: a label that is none of the ten hallmarks; {AGAIN}")
+            raise StudyError(f"{at}: a label that is none of the ten hallmarks")
         documents.append(Labelled(pmid, sentences, tuple(ours for name, ours in HALLMARKS.items() if name in names)))
     return documents
 
@@ -65,10 +65,10 @@ def read_split_list(path: Path) -> list[str]:
     """The PMIDs of a list of <pmid>.txt, separated by commas; StudyError for another name, or one that comes twice."""
     names = [name.strip() for _, line in read_lines(path) for name in line.split(",") if name.strip()]
     if not names:
-        raise StudyError(f"{show_path(path)}: no names in the list; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: no names in the list")
     for number, name in enumerate(names, start=1):
         if not re.fullmatch(r"[0-9]+\.txt", name):
-            raise StudyError(f"{show_path(path)}: name {number} is not of the form <pmid>.txt; {AGAIN}")
+            raise StudyError(f"{show_path(path)}: name {number} is not of the form <pmid>.txt")
     if len(set(names)) < len(names):
-        raise StudyError(f"{show_path(path)}: {len(names) - len(set(names))} names come again; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: {len(names) - len(set(names))} names come again")
     return [name.removesuffix(".txt") for name in names]

@@ -15,7 +15,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Mention, Relation, Sentence
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, read_lines
+from lib.reading import read_lines
 
 TYPES = ("problem", "test", "treatment")
 LABELS = ("TrIP", "TrWP", "TrCP", "TrAP", "TrNAP", "TeRP", "TeCP", "PIP")
@@ -71,7 +71,7 @@ def read_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[No
         kinds.append(gather(folders, ("rel",), ".rel"))
     for name in sorted(set().union(*kinds)):
         if not all(name in files for files in kinds):
-            raise StudyError(f"{', '.join(map(show_path, folders))}: {name} lacks one of .txt, .con and .rel; {AGAIN}")
+            raise StudyError(f"{', '.join(map(show_path, folders))}: {name} lacks one of .txt, .con and .rel")
         yield read_note(name, *(files[name] for files in kinds))
 
 
@@ -95,25 +95,25 @@ def gather(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: str) -> 
 def read_note(name: str, text: Path, concepts: Path, related: Path | None = None) -> Note:
     lines = [line for _, line in read_lines(text)]
     if not any(line.strip() for line in lines):
-        raise StudyError(f"{show_path(text)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(text)}: empty file")
     note = Note(name, lines, [find_words(line) for line in lines], {}, {})
     where = show_path(concepts)
     for number, line in read_lines(concepts):
         match = CONCEPT.fullmatch(line.strip())
         if not match or match[6] not in TYPES:
-            raise StudyError(f"{where}:{number}: expected a concept of type {', '.join(TYPES)}; {AGAIN}")
+            raise StudyError(f"{where}:{number}: expected a concept of type {', '.join(TYPES)}")
         place = find_place(f"{where}:{number}", note, match.groups()[:5])
         if place in note.concepts:
-            raise StudyError(f"{where}:{number}: the concept is on an earlier line too; {AGAIN}")
+            raise StudyError(f"{where}:{number}: the concept is on an earlier line too")
         words, first, last = note.words[place[0]], *place[1:]
         note.concepts[place] = Mention(f"l{number - 1}", match[6].upper(), words[first][0], words[last][1])
     for number, line in read_lines(related) if related else ():
         where, match = f"{show_path(related)}:{number}", RELATION.fullmatch(line.strip())
         if not match or match[6] not in LABELS:
-            raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}; {AGAIN}")
+            raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}")
         places = find_place(where, note, match.groups()[:5]), find_place(where, note, match.groups()[6:])
         if not note.concepts.keys() >= set(places) or places[0][0] != places[1][0] or places[0] == places[1]:
-            raise StudyError(f"{where}: expected two concepts of one line of the text; {AGAIN}")
+            raise StudyError(f"{where}: expected two concepts of one line of the text")
         note.relations.setdefault(frozenset(places), []).append(match[6])
     return note
 
@@ -129,10 +129,10 @@ def find_place(where: str, note: Note, cells: tuple[str, ...]) -> Place:
     line, first, line_again, last = (int(cell) for cell in cells[1:])
     words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
     if line != line_again or not first <= last < len(words) or words[first] == (0, 0):
-        raise StudyError(f"{where}: words {first} to {last} of line {line} are not in the text; {AGAIN}")
+        raise StudyError(f"{where}: words {first} to {last} of line {line} are not in the text")
     text = note.lines[line - 1][words[first][0] : words[last][1]]
     if text.lower().split() != cells[0].lower().split():
-        raise StudyError(f"{where}: words {first} to {last} of line {line} are not the concept's text; {AGAIN}")
+        raise StudyError(f"{where}: words {first} to {last} of line {line} are not the concept's text")
     return line - 1, first, last
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.reading import AGAIN, find_file, read_lines
+from lib.reading import find_file, read_lines
 
 ELEMENTS = {"INT": "interventions", "OUT": "outcomes", "PAR": "participants"}  # in the order of a joined tag
 FOLDERS = {"train": "train", "dev": "train", "test": "test/gold"}
@@ -93,9 +93,9 @@ def read_document(folder: Path, pmid: str, labels: dict[str, Path]) -> list[Sent
 def read_labels(path: Path, expected: int) -> list[bool]:
     labels = read_cells(path, re.compile(r"[ \t\r,]+"))
     if not all(re.fullmatch(r"[0-9]", label) for label in labels):
-        raise StudyError(f"{show_path(path)}: expected labels 0 to 9; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: expected labels 0 to 9")
     if len(labels) != expected:
-        raise StudyError(f"{show_path(path)}: {len(labels)} labels for {expected} words; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: {len(labels)} labels for {expected} words")
     return [label != "0" for label in labels]
 
 
@@ -103,5 +103,5 @@ def read_cells(path: Path, breaks: re.Pattern) -> list[str]:
     """What stands between breaks and line ends; StudyError for an empty file."""
     cells = [cell for _, line in read_lines(path) for cell in breaks.split(line) if cell]
     if not cells:
-        raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: empty file")
     return cells

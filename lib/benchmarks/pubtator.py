@@ -12,7 +12,7 @@ from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.standoff import OFFSET
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.reading import AGAIN, open_bytes, read_lines
+from lib.reading import open_bytes, read_lines
 
 # The types of BC5CDR, and NCBI-disease's four, all of them diseases (Dogan et al. 2014).
 KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
@@ -53,26 +53,26 @@ def read(path: Path) -> Iterator[Abstract]:
         require_end(path, number)
         yield parse(record)
     elif empty:
-        raise StudyError(f"{name}: no abstracts in the file; {AGAIN}")
+        raise StudyError(f"{name}: no abstracts in the file")
 
 
 def parse(record: list[tuple[str, str]]) -> Abstract:
     """The abstract of a record, given as its lines with the place that a message names; errors as in read."""
     heads = [HEAD.fullmatch(line) for _, line in record[:2]]
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
-        raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID; {AGAIN}")
+        raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID")
     pmid, text, mentions = heads[0][1], f"{heads[0][3]}\n{heads[1][3]}", []
     for where, line in record[2:]:
         cells = line.split("\t")
         if cells[0] != pmid:
-            raise StudyError(f"{where}: expected a line of PMID {pmid}; {AGAIN}")
+            raise StudyError(f"{where}: expected a line of PMID {pmid}")
         if len(cells) == 4 and cells[1] == "CID":  # which chemical induces which disease: another task
             continue
         if len(cells) not in (6, 7):
-            raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4; {AGAIN}")
+            raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4")
         mention = parse_mention(where, cells, text)
         if mention in mentions:
-            raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice; {AGAIN}")
+            raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice")
         mentions.append(mention)
     return Abstract(pmid, compose(text), mentions)
 
@@ -80,10 +80,10 @@ def parse(record: list[tuple[str, str]]) -> Abstract:
 def parse_mention(where: str, cells: list[str], text: str) -> Mention:
     start, end, words, kind, concept = cells[1:6]
     if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in KINDS:
-        raise StudyError(f"{where}: expected two offsets and a type of {', '.join(KINDS)}; {AGAIN}")
+        raise StudyError(f"{where}: expected two offsets and a type of {', '.join(KINDS)}")
     at_offsets, words = compose(text[int(start) : int(end)]), compose(words)
     if not at_offsets or at_offsets not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
-        raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}; {AGAIN}")
+        raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}")
     first, last = (len(compose(text[: int(offset)])) for offset in (start, end))
     return Mention(concept.strip(), KINDS[kind], first, last)
 
@@ -105,7 +105,7 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
     known: dict[str, Abstract] = {}
     for abstract in read(path):
         if known.setdefault(abstract.pmid, abstract) != abstract:
-            raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}; {AGAIN}")
+            raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}")
         if left_out is not None:
             left_out["records that come again"] += known[abstract.pmid] is not abstract
     sentences = []
@@ -122,4 +122,4 @@ def require_end(path: Path, number: int) -> None:
         for line in file:
             end = line[-1:]
     if end != b"\n":
-        raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off? {AGAIN}")
+        raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off?")

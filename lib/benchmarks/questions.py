@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, 
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, read_lines
+from lib.reading import read_lines
 
 ENTRY = re.compile(r"(.+)[_:]([0-9]{1,6})")  # question and passage in an id: BioBERT writes _001, Bio-ELECTRA :1
 Filled = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -94,9 +94,9 @@ def read_squad(path: Path) -> list[Question]:
     questions = {}
     for at, entry, context in list_entries(path, parse(path)):
         if entry.id in questions:
-            raise StudyError(f"{at}: an id that came before; {AGAIN}")
+            raise StudyError(f"{at}: an id that came before")
         if not entry.answers:
-            raise StudyError(f"{at}: no answers; {AGAIN}")
+            raise StudyError(f"{at}: no answers")
         questions[entry.id] = merge(entry.id, [(entry, context)])
     return list(questions.values())
 
@@ -118,14 +118,14 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
         for at, entry, context in list_entries(path, contents[path]):
             parts = ENTRY.fullmatch(entry.id)
             if not parts:
-                raise StudyError(f"{at}: expected an id such as 56c073fcef6e394741000020_000; {AGAIN}")
+                raise StudyError(f"{at}: expected an id such as 56c073fcef6e394741000020_000")
             if golden and parts[1] not in golden:
                 raise StudyError(f"{at}: not in the golden files; give those of the same batch")
             entries = questions.setdefault(parts[1], {})
             if int(parts[2]) in entries:
-                raise StudyError(f"{at}: an id that came before; {AGAIN}")
+                raise StudyError(f"{at}: an id that came before")
             if any(other.question != entry.question for other, _ in entries.values()):
-                raise StudyError(f"{at}: another question under an id that came before; {AGAIN}")
+                raise StudyError(f"{at}: another question under an id that came before")
             entries[int(parts[2])] = entry, context
             batches[parts[1]] = path.name
     merged = []
@@ -157,7 +157,7 @@ def collect_golden(contents: dict[Path, File], left_out: Counter | None) -> dict
             if one.type != "factoid":
                 continue
             if one.id in factoids:
-                raise StudyError(f"{show_path(path)}: questions[{number}]: an id that came before; {AGAIN}")
+                raise StudyError(f"{show_path(path)}: questions[{number}]: an id that came before")
             passages = tuple(snippet.text for snippet in one.snippets)
             answers = tuple(dict.fromkeys(filter(None, map(str.strip, one.exact_answer))))
             if left_out is not None:
@@ -196,9 +196,9 @@ def parse(path: Path) -> File:
         first = error.errors(include_input=False, include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
         what = first["msg"].removeprefix("Value error, ")
-        raise StudyError(f"{show_path(path)}: {place + ': ' if place else ''}{what}; {AGAIN}") from None
+        raise StudyError(f"{show_path(path)}: {place + ': ' if place else ''}{what}") from None
     if not content.questions and not any(paragraph.qas for article in content.data for paragraph in article.paragraphs):
-        raise StudyError(f"{show_path(path)}: no questions under data or questions; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: no questions under data or questions")
     return content
 
 

@@ -17,7 +17,7 @@ from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import OFFSET, Annotation
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, open_bytes, parse_xml, read_lines
+from lib.reading import open_bytes, parse_xml, read_lines
 
 FOLDER = "ner/share-clef-2013"
 TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"
@@ -71,11 +71,11 @@ def read_notes(
         raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(chosen)} names; check their list")
     files = find_annotations(annotations)
     if astray := sorted(files.keys() - texts.keys()):
-        raise StudyError(f"{show_path(files[astray[0]])}: no note of this name in {show_path(notes)}; {AGAIN}")
+        raise StudyError(f"{show_path(files[astray[0]])}: no note of this name in {show_path(notes)}")
     by_name = {}
     for name in (name for name in texts if name in chosen):
         if name not in files:
-            raise StudyError(f"{show_path(texts[name])}: no annotations in {show_path(annotations)}; {AGAIN}")
+            raise StudyError(f"{show_path(texts[name])}: no annotations in {show_path(annotations)}")
         text, read_file = read_text(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
         by_name[name] = text, read_file(files[name], name, len(text))
     return by_name
@@ -101,7 +101,7 @@ def read_text(path: Path) -> str:
         except UnicodeDecodeError as error:
             raise StudyError(f"{show_path(path)}: not UTF-8 text ({error.reason}); convert the file") from None
     if not text.strip():
-        raise StudyError(f"{show_path(path)}: empty file; {AGAIN}")
+        raise StudyError(f"{show_path(path)}: empty file")
     return text
 
 
@@ -111,7 +111,7 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
     for number, line in read_lines(path):
         where, cells = f"{show_path(path)}:{number}", line.split("||")
         if len(cells) < 5 or not len(cells) % 2 or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
-            raise StudyError(f"{where}: expected the note's name, a type, a CUI and pairs of offsets; {AGAIN}")
+            raise StudyError(f"{where}: expected the note's name, a type, a CUI and pairs of offsets")
         mentions.append(make_mention(where, name, cells[1], cells[2], cells[3::2], cells[4::2], length))
     return mentions
 
@@ -127,7 +127,7 @@ def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
     for annotation in root.iter("annotation"):
         mention = classes.get(first(annotation, "mention", "id"))
         if mention is None:
-            raise StudyError(f"{where}:{annotation.sourceline}: an annotation of no class; {AGAIN}")
+            raise StudyError(f"{where}:{annotation.sourceline}: an annotation of no class")
         slots = (values.get(slot.get("id")) for slot in mention.iter("hasSlotMention"))
         cui = next((value for value in slots if value), "CUI-less")
         starts, ends = ([span.get(end, "") for span in annotation.iter("span")] for end in ("start", "end"))
@@ -146,11 +146,11 @@ def make_mention(
     where: str, name: str, kind: str, cui: str, starts: list[str], ends: list[str], length: int
 ) -> Annotation:
     if kind != KIND or not cui or not starts or not all(OFFSET.fullmatch(offset) for offset in (*starts, *ends)):
-        raise StudyError(f"{where}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets; {AGAIN}")
+        raise StudyError(f"{where}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets")
     spans = tuple(sorted((int(start), int(end)) for start, end in zip(starts, ends, strict=True)))
     edges = [edge for span in spans for edge in span]
     if edges != sorted(edges) or edges[-1] > length or any(start == end for start, end in spans):
-        raise StudyError(f"{where}: offsets outside the note or parts that overlap; {AGAIN}")
+        raise StudyError(f"{where}: offsets outside the note or parts that overlap")
     return Annotation(cui, TAG_KIND, spans, name)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lib.benchmarks.instances import Instance, Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
-from lib.reading import AGAIN, name_file, read_lines, read_rows
+from lib.reading import name_file, read_lines, read_rows
 
 YES_NO = ("yes", "no")
 YES_NO_MAYBE = ("yes", "no", "maybe")
@@ -134,7 +134,7 @@ def read_docclsjp(path: Path) -> list[Labelled]:
     def documents() -> Iterator[tuple[str, Labelled]]:
         for at, row in read_rows(path, "id text label", "csv"):
             if not row["text"].strip() or not row["label"].strip():
-                raise StudyError(f"{at}: a blank text or label; {AGAIN}")
+                raise StudyError(f"{at}: a blank text or label")
             yield at, Labelled(row["id"], (row["text"],), (row["label"],))
 
     return collect(path, documents())
@@ -151,9 +151,7 @@ def read_jmed(path: Path) -> list[Labelled]:
         for number, (at, row) in enumerate(read_rows(path, "tag question optionA answer", "csv"), start=1):
             parts, option = POSTED.fullmatch(row["question"]), row.get(f"option{row['answer']}", "")
             if not parts or not parts[2].strip() or not option.strip():
-                raise StudyError(
-                    f"{at}: expected a question over a document in 「」, and the letter of an option; {AGAIN}"
-                )
+                raise StudyError(f"{at}: expected a question over a document in 「」, and the letter of an option")
             yield at, Labelled(str(number), (parts[1], parts[2]), (option,))
 
     return collect(path, documents())
@@ -173,7 +171,7 @@ def read_pairs(
     def pairs() -> Iterator[tuple[str, Pair]]:
         for number, (at, row) in enumerate(read_rows(path, columns, form, header), start=1):
             if not row[first].strip() or not row[second].strip():
-                raise StudyError(f"{at}: one of the two texts is blank; {AGAIN}")
+                raise StudyError(f"{at}: one of the two texts is blank")
             group = groups.setdefault(row[first], str(len(groups) + 1)) if grouped else ""
             name = str(number) if id == "-" else row[id]
             yield at, Pair(name, row[first], row[second], check_label(at, row[label], labels), group)
@@ -217,7 +215,7 @@ def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str,
     elif sorted(match[0] for match in matches) == sorted(dummies):
         first, second = (Mention("", KINDS[match[0]], *match.span()) for match in matches)
     else:
-        raise StudyError(f"{at}: expected {dummies[0]} and {dummies[1]}, found {len(matches)} dummies; {AGAIN}")
+        raise StudyError(f"{at}: expected {dummies[0]} and {dummies[1]}, found {len(matches)} dummies")
     return first, second
 
 
@@ -229,7 +227,7 @@ def any_of(*words: str) -> re.Pattern:
 def unquote(at: str, text: str) -> str:
     quoted = QUOTED.fullmatch(text)
     if '"' in text and not quoted:
-        raise StudyError(f"{at}: a quotation mark in a text that is not quoted; {AGAIN}")
+        raise StudyError(f"{at}: a quotation mark in a text that is not quoted")
     return quoted[1].replace('""', '"') if quoted else text
 
 
@@ -242,10 +240,10 @@ def check_label(at: str, label: str, known: Labels) -> str | float:
         except ValueError:
             score = low - 1
         if not low <= score <= high:
-            raise StudyError(f"{at}: expected a score of {low:g} to {high:g}; {AGAIN}")
+            raise StudyError(f"{at}: expected a score of {low:g} to {high:g}")
         return score
     if label not in known:
-        raise StudyError(f"{at}: expected the label {', '.join(known)}; {AGAIN}")
+        raise StudyError(f"{at}: expected the label {', '.join(known)}")
     return known[label] if isinstance(known, Mapping) else label
 
 
@@ -254,8 +252,8 @@ def collect(path: Path, rows: Iterable[tuple[str, Instance]], member: str = "") 
     instances: dict[str, Instance] = {}
     for at, one in rows:
         if not one.id or one.id in instances:
-            raise StudyError(f"{at}: an id that is empty or came before; {AGAIN}")
+            raise StudyError(f"{at}: an id that is empty or came before")
         instances[one.id] = one
     if not instances:
-        raise StudyError(f"{name_file(path, member)}: no rows in the file; {AGAIN}")
+        raise StudyError(f"{name_file(path, member)}: no rows in the file")
     return list(instances.values())

@@ -69,7 +69,7 @@ def read_jats(path: Path) -> Iterator[Document]:
             while file.read(1 << 20):
                 pass  # to the end, where gzip has its checksum
         except tarfile.TarError as error:
-            raise StudyError(f"{show_path(path)}: cut off or damaged ({error}); fetch the file again") from None
+            raise StudyError(f"{show_path(path)}: cut off or damaged ({error})") from None
 
 
 def read_articles(name: str, file: BinaryIO) -> Iterator[Document]:

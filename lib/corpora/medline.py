@@ -35,8 +35,7 @@ def read_xml(path: Path) -> Iterator[Document]:
             except (LookupError, AttributeError, ValueError) as error:
                 pmid = record.findtext(".//PMID") or "unknown"
                 raise StudyError(
-                    f"{show_path(path)}: citation {number} (PMID {pmid}): an element is missing ({error}); fetch the "
-                    "file again, or name it under leave_out of its source"
+                    f"{show_path(path)}: citation {number} (PMID {pmid}): an element is missing ({error})"
                 ) from None
 
 

@@ -72,10 +72,7 @@ def iterate_xml(
         if not count:
             check_root(name, events.root, roots)
     except etree.XMLSyntaxError as error:
-        raise StudyError(
-            f"{name}:{error.lineno or 1}: not well-formed XML after {what} {count}: {error.msg}; fetch the file "
-            "again, or name it under leave_out of its source"
-        ) from None
+        raise StudyError(f"{name}:{error.lineno or 1}: not well-formed XML after {what} {count}: {error.msg}") from None
 
 
 def check_root(name: str, root: etree._Element, roots: tuple[str, ...]) -> None:

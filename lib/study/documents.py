@@ -20,7 +20,7 @@ from lib.study import open_study, params, paths, receipts
 def read(source: str, file: str, scale: str) -> dict:
     """Write the rows of one raw file, and its counts, unless they are there already; returns the record.
 
-    StudyError for a file without documents, and as in its reader.
+    StudyError for a file without documents, and as in its reader; of real data it says how to get the file again.
     """
     settings = params.load("sources", source)
     path, index, study = raw_file(source, file, scale), index_path(scale), open_study(scale)
@@ -34,9 +34,14 @@ def read(source: str, file: str, scale: str) -> dict:
 
     def write(new: Path) -> dict:
         found, tests = readers.READERS[settings.reader](path), leakage.TestSentences(pq.read_table(index))
-        counts = rows.read_rows(found, new / "documents.parquet", study.mesh, tests, settings.language)
-        if not counts["read"]:
-            raise StudyError(f"{show_path(path)}: no documents in the file")
+        mesh = study.mesh
+        try:
+            counts = rows.read_rows(found, new / "documents.parquet", mesh, tests, settings.language)
+            if not counts["read"]:
+                raise StudyError(f"{show_path(path)}: no documents in the file")
+        except StudyError as error:
+            again = "" if study.budget.made_up else f"; to get the file again, move it away: {settings.missing}"
+            raise StudyError(f"{error}{again}") from None
         return {"source": source, "file": file} | counts
 
     return artefacts.cached(paths.documents(scale, source, file), identity, write)

@@ -73,7 +73,7 @@ class Study:
         """A registered dataset where its files lie at this scale; StudyError with the nearest names for no such one."""
         dataset = registry.lookup(key)
         how = f"./run_all.sh data {dataset.group} fetches it or says how to get it"
-        return dataset.at(self.data, how if dataset.group else "")
+        return dataset.at(self.data, how if dataset.group and not self.budget.made_up else "")
 
     @property
     def machine(self) -> Machine:

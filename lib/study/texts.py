@@ -14,7 +14,7 @@ from lib.benchmarks import conll, datasets, registry
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import AGAIN, read_lines
+from lib.reading import read_lines
 from lib.study import open_study, paths, receipts, results
 
 VERSION = 2  # of the index: raised when the same files give other test sentences
@@ -42,7 +42,7 @@ def read_blocks(path: Path, breaks: dict[str, int]) -> list[str]:
         elif word and tag:
             block.append(word)
         else:
-            raise StudyError(f"{show_path(path)}:{number}: expected a word and its tag; {AGAIN}")
+            raise StudyError(f"{show_path(path)}:{number}: expected a word and its tag")
         for _ in range(breaks.get(word, 0)):
             blocks.append(" ".join(block))
             block = []
