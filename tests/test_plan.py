@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import each
@@ -130,3 +131,11 @@ def test_what_computes_is_done_again_for_its_version(monkeypatch):
     before = [wanted.state(*job) for job in jobs]
     monkeypatch.setattr(settings, "VERSION", 0)
     assert [wanted.state(*job) == one for job, one in zip(jobs, before, strict=True)] == [False, True, True]
+
+
+def test_a_reader_s_version_makes_what_reads_every_dataset_anew(monkeypatch):
+    wanted = plan.Plan("smoke")
+    jobs = [("texts", "all"), *(("page", key) for key in keyless.PAGES if key[:2] in ("12", "14", "15", "71", "91"))]
+    before = [wanted.state(*job) for job in jobs]
+    monkeypatch.setitem(registry.DATASETS, "hoc", replace(registry.lookup("hoc"), version=9))
+    assert len(jobs) == 6 and all(wanted.state(*job) != one for job, one in zip(jobs, before, strict=True))

@@ -43,8 +43,14 @@ def raw_files(scale: str, files: Iterable[Path]) -> list:
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
 
+def readers() -> dict[str, int]:
+    """The version of every dataset's reader, which is raised when the same files are read otherwise."""
+    return {key: dataset.version for key, dataset in registry.DATASETS.items()}
+
+
 def dataset_files(scale: str) -> list:
-    return raw_files(scale, registry.files(paths.data(scale)))
+    """With how they are read."""
+    return [raw_files(scale, registry.files(paths.data(scale))), readers()]
 
 
 def vocabulary_files(scale: str) -> list:
@@ -140,7 +146,7 @@ def table(scale: str, key: str) -> list:
 
 STAGES = {
     "data": lambda scale, key: smoke_data.VERSION,
-    "texts": lambda scale, key: [raw_files(scale, texts.test_files(scale)), texts.VERSION],
+    "texts": lambda scale, key: [raw_files(scale, texts.test_files(scale)), texts.VERSION, readers()],
     "documents": documents_of,
     "corpus": corpus,
     "vocabulary": vocabulary,
