@@ -24,7 +24,11 @@ have="$(sed -n 1p "$stamp" 2>/dev/null || true)"
 have_torch="$(sed -n 2p "$stamp" 2>/dev/null || true)"
 
 if [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; then
-    if ! "$python" -m pip --version >/dev/null 2>&1; then
+    if ! "$python" -P -m pip --version >/dev/null 2>&1; then # -P: not what lies where the person stands
+        if [ "$environment" != "$root/.venv" ]; then
+            echo "error: $environment has no Python of 3.11 or later with pip: conda env update -f environment.yml" >&2
+            exit 1
+        fi
         maker=
         for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
             if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
@@ -36,12 +40,12 @@ if [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; the
             echo "error: no Python 3.11 to 3.13 found (tried ${PYTHON:-python3, python3.13, python3.12, python3.11}): install one, or set PYTHON" >&2
             exit 1
         fi
-        if ! "$maker" -c 'import ensurepip, venv' 2>/dev/null; then
+        if ! "$maker" -P -c 'import ensurepip, venv' 2>/dev/null; then
             echo "error: $maker has no venv module: install it (on Debian and Ubuntu: apt install python3-venv)" >&2
             exit 1
         fi
         echo "Making the environment in .venv ($("$maker" --version)) ..."
-        "$maker" -m venv --clear "$environment"
+        "$maker" -P -m venv --clear "$environment"
     fi
     "$python" -P "$root/lib/installing.py" "$TORCH_VERSION"
     printf '%s\n' "$wanted" "${TORCH:-$have_torch}" >"$stamp"

@@ -18,8 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.lock"
 # Pip before 23.1 builds a source (seqeval's) with what happens to be there, and fails, unless told otherwise.
-PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--use-pep517"]
-UV = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--no-deps"]
+# -P: not what lies where the person stands, a logging.py say.
+RUN = [sys.executable, "-P", "-m"]
+PIP = [*RUN, "pip", "install", "--disable-pip-version-check", "--use-pep517"]
+UV = [*RUN, "uv", "pip", "install", "--python", sys.executable, "--no-deps"]
 AS_OPTIONS = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links",
               "trusted-host": "--allow-insecure-host"}  # fmt: skip
 AS_VARIABLES = {"cert": "SSL_CERT_FILE", "client-cert": "SSL_CLIENT_CERT", "timeout": "UV_HTTP_TIMEOUT",
@@ -97,11 +99,12 @@ def install_lock() -> None:
             pin.write(find_pin("uv"))
             pin.flush()
             call([*PIP, "--no-deps", "--require-hashes", "-r", pin.name])
-        options, variables = translate(read_settings(call([sys.executable, "-m", "pip", "config", "list"])))
+        options, variables = translate(read_settings(call([*RUN, "pip", "config", "list"])))
         call([*UV, *options, "--require-hashes", "-r", str(LOCK)], variables)
         call([*UV, *options, *here], variables)
-    except Failed:
-        print("by pip, which takes minutes, as uv could not do it ...", end=" ", flush=True)
+    except Failed as failure:
+        why = (str(failure).splitlines() or ["no word"])[-1]
+        print(f"by pip, which takes minutes, as uv could not do it ({why}) ...", end=" ", flush=True)
         call([*PIP, "--require-hashes", "-r", str(LOCK)])
         call([*PIP, "--no-deps", *here])
 

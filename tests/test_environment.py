@@ -53,12 +53,29 @@ def test_without_a_python_that_fits_one_line_says_so(tmp_path):
 
 def test_without_the_venv_module_one_line_says_what_to_install(tmp_path):
     fake = tmp_path / "python-without-venv"
-    fake.write_text('#!/bin/sh\ncase "$2" in *venv*) exit 1;; esac\nexit 0\n')
+    fake.write_text('#!/bin/sh\ncase "$*" in *venv*) exit 1;; esac\nexit 0\n')
     fake.chmod(0o755)
     ran = start(tmp_path, PYTHON=str(fake))
     assert ran.returncode == 1
     (line,) = ran.stderr.splitlines()
     assert "has no venv module: install it" in line and "apt install python3-venv" in line
+
+
+def test_an_environment_of_conda_is_never_emptied(tmp_path):
+    mine = tmp_path / "conda" / "mine"
+    mine.parent.mkdir()
+    mine.touch()
+    ran = start(tmp_path, CONDA_DEFAULT_ENV="biomedical-language-models", CONDA_PREFIX=str(mine.parent))
+    assert ran.returncode == 1 and mine.exists()
+    (line,) = ran.stderr.splitlines()
+    assert line.endswith("with pip: conda env update -f environment.yml")
+
+
+def test_what_lies_where_the_person_stands_does_not_stop_an_installer(tmp_path):
+    (tmp_path / "logging.py").write_text("raise SystemExit('mine')")
+    subprocess.run([*installing.PIP, "--help"], cwd=tmp_path, check=True, capture_output=True)
+    calls = re.findall(r'"\$(?:python|maker)" .*-[mc] (?:pip|venv|\'import ensurepip)', START)
+    assert len(calls) == 3 and all(" -P " in call for call in calls)
 
 
 def test_the_tree_names_what_is_there_and_every_module():
@@ -89,7 +106,9 @@ install.trusted-host="own"
     assert installing.translate({"no-index": ["true"]})[0] == ["--no-index"]
 
 
-@pytest.mark.parametrize(("fails", "by"), [("none", "uv"), ("uv==", "pip"), ("-m uv", "pip"), ("-m pip", "nothing")])
+@pytest.mark.parametrize(
+    ("fails", "by"), [("none", "uv"), ("uv==", "pip"), ("-P -m uv", "pip"), ("-P -m pip", "nothing")]
+)
 def test_pip_installs_where_uv_cannot_and_speaks_only_where_it_fails(monkeypatch, capsys, fails, by):
     called = []
 
@@ -107,6 +126,7 @@ def test_pip_installs_where_uv_cannot_and_speaks_only_where_it_fails(monkeypatch
     whole = [command for command in called if command.endswith("requirements.lock")]
     assert all("--require-hashes" in command for command in whole)
     assert by == "nothing" or (f"-m {by} " in whole[-1] and len(output.splitlines()) == 2)
+    assert ("uv could not do it (what the installer says)" in output) == (by != "uv")
 
 
 def test_what_is_locked_is_locked_for_every_platform():
