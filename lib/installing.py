@@ -76,7 +76,7 @@ def install_torch(version: str) -> None:
     """What TORCH says, else the release in use: a CPU build, where the index has one."""
     if os.environ.get("TORCH"):
         call([*PIP, *shlex.split(os.environ["TORCH"])])
-    elif find_version("torch").split("+")[0] != version:
+    elif not find_version("torch").startswith(version):
         try:
             call([*PIP, f"torch=={version}+cpu"])
         except Failed:

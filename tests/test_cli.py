@@ -36,6 +36,17 @@ def test_options_and_targets_stand_in_any_order(asked, words):
     assert (options.words, options.again, options.cores) == (["smoke", "pubmedbert"], True, 3)
 
 
+def test_a_run_that_was_forced_goes_on_without_the_force(monkeypatch, capsys, tmp_path):
+    def stop(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run", stop)
+    monkeypatch.setattr(cli.report, "build", lambda scale: (tmp_path, True))
+    for again, words in (([], "the same command goes on from here"), (["--again"], "run it without --again to go on")):
+        assert cli.main(["pubmedbert", *again]) == 130 and words in capsys.readouterr().err
+        assert cli.finish("smoke", True, bool(again)) == 1 and words in capsys.readouterr().out
+
+
 def test_relative_paths_count_from_where_the_person_stands(asked, monkeypatch, tmp_path):
     for folder in ("mine", "data", "bert-general", "profile"):
         (tmp_path / folder).mkdir()

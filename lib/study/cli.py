@@ -65,15 +65,15 @@ def main(words: list[str]) -> int:
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--verbose", action="store_true", help="with --dry-run: Snakemake's own words")
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
-    parser.add_argument("--again", action="store_true", help="make the targets anew, as when code of lib has changed")
+    parser.add_argument("--again", action="store_true", help="rebuild the targets, as when code of lib has changed")
     parser.add_argument("--partial", action="store_true", help="go on with the real data that are there")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
     options = parser.parse_intermixed_args(words)
-    return guard(lambda: run(options))
+    return guard(lambda: run(options), options.again)
 
 
-def guard(work: Callable[[], int]) -> int:
+def guard(work: Callable[[], int], again: bool = False) -> int:
     """The exit status of a piece of work, after one clear line where it failed or was stopped."""
     try:
         return work()
@@ -81,8 +81,13 @@ def guard(work: Callable[[], int]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        print(f"\nstopped; {how_to_go_on(again)}", file=sys.stderr)
         return 130
+
+
+def how_to_go_on(again: bool) -> str:
+    """After a run that was stopped or failed: a second --again would take away what the first has made."""
+    return "run it without --again to go on" if again else "the same command goes on from here"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -133,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
         status, output = graph.snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:
             print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
-        return finish(scale, failed=status != 0)
+        return finish(scale, status != 0, options.again)
 
 
 def evaluate(words: list[str]) -> int:
@@ -268,12 +273,12 @@ class the_only_study:
         self.file.close()
 
 
-def finish(scale: str, failed: bool) -> int:
+def finish(scale: str, failed: bool, again: bool = False) -> int:
     """Build the report where something changed, and say where it is."""
     index, built = report.build(scale)
     print(f"{'Report' if built else 'Report, unchanged'}: {show_path(index)}")
     if failed:
-        print("Not everything was done (see above); the report links to failed notebooks. The same command goes on.")
+        print(f"Not everything was done (see above; the report links to failed notebooks): {how_to_go_on(again)}")
     return 1 if failed else 0
 
 

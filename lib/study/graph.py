@@ -19,7 +19,7 @@ from lib.study import params, paths, plan, warm
 
 SILENCE = 60.0  # seconds without news, after which a line says how far what runs is
 REASONS = {  # what Snakemake begins its reasons with
-    "Forced": "asked for (--again)",
+    "Forced": "forced by --again",
     "Missing": "not made yet",
     "Params": "settings, data, cells or versions changed",
     "Input files updated by": "what it reads is made again",
