@@ -223,19 +223,39 @@ def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
     assert capsys.readouterr().out == "1 there\n"
 
 
-def test_without_a_network_each_host_is_asked_once_and_one_line_says_so(study, monkeypatch):
+def test_without_a_network_each_host_is_asked_twice_and_one_line_says_so(study, monkeypatch, capsys):
     closed = [f"http://127.0.0.1:{port}/file" for port in (1, 2)]  # nothing listens there
     monkeypatch.setattr(
         downloads, "addresses", lambda source, file: closed if "b" in file.path else [study.server.url("good")]
     )
     asked, receive = [], downloads.receive
     monkeypatch.setattr(downloads, "receive", lambda url, *rest: asked.append(url) or receive(url, *rest))
-    study(one=source(entry("one/a"), entry("one/b1"), entry("one/b2")), two=source(entry("two/b3")))
-    with pytest.raises(StudyError, match="no way to 127.0.0.1:1, 127.0.0.1:2 .*before stays .1 files now") as error:
-        downloads.fetch([])
-    assert len(str(error.value).splitlines()) == 1
-    assert asked == [study.server.url("good"), *closed]
-    assert visible(study.folder) == ["one/a"]
+    steps = {"by_hand": {"path": "two/secret", "licence": "on request", "steps": ["Ask."]}}
+    study(one=source(entry("one/b1"), entry("one/b2")), two=source(entry("two/b3"), entry("two/a")) | steps)
+    assert downloads.fetch([]) == 1
+    *_, by_hand, failed, counts = capsys.readouterr().out.splitlines()
+    why = "FAILED   no way to 127.0.0.1:1 (no connection), 127.0.0.1:2 (no connection): run again with a network"
+    assert by_hand.startswith("by hand  two") and failed.startswith(why)
+    assert counts == "1 fetched, 3 failed, 1 to be got by hand"
+    assert asked == [closed[0], closed[0], closed[1], closed[1], study.server.url("good")]
+    assert visible(study.folder) == ["two/a"]
+
+
+@each("lost", [[1], [2, 3]])
+def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, monkeypatch, lost):
+    """At first once, and more often with a host that has answered."""
+    asked, receive, hosts = [], downloads.receive, {}
+
+    def lose(url, *rest):
+        asked.append(url)
+        if len(asked) in lost:
+            url = "http://127.0.0.1:1/file"
+        return receive(url, *rest)
+
+    monkeypatch.setattr(downloads, "receive", lose)
+    for name in "ab":
+        downloads.download([server.url("good")], tmp_path / f"{name}{lost}", SHA256, len(CONTENT), hosts=hosts)
+    assert len(asked) == 2 + len(lost) and not any(hosts.values())
 
 
 def test_another_file_under_the_name_is_kept(study, capsys):

@@ -149,24 +149,21 @@ def fetch(names: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StudyError(f"{show_path(folder)}: no data folder can be made there ({error.strerror})") from None
-    counts, refused = Counter(), {}
+    counts, hosts = Counter(), {}
     for name, group in chosen.items():
         for source in group.sources:
             for e in source.files:
                 where = addresses(source, e)
-                try:
-                    counts[attempt(bring, folder / e.path, where, e.checksum, e.bytes, e.gzip, refused)] += 1
-                except Unreachable as error:
-                    raise StudyError(
-                        f"{error}; what was fetched before stays ({counts['fetched']} files now)"
-                    ) from None
+                counts[attempt(bring, folder / e.path, where, e.checksum, e.bytes, e.gzip, hosts)] += 1
         counts += check_made(name, group.made, folder)
         if group.by_hand:
             counts[show_steps(name, group, folder, in_full=name in names)] += 1
         if group.plan and name in names and group.plan.pattern:
-            counts += fetch_listed(group.plan, folder / group.plan.path)
+            counts += fetch_listed(group.plan, folder / group.plan.path, hosts)
         elif group.plan:
             counts[show_plan(name, group, folder)] += 1
+    if counts["failed"] and any(hosts.values()):
+        print(f"FAILED   {no_way(hosts)}; what was fetched stays")
     print(", ".join(f"{counts[what]} {what}" for what in OUTCOMES if counts[what]))
     return 1 if counts["failed"] else 0
 
@@ -183,11 +180,14 @@ def list_missing(folder: Path) -> list[str]:
 
 
 def attempt(action, *words) -> str:
-    """What the action says that it did, or failed and a line with the reason: the other files go on."""
+    """What the action says that it did, or failed and a line with the reason: the other files go on.
+
+    Of files without a host that answers one line speaks at the end.
+    """
     try:
         return action(*words)
     except Unreachable:
-        raise
+        return "failed"
     except StudyError as error:
         reason = str(error)
     except OSError as error:
@@ -204,16 +204,16 @@ def addresses(source: Source, file: File) -> list[str]:
 
 
 def bring(
-    path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False, refused: dict | None = None
+    path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
 ) -> str:
     """See that a file is there and right: there or fetched; StudyError when it is neither.
 
-    `refused`: hosts that could not be connected to, with the reason; they are not asked again.
+    `hosts`: those that were asked, with why no connection is made: they are not asked again. Empty: it has answered.
     """
     if path.exists():
         check_there(path, checksum, compress)
         return "there"
-    download(urls, path, checksum, size, compress, refused)
+    download(urls, path, checksum, size, compress, hosts)
     print(f"fetched  {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
     return "fetched"
 
@@ -242,7 +242,7 @@ def digest(path: Path, kind: str, compressed=False) -> str:
 
 
 def download(
-    urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False, refused: dict | None = None
+    urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
 ) -> None:
     """Fetch a file from the first mirror that gives the right bytes; StudyError with the reason of each.
 
@@ -252,19 +252,16 @@ def download(
         if path.exists():  # another process fetched it while this one waited
             return
         part = path.with_name(f".{path.name}.part")
-        reasons, refused = [], {} if refused is None else refused
+        reasons, hosts = [], {} if hosts is None else hosts
         for url in urls:
             host = urlsplit(url).netloc
-            try:
-                reason = refused.get(host) or transfer(url, part, checksum, size)
-            except Unreachable as error:
-                reason = refused[host] = str(error)
+            reason = hosts.get(host) or transfer(url, part, checksum, size, hosts)
             if not reason:
                 break
             reasons.append(f"{host}: {reason}")
         else:
-            if urls and all(urlsplit(url).netloc in refused for url in urls):
-                raise Unreachable(f"no way to {', '.join(refused)} ({refused[host]}): run again with a network")
+            if urls and all(hosts[urlsplit(url).netloc] for url in urls):
+                raise Unreachable(no_way(hosts))
             raise StudyError(f"{show_path(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
         if not compress:
             os.replace(part, path)
@@ -279,25 +276,36 @@ def download(
         part.unlink()
 
 
-def transfer(url: str, part: Path, checksum: str, size: int | None) -> str:
+def no_way(hosts: dict[str, str]) -> str:
+    refused = [f"{host} ({why})" for host, why in hosts.items() if why]
+    return f"no way to {', '.join(refused)}: run again with a network"
+
+
+def transfer(url: str, part: Path, checksum: str, size: int | None, hosts: dict[str, str]) -> str:
     """Complete the partial file from one mirror; why it could not be done, or an empty string.
 
-    Unreachable, at once, when no connection can be made: further attempts would only wait.
+    A host that has never answered is given up after a second attempt: further ones would only wait.
     """
-    reason = ""
+    reason, host = "", urlsplit(url).netloc
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE * 2 ** (attempt - 1) if attempt else 0)
         try:
             begun = receive(url, part, size)
         except requests.HTTPError as error:
+            hosts[host] = ""
             return str(error)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             inner = error.args[0] if error.args else error
             inner = getattr(inner, "reason", inner)  # of nested errors, the one that says what happened
-            reason = str(inner)
-            if why := next((why for kind, why in NO_CONNECTION.items() if isinstance(inner, kind)), ""):
-                raise Unreachable(why) from None
+            why = next((why for kind, why in NO_CONNECTION.items() if isinstance(inner, kind)), "")
+            reason = why or str(inner)
+            if not why:
+                hosts[host] = ""
+            elif attempt and host not in hosts:
+                hosts[host] = why
+                break
             continue
+        hosts[host] = ""
         got = digest(part, checksum.split(":")[0])
         if got == checksum:
             return ""
@@ -339,20 +347,24 @@ def receive(url: str, part: Path, size: int | None) -> int:
     return begun
 
 
-def fetch_listed(plan: Plan, folder: Path) -> Counter:
+def fetch_listed(plan: Plan, folder: Path, hosts: dict[str, str]) -> Counter:
     """Fetch what a page of links names."""
-    names = sorted(set(re.findall(plan.pattern, read_text(plan.url))))
-    if not names:
-        raise StudyError(f"{plan.url}: names no file like {plan.pattern}; see whether the page has moved")
-    return Counter(attempt(bring_by_md5, folder / name, plan.url + name) for name in names)
+    try:
+        names = sorted(set(re.findall(plan.pattern, read_text(plan.url))))
+        if not names:
+            raise StudyError(f"{plan.url}: names no file like {plan.pattern}; see whether the page has moved")
+    except StudyError as error:
+        print(f"FAILED   {error}", flush=True)
+        return Counter(failed=1)
+    return Counter(attempt(bring_by_md5, folder / name, plan.url + name, hosts) for name in names)
 
 
-def bring_by_md5(path: Path, url: str) -> str:
+def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
     """The same as `bring` for a file whose checksum lies beside it."""
     found = re.findall(r"\b[0-9a-f]{32}\b", read_text(url + ".md5"))
     if len(found) != 1:
         raise StudyError(f"{url}.md5: holds no checksum; run again later")
-    return bring(path, [url], f"md5:{found[0]}")
+    return bring(path, [url], f"md5:{found[0]}", hosts=hosts)
 
 
 def read_text(url: str) -> str:
