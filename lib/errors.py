@@ -13,6 +13,7 @@ WITHOUT_MEMORY = (
     "failed to map segment",
     "bad_alloc",
 )
+WITHOUT_GPU_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "MPS backend out of memory")
 
 
 class StudyError(Exception):
@@ -23,15 +24,18 @@ class StudyError(Exception):
         return [f"error: {self}"]
 
 
-def says_memory(text: str) -> bool:
-    """Whether the words of an error, its name among them, are those of a lack of memory."""
-    return any(words in text for words in WITHOUT_MEMORY)
+def explain(text: str) -> str:
+    """The words of an error, its name among them; where memory is what was lacking, with or instead what to do."""
+    if any(words in text for words in WITHOUT_GPU_MEMORY):
+        return f"{text} (a smaller micro_batch or batch size needs less memory)"
+    return TOO_LITTLE_MEMORY if any(words in text for words in WITHOUT_MEMORY) else text
 
 
 def show_uncaught(kind: type[BaseException], error: BaseException, trace) -> None:
     """In place of sys.excepthook: one line where memory is what was lacking, also while packages are imported."""
-    if says_memory(f"{kind.__name__}: {error}"):
-        print(f"error: {TOO_LITTLE_MEMORY}", file=sys.stderr)
+    said = f"{kind.__name__}: {error}"
+    if (explained := explain(said)) != said:
+        print(f"error: {explained}", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
 

@@ -147,6 +147,12 @@ def test_a_lack_of_memory_is_one_line_also_while_packages_are_imported():
         assert (ran.stderr.splitlines() == wanted) == (not error.startswith("Value")), ran.stderr
 
 
+def test_a_lack_of_memory_of_a_gpu_keeps_its_words_and_names_what_needs_less():
+    for said in ("OutOfMemoryError: CUDA out of memory. Tried to", "AcceleratorError: CUDA error: out of memory"):
+        explained = errors.explain(said)
+        assert explained.startswith(said) and "micro_batch" in explained and "--cores" not in explained
+
+
 def test_a_home_that_cannot_be_written_is_replaced_by_one_below_outputs(tmp_path):
     shutil.copy(paths.ROOT / "run_all.sh", tmp_path)
     for name in ("requirements.lock", "pyproject.toml"):

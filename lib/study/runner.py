@@ -20,7 +20,7 @@ from PIL import Image
 from traitlets.config import Config
 
 from lib import artefacts, parent, progress
-from lib.errors import TOO_LITTLE_MEMORY, StudyError, says_memory, unknown
+from lib.errors import StudyError, explain, unknown
 from lib.places import show_path
 from lib.study import params, paths, receipts
 from lib.study.submit import name_copy
@@ -196,10 +196,10 @@ def execute(
             problem = error.evalue if error.ename == "StudyError" else f"{error.ename}: {error.evalue}"
         except (RuntimeError, TimeoutError) as error:  # the kernel died, or did not answer
             problem = f"{type(error).__name__}: {error}"
-            if "Kernel died" in problem:  # nothing else ends one without a word
-                problem = f"{TOO_LITTLE_MEMORY}, or somebody ended the kernel ({error})"
+            if "Kernel died" in problem:
+                problem = "the kernel ended without a word: most often too little memory (--cores 1 needs less)"
     clean(running)
-    return TOO_LITTLE_MEMORY if problem and says_memory(problem) else problem
+    return problem and explain(problem)
 
 
 def clean(path: Path) -> None:
