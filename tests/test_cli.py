@@ -124,18 +124,32 @@ localrule all:
 
 
 def test_a_dry_run_says_what_how_many_why_and_about_how_long(monkeypatch):
-    monkeypatch.setattr(plan.Plan, "changes", lambda *job: [("size", "8192", "4096")])
+    changes = [
+        ("size", "8192", "4096"),
+        ("cells", "0e52ff6912b7b02c", "1"),
+        ("x, files", "[a]", "[b]"),
+        ("told", "y" * 41, "z"),
+    ]
+    monkeypatch.setattr(plan.Plan, "changes", lambda *job: changes)
     said = graph.describe_plan(plan.Plan("laptop", ["lee-4"]), DRY)
     (seconds,) = {graph.measure_pages("laptop")["40_biobert"]}
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines()]
     assert cells[0] == ["stage", "jobs", "why", "about"]
     assert cells[2:5] == [
-        ["vocabulary", "1", "size: 8192 -> 4096", ""],
+        ["vocabulary", "1", f"size: 8192 -> 4096; its cells changed; its files changed; told: {'y' * 37}... -> z", ""],
         ["pretrain", "1", "not made yet", ""],
         ["table", "1", "what it reads is made again", graph.say_time(seconds)],
     ]
-    assert cells[5][0].startswith("3 jobs")
+    took = f"1 of them about {graph.say_time(seconds)} one after the other, by earlier runs of the same notebooks"
+    assert cells[5][0] == f"3 jobs; {took}"
     assert graph.describe_plan(plan.Plan("laptop", ["lee-4"]), "").startswith("Nothing to do")
+
+
+def test_a_damaged_copy_does_not_stop_a_dry_run(monkeypatch, tmp_path):
+    (tmp_path / "40_biobert--a.ipynb").write_text('{"metadata": {"papermill": {"duration": 3.0}}}')
+    (tmp_path / "40_biobert--b.ipynb").write_text('{"metadata": {"pap')
+    monkeypatch.setattr(paths, "find_all", lambda *where: sorted(tmp_path.iterdir()))
+    assert graph.measure_pages("laptop") == {"40_biobert": 3.0}
 
 
 def test_a_lack_of_memory_is_one_line_also_while_packages_are_imported():

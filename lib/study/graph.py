@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib import artefacts
+from lib.errors import StudyError
 from lib.study import params, paths, plan, warm
 
 SILENCE = 60.0  # seconds without news, after which a line says how far what runs is
@@ -24,6 +25,11 @@ REASONS = {  # what Snakemake begins its reasons with
     "Params": "settings, data, cells or versions changed",
     "Input files updated by": "what it reads is made again",
     "Updated": "what it reads is newer",
+}
+CHANGED = {  # by the name of a setting: those whose values are fingerprints, sizes and times
+    "cells": "its cells changed",
+    "files": "its files changed",
+    "settings": REASONS["Params"],
 }
 
 
@@ -134,7 +140,7 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
             reason = re.search(r"reason: (.*)", block)[1]
             why = next((said for begins, said in REASONS.items() if reason.startswith(begins)), reason)
             if reason.startswith("Params") and (changes := wanted.changes(stage, keys)):
-                why = "; ".join(f"{name}: {before} -> {now}" for name, before, now in changes)
+                why = "; ".join(dict.fromkeys(say_change(*change) for change in changes))
             took = seconds.get(wanted.notebook(stage, *keys))
             rows.append({"stage": stage, "why": why, "jobs": 1, "known": took is not None, "seconds": took or 0})
     if not rows:
@@ -143,15 +149,25 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
     counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
     counts["about"] = [say_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
     shown = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
-    known = f"; {counts['known'].sum()} have run before, in about {say_time(counts['seconds'].sum())}"
-    return f"{shown}\n{len(rows)} jobs{known if counts['known'].any() else ''}"
+    known, took = counts["known"].sum(), say_time(counts["seconds"].sum())
+    how_long = f"; {known} of them about {took} one after the other, by earlier runs of the same notebooks"
+    return f"{shown}\n{len(rows)} jobs{how_long if known else ''}"
+
+
+def say_change(name: str, before: str, now: str) -> str:
+    """A setting, before and now, where these are for a person."""
+    before, now = (value if len(value) <= 40 else f"{value[:37]}..." for value in (before, now))
+    return CHANGED.get(name.rpartition(", ")[2], f"{name}: {before} -> {now}")
 
 
 def measure_pages(scale: str) -> dict[str, float]:
-    """Seconds that each notebook took at a scale, here or in the record: the mean over its copies."""
+    """Seconds that each notebook took at a scale, here or in the record: the mean over its copies that are whole."""
     found = defaultdict(list)
     for page in paths.find_all(scale, "notebooks", "*.ipynb"):
-        seconds = artefacts.read_json(page)["metadata"].get("papermill", {}).get("duration")
+        try:
+            seconds = artefacts.read_json(page)["metadata"].get("papermill", {}).get("duration")
+        except StudyError:
+            continue
         found[page.stem.split("--")[0]] += [seconds] if seconds else []
     return {name: sum(times) / len(times) for name, times in found.items() if times}
 
