@@ -133,6 +133,15 @@ def test_what_computes_is_done_again_for_its_version(monkeypatch):
     assert [wanted.state(*job) == one for job, one in zip(jobs, before, strict=True)] == [False, True, True]
 
 
+def test_settings_in_another_order_are_the_same(monkeypatch):
+    """As Snakemake compares them, by the text that Python shows."""
+    wanted, order = plan.Plan("smoke"), [1]
+    monkeypatch.setitem(plan.state.STAGES, "corpus", lambda *job: {"a": {key: 0 for key in "xy"[:: order[0]]}, "b": 1})
+    before = str(wanted.state("corpus", "wiki-books"))
+    order[0] = -1
+    assert str(wanted.state("corpus", "wiki-books")) == before
+
+
 def test_a_reader_s_version_makes_what_reads_every_dataset_anew(monkeypatch):
     wanted = plan.Plan("smoke")
     jobs = [("texts", "all"), *(("page", key) for key in keyless.PAGES if key[:2] in ("12", "14", "15", "71", "91"))]

@@ -62,3 +62,8 @@ def test_what_somebody_has_deleted_has_no_receipt(tmp_path, monkeypatch):
     table.unlink()
     receipts.forget("smoke")
     assert not new.exists() and not old.exists()
+
+
+def test_a_job_with_a_long_name_has_no_settings_that_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    assert receipts.read_settings(receipts.name("laptop", "documents", ["pubmed", "x" * 250])) is None

@@ -1,5 +1,6 @@
 """What a command line asks for: the jobs of each stage that its targets need. The Snakefile says how each is done."""
 
+import json
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -124,19 +125,23 @@ class Plan:
         return NOTEBOOKS.get(stage, "")
 
     def state(self, stage: str, *keys: str) -> dict:
-        """All that a job is done again for, besides the jobs that it reads, by name: settings, or their fingerprint."""
+        """All that a job is done again for, besides the jobs that it reads, by name: settings, or their fingerprint.
+
+        In the order of the names, so that YAML in another order redoes nothing.
+        """
         notebook = self.notebook(stage, *keys)
         code = {"cells": provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb")} if notebook else {}
         if stage == "page":
             settings = PAGES[notebook].watches(self.scale)
         else:
             settings = state.STAGES[stage](self.scale, *(self.runs_in(*keys) if stage == "finetune" else keys))
-        return code | (settings if isinstance(settings, dict) else {"settings": provenance.fingerprint(settings)})
+        settings = settings if isinstance(settings, dict) else {"settings": provenance.fingerprint(settings)}
+        return json.loads(provenance.to_json(code | settings))
 
     def changes(self, stage: str, keys: Iterable[str]) -> list[tuple[str, str, str]]:
         """What a job would be done again for, a line each: a setting, what it was and what it is now.
 
-        None where the job has not been done, or before its settings were kept.
+        Empty where the job has not been done, or before its settings were kept.
         """
         before = receipts.read_settings(receipts.name(self.scale, stage, keys))
         if before is None:

@@ -56,12 +56,15 @@ def name(scale: str, stage: str, keys: Iterable[str]) -> str:
 
 
 def read_settings(receipt: str) -> dict | None:
-    """The settings with which a job was done, as Snakemake keeps them; None where it has none of it.
+    """The settings with which a job was done, as Snakemake keeps them between runs; None where it has none of it.
 
-    They stand among its parameters, each as Python shows it.
+    They stand among its parameters, each as Python shows it. A receipt with a long name is kept elsewhere.
     """
     kept = paths.ROOT / ".snakemake" / "metadata" / urlsafe_b64encode(receipt.encode()).decode()
-    told = artefacts.read_json(kept)["params"] if kept.exists() else []
+    try:
+        told = artefacts.read_json(kept)["params"]
+    except OSError:
+        return None
     return next((ast.literal_eval(one) for one in told if one.startswith("{")), None)
 
 
