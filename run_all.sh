@@ -7,8 +7,20 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)" # no more: relative paths count from where the person stands
 if [ ! -w "${HOME:-}" ]; then # as in many containers; packages keep caches there
-    export HOME="$root/outputs/.home"
-    mkdir -p "$HOME"
+    echo "The home folder (${HOME:-none}) cannot be written: caches go below outputs/.home" >&2
+    caches="$root/outputs/.home"
+    mkdir -p "$caches"
+    if [ -r "${HOME:-}" ]; then # settings and models of the hub that lie there are read
+        hub="$HOME/.cache/huggingface"
+        if [ ! -d "$hub" ]; then hub="$caches/huggingface"; fi
+        export HF_HOME="${HF_HOME:-$hub}" XDG_CACHE_HOME="${XDG_CACHE_HOME:-$caches}"
+        export MPLCONFIGDIR="${MPLCONFIGDIR:-$caches/matplotlib}" IPYTHONDIR="${IPYTHONDIR:-$caches/ipython}"
+        export JUPYTER_CONFIG_DIR="${JUPYTER_CONFIG_DIR:-$caches/jupyter}"
+        export JUPYTER_DATA_DIR="${JUPYTER_DATA_DIR:-$caches/jupyter}"
+        export JUPYTER_RUNTIME_DIR="${JUPYTER_RUNTIME_DIR:-$caches/jupyter}"
+    else
+        export HOME="$caches"
+    fi
 fi
 
 TORCH_VERSION=2.13.0

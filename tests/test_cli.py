@@ -175,8 +175,9 @@ def test_a_home_that_cannot_be_written_is_replaced_by_one_below_outputs(tmp_path
     python.write_text('#!/bin/sh\necho "$HOME" >&2\nexit 1\n')
     python.chmod(0o755)
     environment = os.environ | {"HOME": str(tmp_path / "nowhere"), "PYTHON": str(python), "CONDA_DEFAULT_ENV": ""}
-    subprocess.run([tmp_path / "run_all.sh"], env=environment, capture_output=True)
+    ran = subprocess.run([tmp_path / "run_all.sh"], env=environment, capture_output=True, text=True)
     assert (tmp_path / "outputs/.home").is_dir()
+    assert [line for line in ran.stderr.splitlines() if line.endswith("caches go below outputs/.home")]
 
 
 def test_an_error_in_a_notebook_is_one_line():

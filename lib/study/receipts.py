@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lib import artefacts, provenance
+from lib.errors import StudyError
 from lib.study import paths
 
 MACHINE = {"commit", "versions", "device", "seconds", "seconds of the start"}  # that differ where the content does not
@@ -63,7 +64,7 @@ def read_settings(receipt: str) -> dict | None:
     kept = paths.ROOT / ".snakemake" / "metadata" / urlsafe_b64encode(receipt.encode()).decode()
     try:
         told = artefacts.read_json(kept)["params"]
-    except OSError:
+    except (OSError, StudyError):  # not there, or being written
         return None
     return next((ast.literal_eval(one) for one in told if one.startswith("{")), None)
 
