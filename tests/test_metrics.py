@@ -144,6 +144,10 @@ def test_what_is_nearly_constant_has_no_correlation():
     weak = [2.2 + 0.02 * one for one in gold]  # by a hundredth of gold's, and right
     assert metrics.pearson(gold, weak) == pytest.approx(100)
     assert metrics.pearson(gold, [1e-4 * one for one in gold]) == pytest.approx(100)
+    years = [2001, 2005, 2009, 2013]  # differ by less than a bfloat16 step, as gold may
+    assert metrics.pearson(years, years) == pytest.approx(100)
+    assert math.isnan(metrics.pearson(years, [2007, 2007, 2007, 2007.01]))
+    assert math.isnan(metrics.pearson([1e6, 1e6], [1, 2]))
 
 
 def test_accuracy_counted_by_hand():

@@ -261,9 +261,10 @@ class Finetuning:
         They lie there before, so that no error in what is computed costs a training.
         """
         tested = self.splits.read(split, fold)
+        gold = [one.gold for one in tested]
         record = record | {
             "scores": self.dataset.score(tested, predicted),
-            "collapsed": predictions.find_collapse(self.dataset.family, predicted, record["log"]),
+            "collapsed": predictions.find_collapse(self.dataset.family, gold, predicted, record["log"]),
         }
         if split == "test":
             record |= self.look_closer(fold, tested, predicted)

@@ -26,7 +26,7 @@ def predict(model: torch.nn.Module, task: Task, sequences: Sequence[Example], de
     return results
 
 
-def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
+def find_collapse(family: str, gold: Sequence, predicted: Sequence, log: list[dict]) -> str:
     """Why a run is one that learnt nothing, or an empty string.
 
     It predicts the same for every test instance (for every word: O), or numbers that are nearly so, or the mean loss of
@@ -36,7 +36,7 @@ def find_collapse(family: str, predicted: Sequence, log: list[dict]) -> str:
         answers = {tag for tags in predicted for tag in tags}
     else:
         answers = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
-    same = len(answers) == 1 or (family == "similarity" and metrics.is_constant(predicted))
+    same = len(answers) == 1 or (family == "similarity" and metrics.is_constant(gold, predicted))
     if same and len(predicted) > 1:
         return "one answer only"
     tenth = max(1, len(log) // 10)
