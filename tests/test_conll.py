@@ -26,6 +26,26 @@ def test_marks_with_an_id_name_the_document(tmp_path):
     assert [s.document for s in conll.read(write(tmp_path / "a", text))] == ["", "7", "7", "8", ""]
 
 
+def test_a_comment_has_other_columns_than_the_rows(tmp_path):
+    path = tmp_path / "a"
+    for text in ("# a comment\na\tO\n# B_D\n#\n#\tO\n", "# a comment\na O\n# one more comment\n#\n# O\n"):
+        assert [s.words for s in conll.read(write(path, text))] == [["a", "#"]]
+    for text in ("a\tO\n#\tB_D\nb\tO\n", "#\tB_D\na\tO\n", "a O\n# B_D\n"):
+        with pytest.raises(StudyError, match=r"^a:[12]: .*another tag"):
+            list(conll.read(write(path, text)))
+    with pytest.raises(StudyError, match="^a:2: "):
+        list(conll.read_pico(write(path, "a NN O O\n# a comment\n")))
+
+
+def test_a_type_that_was_cut_is_refused(tmp_path):
+    whole = "a\tB-Disease\nb\tI-Disease"
+    for text in (whole, "a\tB-X\n", whole[:-4] + "\n", "a\tO", "a\tB-X\n\nb\tB-X\nc\tU-X"):
+        assert list(conll.read(write(tmp_path / "a", text)))
+    for cut in (4, 8):  # I-Dis, I
+        with pytest.raises(StudyError, match="^a:2: .*cut off"):
+            list(conll.read(write(tmp_path / "a", whole[:-cut])))
+
+
 def test_blocks_count_empty_ones(tmp_path):
     path = write(tmp_path / "a", "-DOCSTART-\tO\n\na\tO\nb\tO\n\nc\tO\n")
     assert list(read_blocks(path)) == ["", "", "a b", "c"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import read_lines
+from lib.reading import open_bytes, read_lines
 
 DOCUMENT = "-DOCSTART-"
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
@@ -21,8 +21,9 @@ def read(path: Path) -> Iterator[Sentence]:
 
     Tabs separate the columns, or single spaces in a file without tabs. Tags are O, B, I, B-type or I-type, and those of
     BIOES and BILOU, which come as BIO. A mark `-DOCSTART-` ends a sentence and yields none; one with an id in brackets
-    names the document of what follows. Other lines that begin with `#` are comments. StudyError with the line for
-    another number of columns or another tag, bytes that are not UTF-8, and for a file without sentences.
+    names the document of what follows. A line that begins with `#` and has another number of columns than the rows is a
+    comment. StudyError with the line for another number of columns or another tag, for a type that only the last line
+    has when that has no end, as where a file was cut, for bytes that are not UTF-8, and for a file without sentences.
     """
     return read_tagged(path, "", (2, 4), TAG, "'word<TAB>tag', the tag O, B, I, B-type or I-type")
 
@@ -33,7 +34,8 @@ def read_merged(path: Path) -> Iterator[Sentence]:
 
 
 def read_pico(path: Path) -> Iterator[Sentence]:
-    """Sentences of EBM-NLP in SciBERT's form: `word NN O tag` with single spaces; marks and errors as in read.
+    """Sentences of EBM-NLP in SciBERT's form: `word NN O tag` with single spaces; marks and errors as in read, and no
+    comments.
 
     A word has one tag of I-INT, I-PAR, I-OUT and O: overlaps are not in this form.
     """
@@ -49,6 +51,7 @@ def read_tagged(
     first row has it.
     """
     where, words, tags, document, empty = show_path(path), [], [], "", True
+    own, added = not separator, 0  # whether comments are known; the line of the newest tag
     good: dict[str, str] = {}  # tags seen, in BIO, as there are few and matching each takes as long as all else
     for number, line in read_lines(path):
         marked = line.startswith(DOCUMENT) and MARK.fullmatch(line)
@@ -57,12 +60,13 @@ def read_tagged(
             *cells, last = line.split(between)
             if last not in good and tag.fullmatch(last):
                 good[last] = BIO.get(last[0], last[0]) + last[1:]
+                added = number
             fits = len(cells) + 1 in widths and cells[0] != ""
             if fits and last in good:
                 words.append(cells[0])
                 tags.append(good[last])
                 separator, widths = between, (len(cells) + 1,)
-            elif not line.startswith("#"):
+            elif not (own and line.startswith("#") and (not fits or not separator and between == " ")):
                 known = "another tag" if fits else f"{len(cells) + 1} column(s)"
                 raise StudyError(f"{where}:{number}: expected {expected}; found {known}")
             continue
@@ -72,6 +76,11 @@ def read_tagged(
         if marked:
             document = marked[1] or ""
     if words:
+        if own and added == number and last != "O" and [tag[2:] for tag in good].count(last[2:]) == 1:
+            with open_bytes(path) as file:
+                if not file.read().endswith(b"\n"):
+                    raise StudyError(f"{where}:{number}: the last line has a type of its own and no end; was the file "
+                                     "cut off? If not, end the line")  # fmt: skip
         yield Sentence(words, tags, document)
     elif empty:
         raise StudyError(f"{where}: no sentences in the file")
