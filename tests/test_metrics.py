@@ -101,6 +101,11 @@ def test_mentions_in_pieces_need_every_piece():
     assert metrics.strict_spans([[whole]], [[whole, whole]])["precision"] == 100
 
 
+def test_parts_that_alternate_come_as_tags_can_say():
+    assert metrics.mention_sets([["B-D", "O", "I-D"]]) == [{("D", 0, 2)}]
+    assert metrics.mention_sets([["B-D", "B-D", "I-D", "I-D"]]) == [{("D", 0), ("D", 1, 2, 3)}]  # of 0, 2 and 1, 3
+
+
 def test_relations_counted_by_hand():
     gold = ["false", "false", "up", "up", "down", "down"]
     predicted = ["false", "up", "up", "down", "down", "false"]  # 4 predicted, 4 gold, 2 right

@@ -49,11 +49,13 @@ def test_four_counts_and_mcnemar_by_hand(one, other, p):
 
 
 def test_an_instance_is_right_as_a_whole():
-    assert CELLS.find_right("tagging", TAGS, SAID["g"]) == [False, True, True, False]
-    assert CELLS.find_right("tagging", TAGS, SAID["b"]) == [True, True, False, False]
-    assert CELLS.find_right("documents", [["a", "b"], []], [["b", "a"], ["a"]]) == [True, False]
+    assert CELLS.find_right("entity-f1", TAGS, SAID["g"]) == [False, True, True, False]
+    assert CELLS.find_right("entity-f1", TAGS, SAID["b"]) == [True, True, False, False]
+    parts, two = ["B-D", "O", "I-D"], ["B-D", "O", "B-D"]
+    assert CELLS.find_right("strict-span-f1", [parts, two], [parts, parts]) == [True, False]
+    assert CELLS.find_right("multilabel-micro-f1", [["a", "b"], []], [["b", "a"], ["a"]]) == [True, False]
     with pytest.raises(ValueError, match="2 gold instances, 1 predicted"):
-        CELLS.find_right("documents", [["a"], []], [["a"]])
+        CELLS.find_right("multilabel-micro-f1", [["a"], []], [["a"]])
 
 
 def test_a_line_a_dataset_and_seed_or_the_reason(outputs):
