@@ -1,6 +1,7 @@
 """A dataset of a reader's own: nothing registered, its files below a folder, one line for what is wrong; folds."""
 
 import gzip
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.benchmarks import conll
-from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, take_fold
+from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, fill_undefined, take_fold
 from lib.benchmarks.instances import Labelled, Sentence
 from lib.errors import StudyError
 
@@ -43,6 +44,11 @@ def test_what_its_reader_leaves_out_is_counted(notes):
     counting = replace(notes, read=read)
     assert counting.load("train", left_out=left_out) == counting.load("train") == notes.load("train")
     assert counting.leaves_out and left_out == {"short words": 1}
+
+
+def test_what_is_undefined_is_never_chosen_and_is_reported_as_told():
+    assert [fill_undefined(score) for score in (math.nan, -100.0, 3.5)] == [-100.0, -100.0, 3.5]
+    assert [fill_undefined(score, 0.0) for score in (math.nan, -100.0)] == [0.0, -100.0]
 
 
 def test_a_set_in_folds(tmp_path):

@@ -244,8 +244,7 @@ class Dataset:
 
     def rank(self, instances: Sequence[Instance], predicted: Sequence) -> float:
         """The number that ranks models, LOWEST where it is undefined."""
-        value = self.score(instances, predicted)[self.main_score]
-        return LOWEST if math.isnan(value) else value
+        return fill_undefined(self.score(instances, predicted)[self.main_score])
 
     def score_labels(self, gold: Sequence, predicted: Sequence) -> dict[str, float]:
         """As `score`, of gold and predictions that are in the form that the metric takes."""
@@ -253,6 +252,11 @@ class Dataset:
         options = {"negative": self.negative} if function is metrics.relation_scores else {}
         scores = function(gold, predicted, **options)
         return scores if isinstance(scores, dict) else {self.metric: scores}
+
+
+def fill_undefined(score: float, value: float = LOWEST) -> float:
+    """A score, or `value` in place of one that is undefined: LOWEST to choose by, another to report."""
+    return value if math.isnan(score) else score
 
 
 def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from statistics import fmean
 from lib import artefacts, provenance, statistics
 from lib.benchmarks import baselines, jackknife, seen
 from lib.benchmarks.baselines import Baseline
-from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.datasets import Dataset, fill_undefined
 from lib.benchmarks.word_classes import WordClasses
 from lib.errors import StudyError
 
@@ -44,7 +44,7 @@ def score(method: Baseline, dataset: Dataset) -> dict:
     for fold in range(1, dataset.folds + 1):
         train, test, predicted, point = predict(method, dataset, fold)
         value = dataset.score(test, predicted)[dataset.main_score]
-        found.append((0.0 if math.isnan(value) else value, point))  # what is constant has no correlation
+        found.append((fill_undefined(value, 0.0), point))  # what is constant is reported as not correlated
         sizes.append((len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_out(dataset, test, predicted)))
     if dataset.metric == "entity-f1":  # of which no set is in folds

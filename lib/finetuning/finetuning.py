@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
 from lib.benchmarks import jackknife, seen
-from lib.benchmarks.datasets import LOWEST, Dataset
+from lib.benchmarks.datasets import Dataset, fill_undefined
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions, runs, spans, tuning
@@ -171,8 +171,7 @@ class Finetuning:
         words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
         self.last = None
         run = self.train(candidate, seed, 1, ".".join(["try", *words]), self.splits.choice, say_settings(candidate))
-        score = run["scores"][self.dataset.main_score]
-        score = LOWEST if math.isnan(score) else score
+        score = fill_undefined(run["scores"][self.dataset.main_score])
         if self.last and score > self.highest:
             self.highest, self.best = score, self.last
         return score
