@@ -210,7 +210,7 @@ def test_a_damaged_test_file_is_found_before_the_first_step(home, tmp_path, monk
             finetuning.finetune(encoder, pairs, settings, [1], tmp_path / "runs")
     make_relations(tmp_path, negatives="4")
     few = QUICK.model_copy(update={"epochs": [1, 2], "train_instances": 1})
-    with pytest.raises(StudyError, match="Pairs: nothing is left of its train split to train on"):
+    with pytest.raises(StudyError, match="Pairs: its 'rest' split has no instance: of train,"):
         finetuning.finetune(encoder, pairs, few, [1], tmp_path / "runs")
 
 

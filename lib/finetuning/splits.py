@@ -24,7 +24,7 @@ class Splits:
     """The splits of one dataset for one encoder, each read and cut into tokens once, for all seeds and candidates.
 
     `base`: the split that is trained on; `reads`: which splits have been read, in order. StudyError for a family that
-    has no task; `read` raises it where nothing is left to train on.
+    has no task; `read` raises it where a split has no instance.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Splits:
                 self.instances[key] = instances
         if not self.instances[key]:
             raise StudyError(
-                f"{self.dataset.title}: nothing is left of its {self.base} split to train on, as questions without "
-                "an answer in their passages are left out, and a tenth where settings are chosen on it"
+                f"{self.dataset.title}: its '{split}' split has no instance: of {self.base}, questions without an "
+                "answer in their passages are left out, and a tenth is held out where settings are chosen on it"
             )
         return self.instances[key]
 
