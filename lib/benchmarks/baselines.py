@@ -72,10 +72,12 @@ def run(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list
         return baseline.predict(dataset, train, [test], **baseline.points[0])[0], baseline.points[0]
     if dataset.family == "questions" and not (held := [one for one in held if one.gold]):
         raise StudyError(f"{dataset.title}: no question to choose on has an answer, which {baseline.method} needs")
-    tried = [(point, baseline.predict(dataset, rest, [held, test] if dev else [held], **point)) for point in
-             baseline.points]  # fmt: skip
+    parts = [held, test] if dev else [held]
+    tried = [(point, baseline.predict(dataset, rest, parts, **point)) for point in baseline.points]
     best, predicted = max(tried, key=lambda one: dataset.rank(held, one[1][0]))
-    return (predicted[1] if dev else baseline.predict(dataset, train, [test], **best)[0]), best
+    if dev:
+        return predicted[1], best
+    return baseline.predict(dataset, train, [test], **best)[0], best
 
 
 def choose_constant(dataset: Dataset, train: Sequence[Instance]) -> object:

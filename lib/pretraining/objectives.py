@@ -121,7 +121,8 @@ def adversarial_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
     predictions with and without it gives the direction of the shift; the divergence that the shift causes, both ways,
     is added ten times. The shift's size is ours: the paper prints 1e-5, which moves nothing, and the released code
     divides each token's shift by its largest component, which makes it 1. Three passes in place of one, and in bfloat16
-    a fourth: it does not resolve the noise, so the direction is found in float32. Dropout is the same in all.
+    a fourth: it does not resolve the noise, so the direction is found in float32. Dropout is the same in each
+    pair that is compared.
     """
     tokens, predicted = batch["input_ids"], batch["targets"] != masking.IGNORED
     noise = NOISE * torch.randn(*tokens.shape, model.config.hidden_size, device=tokens.device)
