@@ -72,8 +72,8 @@ class Study:
     def dataset(self, key: str) -> Dataset:
         """A registered dataset where its files lie at this scale; StudyError with the nearest names for no such one."""
         dataset = registry.lookup(key)
-        how = f"./run_all.sh data {dataset.group} fetches it or says how to get it"
-        return dataset.at(self.data, how if dataset.group and not self.budget.made_up else "")
+        how = f"./run_all.sh data {dataset.group} fetches it or says how to get it" if dataset.group else ""
+        return dataset.at(self.data, "./run_all.sh makes it up" if self.budget.made_up else how)
 
     @property
     def machine(self) -> Machine:
