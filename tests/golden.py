@@ -368,7 +368,7 @@ FORMATS = {
         conll.read, "# no text\na B-X O E-Y|Z\n\n#\n#hash B-X O S-X\nb B-X O O\nc B-X O L-X\nd B-X O U-X",
         Sentence(["a"], ["I-Y|Z"]), Sentence(["#hash", "b", "c", "d"], ["B-X", "O", "I-X", "B-X"]),
     ),
-    "conll-spaces": one(conll.read, "# text = a b\na B\n# b\nb E\n", Sentence(["a", "b"], ["B", "I"])),
+    "conll-spaces": one(conll.read, "# text = a b\na B\n# of b\nb E\n", Sentence(["a", "b"], ["B", "I"])),
     "conll-merged": one(conll.read_merged, "a\tB-DNA\nb\tI-DNA\nc\tB-cell_line\nd\tO\n",
                         Sentence(["a", "b", "c", "d"], ["B", "I", "B", "O"])),
     "conll-pico": one(conll.read_pico, PICO_LINES, Sentence(["ten", "men"], ["I-PAR", "O"], "5"),
