@@ -2,8 +2,8 @@
 
 Snakemake deletes what a job declares as output before it runs it again, and when it fails or is killed. The artefact
 itself lies beside its receipt, and stays until another takes its place. Each is named with a fingerprint of its
-content: Snakemake compares small files by their bytes, so what reads a job is done again where its content has changed,
-and only there.
+content: Snakemake compares small files by their bytes, so what reads a job is done again by the next run where its
+content has changed, and only there.
 """
 
 import ast
