@@ -97,6 +97,8 @@ def test_every_end_says_how_many_are_done_and_about_how_long_the_rest_takes(monk
     assert counter.count("", "start   12_datasets") == ""
     assert counter.count("", "done    12_datasets (30 s)") == "; 2 of 4, about 40 s left"
     assert counter.count("", "FAILED  90_audit: no") == "; 3 of 4, about 2 min left"
+    counter.count("4 of 5 steps (80%) done\n")  # a job whose own line stood behind another's
+    assert counter.done == 4
 
 
 DRY = """\

@@ -102,6 +102,8 @@ class Counter:
             self.total = int(found[1]) - 1  # without the rule that stands for all
         if "made-up data written" in line:
             self.done += 1
+        if found := re.search(r"(\d+) of \d+ steps", line):  # two jobs' lines may come as one, and count once
+            self.done = max(self.done, int(found[1]))
         if not news:
             return ""
         self.spoken = time.monotonic()
