@@ -16,12 +16,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import verdict_rule
-from lib import artefacts, statistics
-from lib.study import claims, open_study, pairs, params, paths, results
+from lib import statistics
+from lib.study import claims, open_study, pairs, params, paths, record, results
 
 SCALE = "weekend"
 PAGE = paths.ROOT / "docs" / "measurement.md"
-BEGIN, END = "<!-- design: generated -->", "<!-- /design -->"
 ASSUMED = (1.0, 4.0)  # effects in points, besides the paper's
 
 
@@ -89,8 +88,7 @@ def describe(table: pd.DataFrame) -> str:
 def main(draws: int = 4000) -> None:
     table = tabulate(draws)
     results.write_csv(paths.recorded(paths.output("benchmarks", "design.csv")), table)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    artefacts.write_text(PAGE, f"{before}{BEGIN}\n{describe(table)}\n{END}{rest.partition(END)[2]}")
+    record.write_between(PAGE, "design", lambda: describe(table))
     print(table.to_string(index=False))
 
 

@@ -232,7 +232,7 @@ def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROC
 
     share_gpu()
     scale, waiting = plan["scale"], [tuple(job) for job in plan["jobs"]]
-    done = {job for job in waiting if result_of(work, scale, job).exists()}
+    done = {job for job in waiting if result_of(scale, job).exists()}
     waiting = [job for job in waiting if job not in done]
     took: dict[str, float] = {}  # seconds of the longest job of a kind
     failed, crew, saved = 0, Crew(scale, processes), time.monotonic()
@@ -259,39 +259,42 @@ def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROC
                 done.add(job)
                 took[name_kind(job)] = max(lasted, took.get(name_kind(job), 0.0))
         if time.monotonic() - saved > SAVED:
-            save(work, scale, done, out)
+            save(scale, done, out)
             saved = time.monotonic()
     crew.stop()
     left = len(waiting) + len(crew.busy)
     print(f"{len(done)} jobs done, {failed} failed, {len(crew.busy)} broken off, {left} left", flush=True)
-    save(work, scale, done, out)
+    save(scale, done, out)
     return failed
 
 
-def save(work: Path, scale: str, done: Iterable[Job], out: Path) -> None:
+def save(scale: str, done: Iterable[Job], out: Path) -> None:
     """Pack what jobs have come to: results, and of models their record and log."""
+    from lib.study import paths
+
     temporary = out / ".results.tar.xz.tmp"
     with tarfile.open(temporary, "w:xz") as archive:
-        archive.add(work / "plan.json", "plan.json")
+        archive.add(paths.ROOT / "plan.json", "plan.json")
         for job in sorted(done):
-            path = result_of(work, scale, job)
+            path = result_of(scale, job)
             for found in (path, path.with_name("log.jsonl")) if job[0] == "pretrain" else (path,):
-                archive.add(found, found.relative_to(work))
+                archive.add(found, found.relative_to(paths.ROOT))
     os.replace(temporary, out / "results.tar.xz")
 
 
-def result_of(root: Path, scale: str, job: Job) -> Path:
+def result_of(scale: str, job: Job) -> Path:
     """The file that says that a job was done."""
-    kind, model, *keys = job
-    folder = root / "outputs" / scale
-    if kind == "pretrain":
-        return folder / "models" / model / "record.json"
-    return folder / "results" / f"{'--'.join([model, *keys])}.json"
+    from lib.study import paths
+
+    kind, *keys = job
+    return paths.model(scale, *keys) / "record.json" if kind == "pretrain" else paths.results(scale, *keys)
 
 
 def name_kind(job: Job) -> str:
     """What jobs that last about as long have in common: a recipe, or a dataset and protocol."""
-    return job[1].split(".")[0] if job[0] == "pretrain" else " ".join(job[2:])
+    from lib.study import params
+
+    return params.split_seed(job[1])[0] if job[0] == "pretrain" else " ".join(job[2:])
 
 
 def take(out: Path) -> None:

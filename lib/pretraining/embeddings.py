@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from lib.errors import StudyError
+from lib.pretraining import tokens
 from lib.pretraining.tokens import Tokens
 
 VERSION = 1  # raised when the same text gives other vectors
@@ -15,6 +16,11 @@ WINDOW, NEGATIVES = 5, 5  # tokens on each side; false neighbours for each true 
 LONGEST = 10_000  # of a longer document gensim would not see the rest
 TOKENS_EACH = 600  # of text for each token of the vocabulary are enough: a minute at 8,192
 SLICE = 2**20  # tokens counted at once, so that memory does not grow with the text
+
+
+def list_versions() -> dict[str, int]:
+    """Those of what a model is trained on, which follows from its inputs."""
+    return {"tokens": tokens.VERSION, "word vectors": VERSION}
 
 
 def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed: int = 1) -> np.ndarray:

@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase
 from lib import artefacts, provenance
 from lib.errors import StudyError
 from lib.modeling import costs, loading, models
-from lib.pretraining import blocks, embeddings, masking, mixing, objectives, tokens
+from lib.pretraining import blocks, embeddings, masking, mixing, objectives
 from lib.pretraining.card import write_card
 from lib.pretraining.settings import Pretraining
 from lib.pretraining.tokens import Tokens
@@ -148,7 +148,7 @@ def settle(plan: Pretraining, machine: Machine, seed: int, processes: int | None
         | machine.model_dump(include={"threads", "compile", "micro_batch"})
         | {"precision": training.resolve(machine.precision), "seed": seed, "epsilon": optimizers.EPSILON}
         | {"processes": processes or int(os.environ.get("WORLD_SIZE", 1))}
-        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}  # which follow from the inputs
+        | {"made of": embeddings.list_versions()}
     )
 
 

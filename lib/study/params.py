@@ -142,13 +142,18 @@ def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[
 def identify_weights(key: str, scale: str) -> dict:
     """All settings that a model's weights follow from but for what its machine decides: in its record, and what its
     job is done again for."""
-    from lib.pretraining import embeddings, tokens  # here, as tokenizers take a while
+    from lib.pretraining import embeddings  # here, as tokenizers take a while
 
     model, budget = load("models", key), load("scales", scale)
     return (
         model.model_dump(exclude=TOLD)
         | load_pretraining(key, scale).model_dump(exclude={"core"})
         | budget.pretraining.model_dump(include={"compile", "micro_batch", "held_out_blocks", "evaluations"})
-        | {"threads": budget.threads, "seed": budget.seeds[0] + split_seed(key)[1] - 1}
-        | {"made of": {"tokens": tokens.VERSION, "word vectors": embeddings.VERSION}}
+        | {"threads": budget.threads, "seed": list_seeds(key, scale)[0]}
+        | {"made of": embeddings.list_versions()}
     )
+
+
+def list_seeds(model: str, scale: str) -> list[int]:
+    """The scale's seeds; of a model's second pretraining and each further one all are one more."""
+    return [seed + split_seed(model)[1] - 1 for seed in load("scales", scale).seeds]

@@ -49,8 +49,7 @@ class Model:
 
     @property
     def seed(self) -> int:
-        """The scale's first for the first pretraining, and one more for each other."""
-        return self.budget.seeds[0] + params.split_seed(self.key)[1] - 1
+        return params.list_seeds(self.key, self.scale)[0]
 
     @property
     def plan(self) -> Pretraining:

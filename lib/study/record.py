@@ -4,6 +4,7 @@ Runs and opened pages write below outputs/<scale>/, which git ignores. `take_ove
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -111,12 +112,17 @@ def thin(log: list) -> list:
 
 def update_summaries(scale: str) -> None:
     """Write the scale's summary between its marks in README.md and docs/*.md, where they are."""
-    begin, end = f"<!-- {scale}: generated -->", f"<!-- /{scale} -->"
     for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
-        before, _, rest = path.read_text(encoding="utf-8").partition(begin)
-        _, _, after = rest.partition(end)
-        if after:
-            artefacts.write_text(path, f"{before}{begin}\n{summarise(scale)}\n{end}{after}")
+        write_between(path, scale, lambda: summarise(scale))
+
+
+def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
+    """Write what is generated between the marks of that name in a page, where it has them."""
+    begin, end = f"<!-- {name}: generated -->", f"<!-- /{name} -->"
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    if after:
+        artefacts.write_text(path, f"{before}{begin}\n{make()}\n{end}{after}")
 
 
 def summarise(scale: str) -> str:

@@ -202,8 +202,7 @@ class Study:
         work = self.finetuning(model, dataset, protocol)
         keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "setting": protocol,
                 "scale": self.scale}  # fmt: skip
-        again = params.split_seed(work.encoder.key)[1] - 1  # each pretraining is fine-tuned with seeds of its own
-        result = keys | work.run([seed + again for seed in self.budget.seeds])
+        result = keys | work.run(params.list_seeds(work.encoder.key, self.scale))
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
         return result
 
