@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PATH_VARIABLES = ("STUDY_DATA", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR")
+PATH_VARIABLES = ("STUDY_DATA", "RELEASED", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR")
 
 
 def from_here(word: str) -> str:

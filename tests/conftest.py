@@ -82,13 +82,7 @@ class Study:
     """A copy of the study at a tiny smoke scale: two models, one dataset, two tables."""
 
     def __init__(self, folder: Path):
-        self.folder = folder
-        for name in ("lib", "made-up", "notebooks", "params", "published"):
-            shutil.copytree(paths.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        measured = "outputs/record/benchmarks"  # which pages 00 and 96 show
-        shutil.copytree(paths.ROOT / measured, folder / measured)
-        shutil.copy(paths.ROOT / "Snakefile", folder / "Snakefile")
-        (folder / "params/scales/smoke.yaml").write_text(TINY)
+        self.copy(folder, TINY)
         for kind, kept in KEPT.items():
             keep_keys(folder, kind, kept)
         for scale in set(params.keys("scales")) - {"smoke"}:
@@ -113,6 +107,16 @@ class Study:
         for module, lines in (("claims", CLAIM), ("contrasts", COMPARISON)):
             with open(folder / f"lib/study/{module}.py", "a") as file:
                 file.write(lines)
+
+    def copy(self, folder: Path, scale: str) -> None:
+        """The whole study in a folder, its smoke scale as this says."""
+        self.folder = folder
+        for name in ("lib", "made-up", "notebooks", "params", "published"):
+            shutil.copytree(paths.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        measured = "outputs/record/benchmarks"  # which pages 00 and 96 show
+        shutil.copytree(paths.ROOT / measured, folder / measured)
+        shutil.copy(paths.ROOT / "Snakefile", folder / "Snakefile")
+        (folder / "params/scales/smoke.yaml").write_text(scale)
 
     @property
     def outputs(self) -> Path:
@@ -199,6 +203,7 @@ def jobs_started(output: str) -> list[str]:
 # Files of tests that run whole studies, train, or read all real data, take longest and begin first.
 LONG = (
     "test_study",
+    "test_released",
     "test_privacy",
     "test_record",
     "test_pretraining",

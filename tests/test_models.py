@@ -102,12 +102,3 @@ def test_electra_s_generator_shares_the_embeddings_and_is_a_quarter_as_wide():
     assert generator.config.hidden_size * 4 == discriminator.config.hidden_size
     assert generator.get_output_embeddings().weight is discriminator.get_input_embeddings().weight
     assert len(generator.electra.encoder.layer) == len(discriminator.electra.encoder.layer) == 12
-
-
-def test_a_released_model_stands_in_at_paper_scale_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(paths, "output", lambda *parts: tmp_path.joinpath(*parts))
-    assert find("pubmedbert", "paper").source == params.load("models", "pubmedbert").released
-    for name, scale, released in (("pubmedbert", "paper", False), ("pubmedbert", "laptop", True),
-                                  ("pubmedbert.2", "paper", True)):  # fmt: skip
-        with pytest.raises(StudyError, match=f"'{name}' is not pretrained"):
-            find(name, scale, released=released)

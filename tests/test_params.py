@@ -183,7 +183,8 @@ def settings_folder(tmp_path, monkeypatch):
 def test_a_model_is_like_another_but_for_what_it_says(settings_folder):
     settings_folder(half="title: Half\nlike: whole\npapers: []\nshare: 0.5\ndiffers: in its share")
     half, whole = params.load("models", "half"), params.load("models", "whole")
-    own = {"title": "Half", "papers": [], "share": 0.5, "differs": "in its share", "released": ""}
+    own = {"title": "Half", "papers": [], "share": 0.5, "differs": "in its share"}
+    own |= {"released": "", "revision": ""}
     assert half == whole.model_copy(update=own)  # what was released is the other's weights, not these
     rows = {row["setting"]: row["from"] for row in params.explain("models", "half")}
     assert (rows["share"], rows["vocabulary"], rows["released"]) == ("half.yaml", "whole.yaml", "half.yaml")

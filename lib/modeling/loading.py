@@ -33,6 +33,7 @@ class Encoder:
 
     title: str
     source: str  # a folder, or a name on the hub
+    revision: str  # on the hub
     fingerprint: str  # of the folder's files, or the name and its commit on the hub
     tokenizer: PreTrainedTokenizerBase
     max_length: int  # tokens of the longest sequence that it takes, at most LONGEST
@@ -46,7 +47,7 @@ class Encoder:
 
     def body(self, dropout: float) -> PreTrainedModel:
         """The model without the heads that it was pretrained with, in float32; new weights are drawn each time."""
-        return load_body(self.source, self.title, dropout)[0]
+        return load_body(self.source, self.title, dropout, self.revision)[0]
 
     def describe(self) -> str:
         """What it is, in a line."""
@@ -64,8 +65,8 @@ class Encoder:
         return length
 
 
-def load_encoder(source: str | Path, title: str = "") -> Encoder:
-    """The encoder in a folder (`save_pretrained`), or of a name on the hub.
+def load_encoder(source: str | Path, title: str = "", revision: str = "main") -> Encoder:
+    """The encoder in a folder (`save_pretrained`), or of a name on the hub, at a revision.
 
     StudyError in one line when it is none: files missing or damaged, no vocabulary, a decoder, code of its own,
     weights that would have been random, padding that changes what it says. Only a pooler may be new.
@@ -75,14 +76,14 @@ def load_encoder(source: str | Path, title: str = "") -> Encoder:
     here = Path(source).is_dir()
     fingerprint = fingerprint_folder(Path(source), title) if here else ""
     with torch.random.fork_rng(devices=[]):  # new weights are drawn, and what follows is not to depend on that
-        body, new = load_body(source, title, 0.0)
+        body, new = load_body(source, title, 0.0, revision)
     if not here:
         fingerprint = f"hub {source} {body.config._commit_hash}"
-    tokenizer = load_tokenizer(source, title)
+    tokenizer = load_tokenizer(source, title, revision)
     check_vocabulary(body, tokenizer, title)
     longest = try_out(body, tokenizer, title)
     architecture, parameters = type(body).__name__, body.num_parameters()
-    return Encoder(title, source, fingerprint, tokenizer, longest, architecture, parameters, tuple(new))
+    return Encoder(title, source, revision, fingerprint, tokenizer, longest, architecture, parameters, tuple(new))
 
 
 def fingerprint_folder(folder: Path, title: str) -> str:
@@ -127,20 +128,21 @@ def list_weights(folder: Path, title: str) -> list[str]:
     return names
 
 
-def load_body(source: str, title: str, dropout: float) -> tuple[PreTrainedModel, list[str]]:
+def load_body(source: str, title: str, dropout: float, revision: str = "main") -> tuple[PreTrainedModel, list[str]]:
     """The model without heads, in float32, and the names of the weights that are new in it.
 
     Pickled weights are read as tensors alone: nothing that is pickled beside them is run.
     """
     try:
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
         if getattr(config, "is_encoder_decoder", False):
             raise StudyError(f"{title}: an encoder-decoder; only encoders are fine-tuned here")
         for name in DROPOUTS:
             if isinstance(getattr(config, name, None), float | int):
                 setattr(config, name, dropout)
         model, loading = AutoModel.from_pretrained(
-            source, config=config, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
+            source, config=config, revision=revision, dtype=torch.float32, output_loading_info=True,
+            trust_remote_code=False,
         )
     except StudyError:
         raise
@@ -156,12 +158,13 @@ def load_body(source: str, title: str, dropout: float) -> tuple[PreTrainedModel,
     return model, new
 
 
-def load_tokenizer(source: str, title: str) -> PreTrainedTokenizerBase:
+def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTrainedTokenizerBase:
     """The tokenizer, its casing checked. Words are encoded as if a space stood before them."""
+    given = {"revision": revision, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(source, **given)
         if getattr(tokenizer, "add_prefix_space", None) is False:
-            tokenizer = AutoTokenizer.from_pretrained(source, add_prefix_space=True, trust_remote_code=False)
+            tokenizer = AutoTokenizer.from_pretrained(source, add_prefix_space=True, **given)
     except Exception as error:  # a damaged tokenizer.json raises a plain Exception
         raise StudyError(f"{title}: no tokenizer could be loaded: {first_line(error)}") from None
     if not tokenizer.is_fast:

@@ -31,10 +31,11 @@ class Checkpoint:
     title: str
     source: str
     fingerprint: str  # empty for one on the hub, whose commit is known when it is loaded
+    revision: str = "main"  # on the hub
 
     def load(self) -> loading.Encoder:
         """The encoder; errors as in load_encoder."""
-        return loading.load_encoder(self.source, self.title)
+        return loading.load_encoder(self.source, self.title, self.revision)
 
 
 class Electra(nn.Module):
@@ -123,7 +124,7 @@ def encoder_of(model: nn.Module) -> PreTrainedModel:
     return getattr(model, "discriminator", model).base_model
 
 
-def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: str) -> None:
+def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: str, revision: str = "main") -> None:
     """Give `model` the weights of a pretrained one of its architecture, in place.
 
     With another vocabulary, all but the embeddings of tokens and the output bias. Heads that the other was saved
@@ -132,7 +133,7 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
     parts = {"": model.discriminator, GENERATOR: model.generator} if isinstance(model, Electra) else {"": model}
     for folder, part in parts.items():
         try:
-            weights = type(part).from_pretrained(source, subfolder=folder).state_dict()
+            weights = type(part).from_pretrained(source, subfolder=folder, revision=revision).state_dict()
         except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
             raise StudyError(f"{title}: cannot be continued: {loading.first_line(error)}") from None
         own = part.state_dict()

@@ -248,7 +248,7 @@ def start(
     """Give a model its first weights: random ones stay; another model's; what the plan has for a start."""
     if initial:
         same = initial.tokenizer.get_vocab() == tokenizer.get_vocab()
-        models.continue_from(model, initial.source, same, initial.title)
+        models.continue_from(model, initial.source, same, initial.title, initial.revision)
     table, output = model.get_input_embeddings(), model.get_output_embeddings()
     with torch.no_grad():
         if "word vectors" in plan.start:

@@ -36,6 +36,7 @@ from lib.study import (
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
 ./run_all.sh [scale] report         only the report, from what is there and from the record
+./run_all.sh released [target ...]  the papers' tables from public weights, nothing pretrained (--quick: one seed)
 ./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
 ./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale laptop]
                                     put an encoder through a paper's benchmarks
@@ -66,6 +67,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--verbose", action="store_true", help="with --dry-run: Snakemake's own words")
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
     parser.add_argument("--again", action="store_true", help="rebuild the targets, as when code of lib has changed")
+    parser.add_argument("--quick", action="store_true", help="of released: one seed, one candidate of each")
     parser.add_argument("--partial", action="store_true", help="go on with the real data that are there")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
@@ -97,6 +99,10 @@ def run(options: argparse.Namespace) -> int:
         raise StudyError(f"one scale at a time, not {' and '.join(named)}")
     scale = named[0] if named else "smoke"
     words = [word for word in options.words if word != scale]
+    if options.quick:
+        if scale != "released":
+            raise StudyError(f"--quick is for scale 'released', not '{scale}'")
+        scale = "released-quick"
     if options.list:
         return print_targets(scale)
     if words == ["report"]:
@@ -118,6 +124,10 @@ def run(options: argparse.Namespace) -> int:
     if options.status:
         return print_status(scale, words)
     check(wanted, options.partial)
+    if wanted.study.budget.weights == "released":
+        from lib.study import workload  # here, as it takes seconds
+
+        print(workload.describe(wanted), flush=True)
     where = choose_place(options)
     if options.again:
         asked = [receipts.name(scale, stage, one) for stage, keys in wanted.asked.items() for one in keys]
@@ -160,8 +170,6 @@ def evaluate(words: list[str]) -> int:
         make_up_data(scale)
     paths.require_data(scale)
     encoder = study.encoder(options.model)
-    if not encoder.fingerprint:  # a published model of the study's goes by the name that it has on the hub
-        encoder = study.encoder(encoder.source)
     loaded = encoder.load()
     print(loaded.describe())
     chosen = options.datasets or scores.choose(protocol)
@@ -179,8 +187,8 @@ def evaluate(words: list[str]) -> int:
     request = {"source": source, "datasets": chosen}
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
     asked = [scale, f"{encoder.key}--{protocol}"]
-    given = vars(options) | {"words": asked, "partial": True}
-    return run(argparse.Namespace(list=False, status=False, again=False, profile=None, verbose=False, **given))
+    given = vars(options) | {"words": asked, "partial": True, "profile": None}
+    return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
 
 
 def make_up_data(scale: str) -> None:

@@ -28,10 +28,10 @@ COMPARISONS = (  # the models of naseem's table 9, then what stands in their pla
 
 def why_not_pretrained(model: str, scale: str) -> str:
     """Why a model is not among those that are pretrained at a scale in any case, or an empty string."""
-    budget, settings = params.load("scales", scale), params.load("models", model)
+    budget = params.load("scales", scale)
     panels = {name for panel in budget.panels for name in panel.models}
-    if settings.not_run:
-        return settings.not_run
+    if why_not := params.why_no_weights(model, scale):
+        return why_not
     if budget.compared is None or model in {*budget.compared, *budget.models, *panels}:
         return ""
     return f"outside the budget of scale '{scale}': {model} is not among its models"

@@ -43,8 +43,14 @@ def split_tables(named: Iterable[str]) -> dict[str, Keys]:
 
 
 def read_claimed(plan: "Plan") -> dict[str, Keys]:
-    """The published tables of the scale, what needs no encoder, what is planned, and what else claims are judged by."""
+    """The published tables of the scale, what needs no encoder, what is planned, and what else claims are judged by.
+
+    Where no text is read, for public weights: scores and what needs no encoder.
+    """
     tests, wanted = [claim.test for claim in claims.CLAIMS if claim.test], plan.study.budget.tables
+    if plan.study.budget.weights == "released":
+        scored = split_tables(["floors", *list_tables("scores", "curves")])
+        return scored | {"finetune": plan.jobs_of(claims.list_runs(plan.study))}
     tables = dict.fromkeys(["floors", *params.keys("tables"), *(table for test in tests for table in test.tables)])
     left_out = {*params.keys("tables")} - {*wanted} if wanted else set()
     return split_tables(table for table in tables if table not in left_out) | {

@@ -11,20 +11,20 @@ from lib.places import show_path
 from lib.study import params, paths
 
 
-def find(name: str, scale: str, released: bool = True) -> Checkpoint:
+def find(name: str, scale: str) -> Checkpoint:
     """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
 
-    At paper scale a registered model that was not pretrained here is the published one, unless `released` is false.
+    A registered model is the one that was pretrained at the scale, or where that takes public weights these: in
+    $RELEASED, below its name on the hub, or without such a folder on the hub.
 
-    Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet, or a folder without
-    a model in it.
+    Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet or without public weights,
+    or a folder without a model in it.
     """
+    if params.is_model(name) and params.is_released(name, scale):
+        return find_released(name, scale)
     if params.is_model(name):
         folder, settings = paths.model(scale, name), params.load("models", name)
         if not (folder / "config.json").exists():
-            as_published = params.load("scales", scale).pretraining.recipe is None
-            if released and settings.released and as_published:
-                return Checkpoint(name, settings.title, settings.released, "")
             raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
         fingerprint = loading.weights_fingerprint(folder, show_path(folder))
         return Checkpoint(name, settings.title, str(folder), fingerprint)
@@ -41,6 +41,17 @@ def find(name: str, scale: str, released: bool = True) -> Checkpoint:
             raise StudyError(f"no folder {name} with a model in it")
         raise unknown("model", name, params.keys("models"))
     return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
+
+
+def find_released(name: str, scale: str) -> Checkpoint:
+    """A registered model's public weights; StudyError where there are none, or $RELEASED lacks them."""
+    settings = params.load("models", name)
+    if why_not := params.why_no_weights(name, scale):
+        raise StudyError(f"model '{name}': {why_not}")
+    folder = paths.released(settings.released)
+    if folder is None:
+        return Checkpoint(name, settings.title, settings.released, "", settings.revision or "main")
+    return Checkpoint(name, settings.title, str(folder), loading.fingerprint_folder(folder, settings.released))
 
 
 def to_key(name: str) -> str:

@@ -3,6 +3,7 @@
 from lib.errors import StudyError, unknown
 from lib.finetuning.settings import FinetuningSettings
 from lib.pretraining.settings import Pretraining
+from lib.study import paths
 from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
     CurveTable,
     Run,
@@ -25,7 +26,11 @@ from lib.study.settings import (  # noqa: F401
 )
 from lib.training.settings import Optimization, Phase
 
-TOLD = {"title", "papers", "published", "released", "parameters", "not_run", "differs"}  # of a model, on pages alone
+# Of a model, on pages alone.
+TOLD = {"title", "papers", "published", "released", "revision", "as_released", "unreleased", "parameters", "not_run",
+        "differs"}  # fmt: skip
+
+NO_WEIGHTS = "no public weights of it are known"
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
@@ -44,6 +49,10 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
         changes["max_length"] = budget.sequence_length
     if so_far.get("train_instances") and so_far["train_instances"] < changes.get("train_instances", 0):
         del changes["train_instances"]  # the smaller of two caps holds both
+    if budget.finetuning.first_candidate:
+        chosen = so_far | changes
+        changes |= {name: chosen[name][:1] for name in ("epochs", "batch_size", "learning_rate") if name in chosen}
+        changes["trials"] = None
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 
 
@@ -137,6 +146,32 @@ def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[
     origin = {name: where for where, layer in finetuning_layers(key, dataset, family, scale) for name in layer}
     found = load_finetuning(key, dataset, family, scale).model_dump()
     return [{"setting": name, "value": str(value), "from": origin.get(name, "")} for name, value in found.items()]
+
+
+def is_released(key: str, scale: str) -> bool:
+    """Whether a model's weights at a scale are its public ones, or would be: nothing of it is pretrained."""
+    weights = load("scales", scale).weights
+    return weights == "released" or weights == "as the papers" and load("models", key).as_released
+
+
+def why_no_weights(key: str, scale: str) -> str:
+    """Why a model cannot be had at a scale, neither pretrained nor released, or an empty string when it can."""
+    model = load("models", key)
+    if not is_released(key, scale):
+        return model.not_run
+    if not model.released:
+        return model.unreleased or NO_WEIGHTS
+    folder = paths.released(model.released)
+    return f"no folder {model.released} in $RELEASED" if folder and not folder.is_dir() else ""
+
+
+def say_released(key: str) -> str:
+    """Where a model's public weights lie and at which revision; that none was looked up, or that there are none."""
+    model = load("models", key)
+    if not model.released:
+        return model.unreleased or NO_WEIGHTS
+    where = "of $RELEASED" if paths.released(model.released) else model.revision or "revision unverified: the newest"
+    return f"{model.released}, {where}"
 
 
 def identify_weights(key: str, scale: str) -> dict:

@@ -82,6 +82,11 @@ def model(scale: str, key: str) -> Path:
     return output(scale, "models", key)
 
 
+def released(repository: str) -> Path | None:
+    """Where a model's public weights lie on disk, by their name on the hub; None without $RELEASED."""
+    return Path(os.environ["RELEASED"], repository) if os.environ.get("RELEASED") else None
+
+
 def predictions(scale: str, model_key: str, dataset: str, setting: str, run: str) -> Path:
     return output(scale, "predictions", f"{model_key}--{dataset}--{setting}--{run}.parquet")
 

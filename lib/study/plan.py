@@ -11,7 +11,7 @@ from lib.study import claims, contrasts, open_study, params, paths, published, r
 from lib.study.keyless import FLOORS, PAGES, Keys, each
 from lib.study.registry import flatten
 
-ON_GPUS = ("gpu", "paper")  # scales whose jobs ask for GPUs
+ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
 STAGES = ("data", "texts", "documents", "corpus", "vocabulary", "pretrain", "tuning", "finetune", "table", "evaluation",
           "explored", "page")  # fmt: skip
@@ -49,9 +49,12 @@ class Plan:
     def whole(self) -> dict[str, Keys]:
         """The last jobs of the study: all others are on the way to them.
 
-        With made-up data also page 02, which elsewhere is for whoever has a sentence and an encoder.
+        With made-up data also page 02, which elsewhere is for whoever has a sentence and an encoder. With public
+        weights alone what shows scores.
         """
         budget = self.study.budget
+        if budget.weights == "released":
+            return {"page": [("01_results_in_brief",)]}
         return {"page": each(PAGES), "explored": each(budget.list_models()[:1] if budget.made_up else [])}
 
     def find(self, word: str) -> dict[str, Keys]:
@@ -62,7 +65,8 @@ class Plan:
             notebook = params.load("tables", word).notebook
             return {"page": [(notebook,)]} if notebook in PAGES else {"table": [(word,)]}
         if params.is_model(word):
-            found = {"pretrain": [(word,)]}
+            of_model = [job for job in self.planned if job[0] == word]
+            found = {"pretrain": made} if (made := self.registered(word)) else {"finetune": of_model}
         else:
             stages, jobs = {"corpora": "corpus", "vocabularies": "vocabulary"}, Plan(self.scale).jobs
             found = {stage: [(word,)] for kind, stage in stages.items() if word in params.keys(kind)}
@@ -170,7 +174,7 @@ class Plan:
     def trained(self, named: Iterable[str]) -> Keys:
         """Those of some vocabularies that are trained here, and can be."""
         found = map(self.study.vocabulary, named)
-        return each(one.key for one in found if one.corpora and not one.why_not_trained)
+        return each(one.key for one in found if one.corpora and not one.why_not_trained and not one.released)
 
     def vocabulary_of(self, model: str) -> Keys:
         return self.trained([params.load("models", model).vocabulary])
@@ -179,12 +183,12 @@ class Plan:
         return each(params.load("models", model).corpora)
 
     def continued(self, model: str) -> Keys:
-        """The model whose weights another one starts from."""
-        return each(filter(None, [params.load("models", model).initial]))
+        """The model whose weights another one starts from, where it is pretrained."""
+        return self.registered(params.load("models", model).initial or "")
 
     def registered(self, model: str) -> Keys:
         """A model that the study pretrains; somebody's encoder lies elsewhere, and baselines are not pretrained."""
-        return [(model,)] if params.is_model(model) else []
+        return [(model,)] if params.is_model(model) and not params.is_released(model, self.scale) else []
 
     def text_of_vectors(self, model: str) -> Keys:
         """The corpus of a baseline's word vectors."""

@@ -133,10 +133,11 @@ class Model:
         model = self.settings
         if model.not_run:
             raise StudyError(f"model '{self.key}' cannot be pretrained here: {model.not_run}")
-        inputs = {"vocabulary": provenance.file_fingerprint(self.vocabulary.folder / "tokenizer.json")}
+        inputs = {"vocabulary": self.vocabulary.fingerprint}
         inputs |= {corpus.key: corpus.record["content"] for corpus in self.corpora}
         if model.initial:
-            inputs["initial weights"] = models.find(model.initial, self.scale, released=False).fingerprint
+            initial = models.find(model.initial, self.scale)
+            inputs["initial weights"] = initial.fingerprint or initial.load().fingerprint
         resolved = pretraining.settle(self.plan, self.machine, self.seed, self.processes)
         settings = resolved | params.identify_weights(self.key, self.scale)
         return provenance.record("pretraining", self.plan.version, settings, inputs)
@@ -159,8 +160,7 @@ class Model:
     def train(self) -> dict | None:
         """The same in this process, or in its share of a run started by torchrun, whose first alone returns it."""
         model, plan, record = self.settings, self.plan, self.identity
-        # Not the published one, which has pieces of its own.
-        initial = models.find(model.initial, self.scale, released=False).load() if model.initial else None
+        initial = models.find(model.initial, self.scale).load() if model.initial else None
         wanted = plan.phases and "word vectors" in plan.start
         vectors, seconds = self.find_vectors() if wanted else (None, 0)
         short = sum(self.vocabulary.pack(corpus)["left out"] for corpus in self.corpora)
@@ -192,7 +192,7 @@ class Model:
             embeddings.VERSION,
             {"width": width, "limit": embeddings.TOKENS_EACH * size},
             {corpus.key: corpus.record["content"] for corpus in self.corpora}
-            | {"vocabulary": provenance.file_fingerprint(self.vocabulary.folder / "tokenizer.json")},
+            | {"vocabulary": self.vocabulary.fingerprint},
         )
 
         def write(new: Path) -> dict:

@@ -154,8 +154,8 @@ def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str
     named = [dataset for group in groups for dataset in group if dataset]
     if not model or not named:
         return "no run is assigned to this cell"
-    if model not in params.BASELINES and params.load("models", model).not_run:
-        return params.load("models", model).not_run
+    if model not in params.BASELINES and (why_not := params.why_no_weights(model, scale)):
+        return why_not
     why = {dataset: why_not_run(model, dataset, scale, protocol) for dataset in named}
     missing = [dataset for dataset in named if why[dataset]]
     if missing:

@@ -26,8 +26,8 @@ KINDS = {
 }
 FOLDERS = ("scales", "models")  # kinds of which each key has a file of its own
 SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
-LIKE = ("models", "corpora")  # which may say `like`, the key of another: that one's settings stand before theirs
-OWN = ("title", "papers", "released", "differs")  # of one alone, whatever is like it
+LIKE = ("scales", "models", "corpora")  # which may say `like`, a key: its settings stand before theirs
+OWN = ("title", "papers", "released", "revision", "differs")  # of one alone, whatever is like it
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def load(kind: str, key: str):
     if seed == 1:
         return settings
     initial = settings.initial and name_model(settings.initial, seed)
-    again = {"title": f"{settings.title}, pretraining {seed}", "initial": initial, "released": ""}
+    again = {"title": f"{settings.title}, pretraining {seed}", "initial": initial, "released": "", "as_released": False}
     return settings.model_copy(update=again)
 
 

@@ -71,12 +71,14 @@ class Changes(Settings):
 class FinetuningBudget(Changes):
     """What a scale changes for all, and for a family of tasks."""
 
+    first_candidate: bool = False  # of those that a protocol chooses between, and nothing is searched
     families: dict[Family, Changes] = {}
 
     def list_changes(self, family: str) -> dict:
         """What is changed for a family, its own word last."""
         own = self.families.get(family, Changes())
-        return self.model_dump(exclude_none=True, exclude={"families"}) | own.model_dump(exclude_none=True)
+        shared = self.model_dump(exclude_none=True, include=set(Changes.model_fields))
+        return shared | own.model_dump(exclude_none=True)
 
 
 # Of lib/study/classifiers.py: they stand where models do, and are not pretrained.
@@ -112,6 +114,9 @@ class Scale(Settings):
     title: str
     made_up: bool  # the data are generated, and no number is a finding
     text: Literal["samples", "full"]  # which sources the corpora are made of
+    # pretrained: every model is; as the papers: but for those whose public weights the papers take; released: none is,
+    # and only those with public weights are there
+    weights: Literal["pretrained", "as the papers", "released"] = "pretrained"
     bodies: dict[Literal["small", "base", "large"], Body]
     vocabulary_size: int | None = Field(gt=0)  # at most; None: as the papers have it
     sequence_length: int = Field(gt=8)
@@ -179,6 +184,7 @@ class Vocabulary(Settings):
     amplify: list[str] = []  # those of the corpora that are repeated until they are as large as the others
     size: int = Field(gt=0)  # a scale may ask for less
     file: str = ""
+    comes_with: str = ""  # the model with whose public weights it comes, where a scale takes these
     language: Literal["en", "ja"] = "en"
     differs: str
 
@@ -212,7 +218,11 @@ class Model(Settings):
     share: float = Field(default=1.0, gt=0)  # of the scale's budget of pieces
     part: float = Field(default=1.0, gt=0, le=1)  # of the steps that its share, or what is published, comes to
     published: PublishedRecipe | None = None
-    released: str = ""  # the hub name of the published weights
+    released: str = Field(default="", pattern="^([^/]+/[^/]+)?$")  # the hub's name of its public weights
+    # Of these, as repositories that pin them have it; empty: none was found, and the newest is taken.
+    revision: str = Field(default="", pattern="^([0-9a-f]{40})?$")
+    as_released: bool = False  # the papers take its public weights, and none of them pretrains it
+    unreleased: str = ""  # why there are none to fetch
     parameters: float | None = None  # millions, as printed
     not_run: str = ""  # why it cannot be pretrained from what is at hand
     differs: str

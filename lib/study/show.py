@@ -200,29 +200,38 @@ def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
     return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>" if len(runs) > 1 else text
 
 
-def models(cells: pd.DataFrame) -> HTML:
+def models(cells: pd.DataFrame, study: "Study") -> HTML:
     """Which model of ours stands for which printed name, what it is pretrained on, and how it differs from the paper's.
 
-    `in its place`: where the scale runs another model or protocol than the one that differs so.
+    `in its place`: where the scale runs another model or protocol than the one that differs so. Of public weights the
+    repository and its revision stand in place of text and vocabulary.
     """
     _, across = name_axes(cells)
     found = cells[cells["model"].map(params.is_model)].groupby(["model", "instead"], sort=False)[across].unique()
     rows = []
     for (key, instead), printed in found.items():
-        model = params.load("models", key)
-        texts = ", then ".join(params.list_texts(key)) or "nothing"
-        rows.append({"printed": ", ".join(printed), "ours": key, "pretrained on": texts, "vocabulary": model.vocabulary,
-                     "in its place": instead, "differs from the paper": model.differs})  # fmt: skip
-    return table(rows)
+        model, line = params.load("models", key), {"printed": ", ".join(printed), "ours": key}
+        if params.is_released(key, study.scale):
+            line |= {"public weights": params.say_released(key), "in its place": instead}
+        else:
+            texts = ", then ".join(params.list_texts(key)) or "nothing"
+            line |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": instead,
+                     "differs from the paper": model.differs}  # fmt: skip
+        rows.append(line)
+    return table(pd.DataFrame(rows).fillna(""))
 
 
 def pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
-    """How long each model of a table is pretrained at this scale, on how much of what, and how it differs.
+    """How long each model of a table is pretrained at this scale, on how much of what, and how it differs; or its
+    public weights, with repository and revision.
 
     `words of its text`: of the last text, where it is at hand; of a small one the tokens come again and again.
     """
     rows = []
     for key in dict.fromkeys(name for name in cells["model"] if params.is_model(name)):
+        if params.is_released(key, study.scale):
+            rows.append({"model": key, "public weights": params.say_released(key)})
+            continue
         model, phases = params.load("models", key), params.load_pretraining(key, study.scale).phases
         texts = [artefacts.read_record(paths.corpus(study.scale, corpus)) for corpus in model.corpora]
         rows.append({"model": key, "pretrained on": ", then ".join(params.list_texts(key)) or "nothing",
@@ -230,7 +239,7 @@ def pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
                      "tokens": sum(phase.steps * phase.batch_size * phase.length for phase in phases),
                      "words of its text": sum(text["words"] for text in texts) if all(texts) else None,
                      "differs from the paper": model.differs})  # fmt: skip
-    return table(pd.DataFrame(rows).astype({"words of its text": "Int64"}))
+    return table(pd.DataFrame(rows).convert_dtypes())
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:

@@ -45,6 +45,19 @@ class Vocabulary:
         return [Corpus(key, self.scale) for key in self.settings.corpora]
 
     @property
+    def released(self) -> str:
+        """The model with whose public weights it comes, at a scale that takes these, or an empty string."""
+        model = self.settings.comes_with
+        return model if model and params.is_released(model, self.scale) else ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what decides which tokens a text becomes."""
+        if self.released:
+            return loading.fingerprint(self.tokenizer())
+        return provenance.file_fingerprint(self.folder / "tokenizer.json")
+
+    @property
     def why_not(self) -> str:
         """Why it cannot be had, or an empty string when it can."""
         if self.settings.file:
@@ -52,6 +65,8 @@ class Vocabulary:
                 return "published vocabularies are not shown beside made-up data"
             there = (paths.data(self.scale) / self.settings.file).is_file()
             return "" if there else "not at hand: run ./run_all.sh data vocab"
+        if self.released:
+            return params.why_no_weights(self.released, self.scale)
         return "" if paths.find(self.folder).is_dir() else self.why_not_trained
 
     @property
@@ -136,6 +151,12 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
         if reason := vocabulary.why_not:
             raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
         return loading.load(paths.data(vocabulary.scale) / vocabulary.settings.file, vocabulary.settings.cased)
+    if vocabulary.released:
+        from lib.modeling.loading import load_tokenizer  # here, as torch takes seconds
+        from lib.study import models
+
+        found = models.find(vocabulary.released, vocabulary.scale)
+        return load_tokenizer(found.source, found.title, found.revision)
     folder = paths.find(vocabulary.folder)
     if artefacts.read_record(folder) is None:
         key, scale = vocabulary.key, vocabulary.scale

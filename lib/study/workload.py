@@ -1,20 +1,28 @@
-"""How many trainings an encoder has on a dataset, and how long they take on this machine."""
+"""How many trainings an encoder has on a dataset, and how long they take on this machine; what public weights weigh."""
 
+from collections import Counter
+from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import torch
 from torch.utils.benchmark import Timer
+from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
 from lib.finetuning.settings import FinetuningSettings
 from lib.finetuning.splits import Splits
-from lib.modeling.loading import Encoder
-from lib.study import open_study
+from lib.modeling.loading import LONGEST, Encoder
+from lib.study import open_study, params, paths
 from lib.training import training
 from lib.training.settings import Machine
 
+if TYPE_CHECKING:
+    from lib.study.plan import Plan
+
 SAMPLE = 200  # instances of which lengths are measured
+COUNTED_BY = "bert-cased"  # the vocabulary in whose pieces texts are counted before any model is there
 
 
 def count_runs(key: str, protocol: str, scale: str) -> tuple[int, int]:
@@ -76,3 +84,51 @@ def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: 
     sets = {key: (study.dataset(key), study.protocol(protocol, key)) for key in datasets}
     tokens = sum(count_trainings(key, protocol, scale) * count_tokens(encoder, *found) for key, found in sets.items())
     return tokens / measure_speed(encoder, *next(iter(sets.values())), study.machine) / 3600
+
+
+def describe(plan: "Plan") -> str:
+    """What a plan comes to that takes public weights: models, gigabytes of weights in float32, trainings, hours."""
+    runs = [run for job in plan.jobs["finetune"] for run in plan.runs_in(*job) if params.is_model(run[0])]
+    size = sum(4 * count_parameters(model, plan.scale) for model in {model for model, *_ in runs}) / 1e9
+    trainings = sum(count_trainings(dataset, protocol, plan.scale) for _, dataset, protocol in runs)
+    where = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
+    said = f"{len({model for model, *_ in runs})} models with public weights, about {size:.1f} GB {where}; "
+    said += f"{trainings:,} trainings"
+    if runs and (why_not := open_study(plan.scale).vocabulary(COUNTED_BY).why_not):
+        return f"{said}; hours cannot be told without vocabulary '{COUNTED_BY}': {why_not}"
+    hours = estimate_runs(runs, plan.scale)
+    return f"{said}, about {hours:,.1f} hours, one at a time on this machine, less what is done"
+
+
+def count_parameters(model: str, scale: str) -> int:
+    """Of a registered model's encoder, whose weights need not be there."""
+    with torch.device("meta"):
+        return AutoModel.from_config(open_study(scale).model(model).configs[0]).num_parameters()
+
+
+@dataclass(frozen=True)
+class Stand(Encoder):
+    """An encoder with random weights: it takes as long as one that was pretrained."""
+
+    config: PretrainedConfig | None = None
+
+    def body(self, dropout: float) -> PreTrainedModel:
+        return AutoModel.from_config(self.config)
+
+
+def estimate_runs(runs: list[params.RunKey], scale: str) -> float:
+    """Hours of the trainings of some runs on this machine: their tokens, in pieces of BERT's vocabulary, at the speed
+    of a model of their architecture and size."""
+    study, tokens, kinds, read = open_study(scale), Counter(), {}, {}
+    tokenizer = study.vocabulary(COUNTED_BY).tokenizer()
+    for model, dataset, protocol in runs:
+        found, sets = params.load("models", model), (study.dataset(dataset), study.protocol(protocol, dataset))
+        kind = found.architecture, found.size
+        if kind not in kinds:
+            config = study.model(model).configs[0]
+            config.vocab_size = len(tokenizer)
+            kinds[kind] = Stand(model, "", "", "", tokenizer, LONGEST, "", 0, (), config), *sets
+        if (dataset, protocol) not in read:
+            read[dataset, protocol] = count_tokens(kinds[kind][0], *sets) * count_trainings(dataset, protocol, scale)
+        tokens[kind] += read[dataset, protocol]
+    return sum(tokens[kind] / measure_speed(*of_kind, study.machine) / 3600 for kind, of_kind in kinds.items())
