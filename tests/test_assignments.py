@@ -58,7 +58,9 @@ def test_what_cannot_be_run_says_why(monkeypatch):
     why = published.find_obstacle
     assert why("pubmedbert", [["mednli"]], "paper") == "not at hand"
     assert why("pubmedbert", [["mednli", "biosses"]], "paper") == "a mean of 2 sets; missing: mednli"
-    assert "Semantic Scholar" in why("scibert-cased", [["biosses"]], "paper")
+    assert "Semantic Scholar" in why("scibert-cased", [["biosses"]], "laptop")
+    assert why("scibert-cased", [["biosses"]], "paper") == ""  # its public weights are taken
+    assert "no public weights" in why("biobert-pmc", [["biosses"]], "released")
     assert why("roberta", [["biosses"]], "smoke") == "outside the budget of scale 'smoke'"
     assert why("", [["biosses"]], "paper") == "no run is assigned to this cell"
     assert why("tfidf-svm", [["jmed-crade"]], "smoke", "wada") == ""
