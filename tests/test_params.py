@@ -345,6 +345,9 @@ def test_paper_scale_keeps_the_papers_protocol():
         ("ozyurt-weighted", "bioasq-reranker", "weighted", True),
         ("ozyurt", "ncbi-disease", "layer_decay", 0.8),  # ELECTRA's code, and not BERT's
         ("ozyurt-bert", "ncbi-disease", "layer_decay", 1.0),
+        ("lee", "ncbi-disease", "max_length", 128),  # run_ner.py, run_re.py and run_qa.py of BioBERT
+        ("lee", "gad-biobert", "max_length", 128),
+        ("lee", "bioasq-4b-factoid", "max_length", 384),
         ("lee", "bioasq-4b-factoid", "first_on", "squad"),
         ("lee", "squad", "first_on", None),
     ],
