@@ -203,7 +203,7 @@ def test_a_point_of_a_curve_is_the_whole_but_for_its_place(point):
     whole, percent = re.fullmatch(r"([\w-]+)-(?:steps|text)-(\d+)", point).groups()
     settings = params.load("models", point)
     if "-steps-" in point:
-        assert settings_that_differ(point, whole) == {"part"} and settings.part == int(percent) / 100
+        assert settings_that_differ(point, whole) == {"part"} and round(100 * settings.part) == int(percent)
     else:
         assert settings_that_differ(point, whole) == {"corpora"}
         (part,), (all_of_it,) = settings.corpora, params.load("models", whole).corpora

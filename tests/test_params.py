@@ -272,7 +272,8 @@ def test_faults_of_an_entry_name_its_file_line_and_key(tmp_path, monkeypatch, te
 @each(
     ("key", "scale", "steps"),
     [("bert-general-pubmed", "paper", [200_000]), ("bert-general-pubmed-steps-10", "paper", [20_000]),
-     ("bio-electra-steps-40", "paper", [720_000]),
+     ("bert-general-pubmed-steps-75", "paper", [150_000]),  # the steps that the papers name
+     ("bio-electra-steps-40", "paper", [720_000]), ("bio-electra-steps-49", "paper", [880_000]),
      ("bert-general-pubmed", "laptop", [1562, 390]),  # half of 4,000,000 pieces in steps of 1,024: 80% and 20%
      ("bert-general-pubmed-steps-60", "laptop", [937, 234]), ("bert-general-pubmed-text-10", "laptop", [1562, 390])],
 )  # fmt: skip
