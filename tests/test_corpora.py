@@ -83,11 +83,13 @@ def prose(seed: int, words: int = 60) -> str:
     return " ".join(random.Random(seed).choices(WORDS, k=words))
 
 
-def citation(pmid: int, text: str, version: int = 1) -> str:
+def citation(pmid: int, text: str, version: int = 1, entered: tuple[int, int, int] | None = None) -> str:
+    date = entered and "<Year>{}</Year><Month>{}</Month><Day>{}</Day>".format(*entered)
+    history = f'<History><PubMedPubDate PubStatus="entrez">{date}</PubMedPubDate></History>' if date else ""
     return (
         f'<PubmedArticle><MedlineCitation><PMID Version="{version}">{pmid}</PMID><Article><Journal/><ArticleTitle>'
         f"</ArticleTitle><Abstract><AbstractText>{text}</AbstractText></Abstract></Article></MedlineCitation>"
-        "</PubmedArticle>"
+        f"<PubmedData>{history}</PubmedData></PubmedArticle>"
     )
 
 
@@ -219,6 +221,27 @@ def test_versions_and_deletions(folder, monkeypatch, files, expected, left_out):
     record = build("pubmed")
     assert dict(kept("pubmed")) == {pmid: texts[name] for pmid, name in expected.items()}
     assert reasons(record) == left_out
+
+
+# Dates: as of the papers' own sources, and of samples not at all.
+
+
+def test_what_entered_pubmed_later_is_left_out_where_the_sources_are_the_papers(folder, monkeypatch):
+    days = [(2019, 1, 31), (2019, 2, 1), (2018, 12, 1), None]
+    records = (citation(number, prose(number), entered=day) for number, day in enumerate(days, 1))
+    write(folder, monkeypatch, {"corpora/pubmed-xml/a.xml.gz": pubmed(*records)})
+    assert build("pubmed")["kept"] == 4
+    monkeypatch.setattr(type(open_study("smoke").corpus("pubmed")), "until", params.load("corpora", "pubmed").until)
+    assert reasons(build("pubmed")) == {"not selected": 1} and {pmid for pmid, _ in kept("pubmed")} == {"1", "3", "4"}
+
+
+@each(
+    ("key", "until"),
+    [("pubmed", "2019-01-31"), ("pubmed-30", "2019-01-31"), ("pubmed-gu", "2020-02-29"),
+     ("pubmed-ozyurt", "2020-03-31"), ("pubmed-focused", ""), ("pubmed-naseem", "")],
+)  # fmt: skip
+def test_the_cut_is_the_papers(key, until):
+    assert [open_study(scale).corpus(key).until for scale in ("paper", "laptop")] == [until, ""]
 
 
 # Reasons, in order.

@@ -97,7 +97,9 @@ CITATIONS = PUBMED.format(
     'UI="Q000032" MajorTopicYN="Y">use</QualifierName>\n</MeshHeading><MeshHeading><DescriptorName MajorTopicYN="Y">'
     "Iron &amp; gold</DescriptorName></MeshHeading></MeshHeadingList><CommentsCorrectionsList><CommentsCorrections>"
     '<PMID Version="1">7</PMID></CommentsCorrections></CommentsCorrectionsList></MedlineCitation><PubmedData>'
-    '<ArticleIdList><ArticleId IdType="pubmed">7</ArticleId></ArticleIdList></PubmedData></PubmedArticle>\n'
+    '<History><PubMedPubDate PubStatus="medline"><Year>2001</Year><Month>1</Month><Day>1</Day></PubMedPubDate>'
+    '<PubMedPubDate PubStatus="entrez"><Year>1998</Year><Month>12</Month><Day>5</Day><Hour>9</Hour></PubMedPubDate>'
+    '</History><ArticleIdList><ArticleId IdType="pubmed">7</ArticleId></ArticleIdList></PubmedData></PubmedArticle>\n'
     '<DeleteCitation><PMID Version="2">2</PMID></DeleteCitation>\n<PubmedBookArticle><BookDocument><PMID Version="1">3'
     "</PMID><Book><PubDate><Year>2001</Year><Month>Mar</Month></PubDate><BookTitle>Made up</BookTitle></Book>"
     "<ArticleTitle>A chapter</ArticleTitle></BookDocument></PubmedBookArticle>\n" + citation(4, "Last.", title="")
@@ -145,7 +147,8 @@ class Format(NamedTuple):
 
 FORMATS = {
     "pubmed-xml": Format(CITATIONS, [
-        Document("1", "Iron <& gold", "AIM: Seen here. Two 3. 白 é.", language="eng", year=1998, mesh=HEADINGS),
+        Document("1", "Iron <& gold", "AIM: Seen here. Two 3. 白 é.", language="eng", year=1998, mesh=HEADINGS,
+                 entered="1998-12-05"),
         Document("2", version=2, deleted=True), Document("3", "A chapter", year=2001), Document("4", "", "Last."),
     ]),
     "medline-text": Format(MEDLINE_FILE, [

@@ -42,18 +42,23 @@ class Rows:
 
 
 def build_corpus(
-    files: Sequence[Rows], path: Path, rules: Cleaning, chooses: Choice | None = None, part: float = 1.0
+    files: Sequence[Rows],
+    path: Path,
+    rules: Cleaning,
+    chooses: Choice | None = None,
+    part: float = 1.0,
+    until: str = "",
 ) -> list[dict]:
     """Write the documents that are kept to a Parquet file; the counts of each raw file.
 
     Of the records of one PMID the newest version is kept, and of equal ones the last read (an update file comes
     after the baseline). Of near-duplicate texts the first is kept. Then go: documents that hold a sentence of a
-    benchmark's test set, those that are not chosen, what the cleaning rules drop, and what is not in the part that is
-    asked for.
+    benchmark's test set, those that are not chosen or entered PubMed after the day `until`, what the cleaning rules
+    drop, and what is not in the part that is asked for.
     """
     with pq.ParquetWriter(path, SCHEMA) as out:
         return [
-            copy_file(file, reasons, rules, chooses, part, out)
+            copy_file(file, reasons, rules, chooses, part, until, out)
             for file, reasons in zip(files, judge_records(files), strict=True)
         ]
 
@@ -108,7 +113,13 @@ def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
 
 
 def copy_file(
-    file: Rows, reasons: pd.Series, rules: Cleaning, chooses: Choice | None, part: float, out: pq.ParquetWriter
+    file: Rows,
+    reasons: pd.Series,
+    rules: Cleaning,
+    chooses: Choice | None,
+    part: float,
+    until: str,
+    out: pq.ParquetWriter,
 ) -> dict:
     """Copy what is kept of one file; returns the counts of what was read, left out (by reason) and kept."""
     counts = {"source": file.source, "file": file.file, "read": file.read, **dict.fromkeys(REASONS, 0)}
@@ -118,6 +129,8 @@ def copy_file(
     for batch in read_batches(file.path):
         kept = []
         for row, reason in zip(batch.to_pylist(), in_order, strict=False):
+            if not reason and until and row["entered"] > until:
+                reason = "not selected"
             if not reason and chooses and not chooses(row["trees"], row["major trees"]):
                 reason = "not selected"
             if not reason:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from lxml import etree
@@ -31,7 +32,7 @@ def read_xml(path: Path) -> Iterator[Document]:
                     for pmid in record.iterchildren("PMID"):
                         yield Document(id=pmid.text or "", version=int(pmid.get("Version", 1)), deleted=True)
                 else:
-                    yield read_citation(record[0])
+                    yield replace(read_citation(record[0]), entered=read_entered(record))
             except (LookupError, AttributeError, ValueError) as error:
                 pmid = record.findtext(".//PMID") or "unknown"
                 raise StudyError(
@@ -56,6 +57,13 @@ def read_citation(citation) -> Document:
         year=read_year(YEAR(parts["Book"] if "Book" in parts else article["Journal"])),
         mesh=read_headings(parts.get("MeshHeadingList")),
     )
+
+
+def read_entered(record) -> str:
+    """The day on which a record entered PubMed, whatever was revised since; empty where its history does not say."""
+    date = record.find("*/History/PubMedPubDate[@PubStatus='entrez']")
+    parts = ("Year", "Month", "Day")
+    return "" if date is None else "-".join((date.findtext(part) or "").zfill(2) for part in parts)
 
 
 def read_abstract(element) -> str:

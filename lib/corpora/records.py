@@ -27,7 +27,7 @@ class Document:
 
     `id`: PMID, PMCID, or the source's own. `version` counts up with newer versions of one citation; a `deleted` one
     was withdrawn. `text` is the abstract, or the body with a paragraph a line. `trees` are MeSH tree numbers that
-    the source gives directly.
+    the source gives directly. `entered`: the day on which a citation entered PubMed, `2019-01-31`.
     """
 
     id: str = ""
@@ -39,6 +39,7 @@ class Document:
     year: int = 0
     mesh: tuple[Heading, ...] = ()
     trees: tuple[str, ...] = ()
+    entered: str = ""
 
 
 def iterate_xml(

@@ -15,12 +15,13 @@ SCHEMA = pa.schema(
     [
         ("id", pa.string()), ("version", pa.int32()), ("deleted", pa.bool_()), ("title", pa.string()),
         ("text", pa.string()), ("characters", pa.int32()), ("language", pa.string()), ("year", pa.int32()),
+        ("entered", pa.string()),
         ("mesh", pa.list_(pa.string())), ("trees", pa.list_(pa.string())), ("major trees", pa.list_(pa.string())),
         ("bands", pa.list_(pa.uint64(), 8)),
         ("test texts", pa.list_(pa.uint32())),
     ]
 )  # fmt: skip
-VERSION = 2  # raised when the same file gives other rows: the readers, the guard, MeSH
+VERSION = 3  # raised when the same file gives other rows: the readers, the guard, MeSH
 LONGEST = 5_000_000  # characters; a record beyond is no document but a fault of its file
 BATCH = 1000
 
@@ -68,6 +69,7 @@ def to_rows(
             "characters": len(document.text),
             "language": document.language or language,
             "year": document.year,
+            "entered": document.entered,
             "mesh": [("*" if heading.major else "") + (heading.ui or heading.name) for heading in document.mesh],
             "trees": sorted({t for trees in resolved for t in trees} | set(document.trees)),
             "major trees": sorted(major),

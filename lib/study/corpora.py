@@ -34,10 +34,19 @@ class Corpus:
         return paths.corpus(self.scale, self.key)
 
     @property
+    def full(self) -> bool:
+        """Whether it is made of the papers' sources, not of samples."""
+        return params.load("scales", self.scale).text == "full"
+
+    @property
     def sources(self) -> list[str]:
         """The sources that it is made of, in the order in which they are read."""
-        full = params.load("scales", self.scale).text == "full"
-        return self.settings.sources if full else self.settings.samples
+        return self.settings.sources if self.full else self.settings.samples
+
+    @property
+    def until(self) -> str:
+        """The last day on which its citations entered PubMed; empty: samples have no cut."""
+        return self.settings.until if self.full else ""
 
     @property
     def files(self) -> list[tuple[str, str]]:
@@ -64,7 +73,7 @@ class Corpus:
             "selection": describe(settings.selection),
             "left out": {source: params.load("sources", source).leave_out for source, _ in self.files},
             "part": settings.part,
-        }
+        } | ({"until": self.until} if self.until else {})
 
     def build(self) -> dict:
         """Write documents.parquet unless it is there already; returns the record, with counts by file."""
@@ -83,7 +92,7 @@ class Corpus:
         def write(new: Path) -> dict:
             path = new / "documents.parquet"
             made = [self.rows(source, file, path) for (source, file), path in rows.items()]
-            counts = build_corpus(made, path, rules, choose(settings.selection), settings.part)
+            counts = build_corpus(made, path, rules, choose(settings.selection), settings.part, self.until)
             names = ["read", "kept", "words", "bytes", "unknown headings", *REASONS]
             totals = pd.DataFrame(counts)[names].sum()
             if not totals["kept"]:

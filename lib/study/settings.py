@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from lib.finetuning.settings import Numbers
 from lib.modeling.settings import Body
 from lib.pretraining.settings import Architecture, Mixing, Pairs, Start, Unit
-from lib.settings import Settings
+from lib.settings import Settings, added
 from lib.training.settings import Optimization, Phase
 
 
@@ -171,6 +171,7 @@ class Corpus(Settings):
     cleaning: str
     selection: str | None = None
     part: float = Field(default=1.0, gt=0, le=1)  # of what would be kept; a larger one holds it
+    until: str = added("", pattern=r"^\d{4}-\d\d-\d\d$")  # the last day of entry into PubMed, of the papers' sources
     differs: str
 
 
