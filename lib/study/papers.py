@@ -31,6 +31,7 @@ class Run(Settings):
     dataset: str = ""
     mean_of: list[list[str]] = []  # datasets in place of one: the mean over groups of the mean over a group's sets
     protocol: str = ""
+    differs: str = ""  # how the dataset is another than the paper's
 
 
 class ScoreTable(Table):

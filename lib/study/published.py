@@ -113,6 +113,7 @@ def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str =
     named = {"row": cell["row"], "column": cell["column"], "metric": cell["metric"], "published": cell["value"],
              "published_std": cell["std"], "model": run.model, "protocol": run.protocol,
              "is_mean": sum(map(len, groups)) > 1, "instead": describe_instead(asked, run),
+             "differs": asked.differs,
              "why_not": why_not or find_obstacle(run.model, groups, scale, run.protocol)}  # fmt: skip
     lines = [{"dataset": dataset, "group": number} for number, group in enumerate(groups) for dataset in group]
     main = {line["dataset"]: registry.lookup(line["dataset"]).main_score for line in lines if line["dataset"]}

@@ -243,7 +243,8 @@ def pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
-    """The settings in force of the runs: a row a protocol and dataset, without settings that none of them has."""
+    """The settings in force of the runs: a row a protocol and dataset, without settings that none of them has; above
+    them how datasets differ from the paper's."""
     seeds, rows = study.budget.seeds, []
     runs = cells.loc[cells["why_not"] == "", ["protocol", "dataset"]].drop_duplicates()
     for key, dataset in runs.itertuples(index=False, name=None):
@@ -252,7 +253,9 @@ def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
     if not rows:
         return Markdown(f"No run is planned at scale **{study.scale}**.")
     frame = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
-    return table(frame.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
+    frame = frame.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " "))
+    differ = cells["differs"].unique() if "differs" in cells else []
+    return table(frame, caption=html.escape(" ".join(filter(None, differ))))
 
 
 def finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
