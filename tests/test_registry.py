@@ -246,17 +246,6 @@ def test_a_fold_that_is_missing_makes_its_split_missing(folder):
     assert len(open_study("laptop").dataset("euadr").load("train", 9)) == 1
 
 
-def test_a_missing_splitter_is_a_reason_not_a_crash(data, monkeypatch):
-    def fail():
-        raise StudyError("ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab")
-
-    monkeypatch.setattr(chemprot, "load_punkt", fail)
-    study = open_study("smoke")
-    assert study.why_missing("chemprot") == "ChemProt needs NLTK's punkt: python -m nltk.downloader punkt_tab"
-    assert study.dataset("chemprot").splits == []
-    assert study.why_missing("chemprot-lim") == ""
-
-
 def test_a_split_without_instances_is_an_error(folder, monkeypatch):
     dataset = datasets.Dataset("none", "None", "tagging", "", "entity-f1", lambda path: [], {"train": ("a.tsv",)})
     monkeypatch.setitem(registry.DATASETS, "none", dataset)
@@ -309,5 +298,5 @@ def test_every_raw_file_is_fingerprinted(data):
 
 def test_real_sets_are_whole_or_say_what_is_missing(real_data):
     reasons = {key: open_study("laptop").why_missing(key) for key in KEYS}
-    assert all(not reason or "./run_all.sh data " in reason or "punkt" in reason for reason in reasons.values())
+    assert all(not reason or "./run_all.sh data " in reason for reason in reasons.values())
     assert sum(not reason for reason in reasons.values()) >= 20

@@ -6,16 +6,14 @@ That every form is read as it is written, and what is said of bad files: test_fo
 import gzip
 import hashlib
 import random
-import sys
 import zipfile
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 from conftest import each
 from golden import CHEMPROT, GAD, GAD_EXAMPLES, read_chemprot, split_sentences, write, write_files
 
-from lib.benchmarks import chemprot, ddi, tables
+from lib.benchmarks import chemprot, ddi, registry, tables
 from lib.benchmarks.instances import Relation
 from lib.errors import StudyError
 from lib.made_up import smoke_relations
@@ -121,14 +119,25 @@ def test_chemprot_wants_a_splitter_that_only_cuts(tmp_path):
             read_chemprot(tmp_path, reader, split_sentences=lambda text: [text.upper()])
 
 
-def test_missing_punkt_says_how_to_get_it(tmp_path, monkeypatch):
+@pytest.fixture
+def no_punkt(monkeypatch):
     def find(language):
         raise LookupError
 
-    monkeypatch.setitem(sys.modules, "nltk.tokenize.punkt", SimpleNamespace(PunktTokenizer=find))
+    monkeypatch.setattr("nltk.tokenize.punkt.PunktTokenizer", find)
     chemprot.load_punkt.cache_clear()
-    with pytest.raises(StudyError, match="ChemProt needs NLTK's punkt: python -m nltk"):
-        blurb(tmp_path, split_sentences=None)
+
+
+def test_where_punkt_is_missing_its_program_cuts_without_it_and_results_are_told_apart(tmp_path, no_punkt):
+    with pytest.raises(StudyError, match="NLTK's punkt is not at hand: python -m nltk"):
+        chemprot.load_punkt()
+    assert [pair.id for pair in blurb(tmp_path, split_sentences=None)] == ["7.T1.T2", "7.T3.T4", "7.T5.T6"]
+    blurbs, other = registry.lookup("chemprot"), registry.lookup("ddi")
+    assert blurbs.edition == f"1, {chemprot.UNLEARNT}" and other.edition == other.version
+    unlearnt = blurbs.fingerprint_reader()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chemprot, "has_punkt", lambda: True)
+        assert blurbs.edition == 1 and blurbs.fingerprint_reader() != unlearnt
 
 
 def test_punkt_splits_made_up_text_as_the_splitter_of_the_tests(smoke, tmp_path, punkt):
@@ -264,6 +273,14 @@ def test_real_chemprot_is_blurbs_byte_for_byte(real_data, punkt, split, blob, la
     assert (len(rows), sum(row.label != "false" for row in rows)) == blue
     natural = chemprot.read_chemprot_abstracts(files[0])
     assert len(natural) == 2 * {"train": 1020, "dev": 612, "test": 800}[split]
+
+
+@each(("split", "pairs", "positives"), [("train", 18008, 4109), ("dev", 11279, 2408), ("test", 15779, 3429)])
+def test_real_chemprot_without_punkt_is_within_three_thousandths_of_blurbs(real_data, split, pairs, positives):
+    files = [real_data / FILES[split].format(what) for what in ("abstracts", "entities", "relations")]
+    found = chemprot.read_chemprot(*files, chemprot.load_unlearnt())
+    assert (len(found), sum(pair.label != "false" for pair in found)) == (pairs, positives)
+    assert f"{pairs:,}" in chemprot.UNLEARNT
 
 
 @each(

@@ -58,7 +58,7 @@ class Dataset:
     folds: int = 1
     divide: Callable[[list, str, int], list] | None = None
     negative: str | None = "false"  # of relations: the label that says none
-    punkt: bool = False  # needs NLTK's sentence splitter
+    punkt: bool = False  # its sentences are cut by NLTK's splitter
     natural: Callable[..., list[str]] | None = None  # whole texts of a split's files, where instances hold only parts
     overlapping: bool = False  # of tags: a word may have several
     question_first: bool = False  # of documents: the first sentence is a question about the second
@@ -108,8 +108,6 @@ class Dataset:
             try:
                 for fold in range(1, self.folds + 1):
                     self.paths(split, fold)
-                if self.punkt:
-                    chemprot.load_punkt()
             except StudyError as error:
                 reasons[split] = str(error)
         return reasons
@@ -138,8 +136,6 @@ class Dataset:
         files = self.paths(split, fold)
         inside = [self.members[split].format(fold=fold)] if self.members else []
         counter = {"left_out": left_out} if self.leaves_out else {}
-        if self.punkt:
-            chemprot.load_punkt()  # what it lacks is no fault of the files
         with self.blame_files():
             instances = list(self.read(*files, *inside, **counter))
             if self.divide:
@@ -197,7 +193,17 @@ class Dataset:
         options = getattr(self.read, "keywords", {})
         facts = [self.files, self.members, self.metric, self.negative, self.overlapping, self.question_first,
                  self.language, options]  # fmt: skip
-        return provenance.fingerprint(facts, self.version)
+        return provenance.fingerprint(facts, self.edition)
+
+    @property
+    def edition(self) -> int | str:
+        """The version of the reader, which is another where its sentences are cut otherwise."""
+        return f"{self.version}, {self.differs}" if self.differs else self.version
+
+    @property
+    def differs(self) -> str:
+        """How it is not what its title says on this machine; empty where it is."""
+        return chemprot.UNLEARNT if self.punkt and not chemprot.has_punkt() else ""
 
     @property
     def multilabel(self) -> bool:

@@ -161,7 +161,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     """The paper's line above ours for each printed row, and what needs no encoder; ours leads to the pages of its runs.
 
     `filled`: of tables.summarise and tables.floors; `cells`: of Study.published; `metric`: as printed, empty where each
-    row or column has its own.
+    row or column has its own. Above them, how datasets differ from the paper's.
     """
     lines, (along, across) = filled[filled["metric"] == metric] if metric else filled, name_axes(cells)
     runs = {place: found[["model", "dataset", "protocol"]].values.tolist() for place, found in cells.groupby(PLACE)}
@@ -184,7 +184,8 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     wide = wide.reindex(index=order[order.isin(wide.index)], columns=[name for name in columns if name in wide])
     wide.insert(0, "", [row if whose != "ours" else "" for row, whose in wide.index])
     wide.insert(1, " ", [whose for _, whose in wide.index])
-    return table(wide.fillna(""), escape=None)
+    differ = html.escape(" ".join(filter(None, cells["differs"].unique())))
+    return table(wide.fillna(""), escape=None, caption=differ)
 
 
 def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
@@ -243,8 +244,7 @@ def pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
-    """The settings in force of the runs: a row a protocol and dataset, without settings that none of them has; above
-    them how datasets differ from the paper's."""
+    """The settings in force of the runs: a row a protocol and dataset, without settings that none of them has."""
     seeds, rows = study.budget.seeds, []
     runs = cells.loc[cells["why_not"] == "", ["protocol", "dataset"]].drop_duplicates()
     for key, dataset in runs.itertuples(index=False, name=None):
@@ -253,9 +253,7 @@ def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
     if not rows:
         return Markdown(f"No run is planned at scale **{study.scale}**.")
     frame = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
-    frame = frame.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " "))
-    differ = cells["differs"].unique() if "differs" in cells else []
-    return table(frame, caption=html.escape(" ".join(filter(None, differ))))
+    return table(frame.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
 
 
 def finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
