@@ -72,7 +72,8 @@ def test_days_of_a_run_follow_from_the_speed(monkeypatch):
     assert tokens == 976 * 16 * 128  # half of four million, in whole steps
     assert CELLS.count_days(model, 0.008)["ours"] == pytest.approx(0.008 * tokens / 86_400, rel=0.005)
     assert CELLS.count_days(open_study("smoke").model(LARGE), 0.008)["note"] == "made-up data: not a finding"
-    assert CELLS.count_days(open_study("laptop").model("bioalbert-base3"), 0.008) == {"note": "no text"}
+    without_text = CELLS.count_days(open_study("laptop").model("bioalbert-base3"), 0.008)  # it takes time all the same
+    assert without_text["ours"] > 0 and without_text["note"].endswith("; its text is not at hand")
 
 
 def test_steps_and_passes_are_timed_on_as_many_tokens():
