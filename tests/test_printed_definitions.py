@@ -1,0 +1,134 @@
+"""What params/ and the registry say is what the papers' tables of models, sets and settings print."""
+
+import csv
+import re
+
+import pytest
+
+from lib.benchmarks import registry
+from lib.study import open_study, params, paths
+from lib.study.papers import read_paper
+
+TEXTS = {"Wiki": "wiki-books", "Books": "wiki-books", "Wikipedia": "wiki-books", "BooksCorpus": "wiki-books",
+         "PubMed": "pubmed", "PMC": "pmc", "MIMIC-III": "mimic"}  # fmt: skip
+FAMILIES = {
+    "NER": "tagging", "PICO": "pico", "Relation Extraction": "relations", "Sentence Similarity": "similarity",
+    "Document Classification": "documents", "Question Answering": "answers", "Sentence similarity": "similarity",
+    "Named-entity recognition": "tagging", "Relation-extraction": "relations", "Document classification": "documents",
+    "Inference": "inference",
+}  # fmt: skip
+METRICS = {"Pearson": {"pearson"}, "micro F1": {"relation-micro-f1"}, "accuracy": {"accuracy"},
+           "F1": {"entity-f1", "strict-span-f1", "example-f1"}}  # fmt: skip
+
+
+def read(paper: str, table: str) -> dict[str, dict[str, str]]:
+    """A table as printed: row -> column -> value."""
+    found: dict = {}
+    with (paths.PUBLISHED / "definitions.csv").open(encoding="utf-8", newline="") as lines:
+        for line in csv.DictReader(lines):
+            if (line["paper"], line["table"]) == (paper, table):
+                found.setdefault(line["row"], {})[line["column"]] = line["value"]
+    return found
+
+
+def names(paper: str) -> dict:
+    return read_paper(paths.PARAMS / f"papers/{paper}.yaml").names
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def texts_of(printed: str) -> list[str]:
+    """The corpora of a printed combination, in order; of BioALBERT's table one plus sign is missing."""
+    parts = re.findall(r"Wikipedia|Wiki|BooksCorpus|Books|PubMed|PMC|MIMIC-III", printed)
+    return list(dict.fromkeys(TEXTS[part] for part in parts))
+
+
+def corpora_of(model: str) -> list[str]:
+    """Those that a model and the one that it continues are pretrained on, by kind."""
+    found = " and ".join(params.list_texts(model)).split(" and ")
+    return [key.removesuffix("-naseem") for key in found]
+
+
+@pytest.mark.parametrize(("printed", "name"), [
+    ("Wiki + Books", "BERT (Wiki+Books)"), ("Wiki + Books + PubMed", "BioBERT (+PubMed)"),
+    ("Wiki + Books + PMC", "BioBERT (+PMC)"), ("Wiki + Books + PubMed + PMC", "BioBERT (+PubMed+PMC)"),
+])  # fmt: skip
+def test_biobert_table_2(printed, name):
+    assert printed in read("lee-biobert", "2")
+    assert corpora_of(names("lee")[name].model) == texts_of(printed)
+
+
+def test_pubmedbert_tables_2_and_4():
+    rows, blurb = read("gu-pubmedbert", "2"), params.load("tables", "gu-6").rows
+    assert [row for row, of in rows.items() if of["BLURB"] == "✓"] == list(rows)
+    assert set(rows) == {name for name, run in blurb.items() if run.dataset}
+    families = {registry.lookup(run.dataset).family for run in blurb.values() if run.dataset}
+    assert {FAMILIES[task] for task in read("gu-pubmedbert", "4")} == families
+
+
+def test_oubiobert_table_3():
+    for model, of in read("wada-oubiobert", "3").items():
+        assert names("wada")[of["Name"]].model, model
+
+
+def test_oubiobert_table_4():
+    rows, called = read("wada-oubiobert", "4"), names("wada")
+    for row, of in rows.items():
+        dataset = registry.lookup(called[row].dataset)
+        assert dataset.family == FAMILIES[of["Task"]] and dataset.metric in METRICS[of["Metrics"]], row
+    for domain in ("Clinical", "Biomedical"):
+        ours = [called[row].dataset for row, of in rows.items() if of["Domain"] == domain]
+        assert called[domain.lower()].mean_of == [ours]
+
+
+def test_oubiobert_table_5():
+    sets = {"Named-entity recognition": "bc5cdr-chem", "Relation-extraction": "ddi"}
+    for row, of in read("wada-oubiobert", "5").items():
+        dataset = sets.get(row) or names("wada")[row].dataset
+        assert open_study("paper").protocol("wada", dataset).epochs == numbers(of["Number of epochs"]), row
+
+
+def test_bioalbert_table_1():
+    rows, called = read("naseem-bioalbert", "1"), names("naseem")
+    assert {of["BioALBERT"] for of in rows.values()} == {"✓"}
+    theirs = {run.dataset for run in params.load("tables", "naseem-7").rows.values() if run.dataset}
+    ours = {called[row].dataset for row in rows}
+    assert ours == theirs and len(rows) == len(theirs) == 20
+
+
+def test_bioalbert_table_3():
+    """Of base models; the text has other numbers for large ones."""
+    printed = {row: of["value"] for row, of in read("naseem-bioalbert", "3").items()}
+    model, body = params.load("models", "bioalbert-base1"), params.load("scales", "paper").bodies["base"]
+    (phase,) = model.published.phases
+    assert [body.heads, body.layers, body.hidden, body.embedding] == [
+        int(printed[row]) for row in ("Attention Heads", "No. of Layers", "Size of Hidden Layer", "Size of Embedding")
+    ]
+    assert [phase.batch_size, phase.length, phase.max_predictions] == [
+        int(printed[row])
+        for row in ("Training Batch Size", "Maximum Sentence Length", "Maximum Predictions per Sentence")
+    ]
+    assert (model.architecture, model.published.optimizer) == ("albert", printed["Optimizer Used"].lower())
+    assert round(phase.warmup * phase.steps) == int(printed["Warm-up Steps"].replace(",", ""))
+    assert params.load("vocabularies", model.vocabulary).size // 1000 == int(printed["Size of Vocabulary"][:-1])
+
+
+@pytest.mark.parametrize("row", list(read("naseem-bioalbert", "4")))
+def test_bioalbert_table_4(row):
+    printed, model = read("naseem-bioalbert", "4")[row], names("naseem")[row].model
+    steps, texts = printed["Number of training steps"], printed["Combination of corpus used for training"]
+    assert sum(phase.steps for phase in params.load("models", model).published.phases) == 1000 * int(steps[:-1])
+    assert corpora_of(model) == texts_of(texts)
+
+
+def test_bioalbert_table_5():
+    """But for the warm-up, of which the text has 512 steps."""
+    printed = {row: of["value"] for row, of in read("naseem-bioalbert", "5").items()}
+    settings = open_study("paper").protocol("naseem", "ddi")
+    assert settings.batch_size == [int(printed["Training Batch Size"])]
+    assert settings.learning_rate == [float(printed["Learning Rate"])]
+    assert settings.steps == 1000 * int(printed["Training Steps"][:-1])
+    assert settings.optimization().optimizer == printed["Optimizer used"].lower()
+    assert printed["Warm-up Steps"] in params.load("protocols", "naseem").differs
