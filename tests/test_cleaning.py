@@ -70,7 +70,7 @@ def test_ozyurt_takes_full_texts_whatever_their_identifier():
 def test_japanese_is_cut_into_words():
     text, reason, _ = clean("wada-japanese", "白血病の治療。\n\n患者。", title="", language="ja")
     assert (text, reason) == ("白血病 の 治療 。\n患者 。", "")
-    assert cleaning.segment_japanese("白血病の治療") == "白血病 の 治療"
+    assert cleaning.segment_japanese("白血病の治療，ﾃﾞｰﾀ１２　㎎") == "白血病 の 治療 , データ 12 mg"
 
 
 def test_sentences_of_each_language():

@@ -157,4 +157,4 @@ def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):
 def test_japanese_is_cut_into_words_and_asked(tokenizer):
     question = Labelled("1", ("患者は？", "薬を飲んだ。"), ("はい",))
     text, other, _ = make_task(tokenizer, "jmed-crade", [question], protocol="wada").write(question)
-    assert text == "患者 は ？" and other.split() == ["薬", "を", "飲ん", "だ", "。"]
+    assert text == "患者 は ?" and other.split() == ["薬", "を", "飲ん", "だ", "。"]

@@ -63,7 +63,7 @@ class Dataset:
     overlapping: bool = False  # of tags: a word may have several
     question_first: bool = False  # of documents: the first sentence is a question about the second
     language: str = "en"
-    version: int = 1  # of what reads it: raised when the same files give other examples
+    version: int = 1  # of what reads it: raised when the same files give other examples, or Japanese other words
     folder: Path | None = None
     how: str = ""  # to get files that are not there or damaged, for messages
 

@@ -145,10 +145,10 @@ ROWS = [
             "example-f1", hallmarks.read_hoc_labelled_only, HOC, "hoc", ("wada-7", "naseem-7")),
     Dataset("docclsjp", "DocClsJp", "documents", "22 categories of disease", "accuracy",
             tables.read_docclsjp, dict.fromkeys(TRAIN_TEST, ("doccls/docclsjp/docclsjp.csv",)),
-            "docclsjp", ("wada-6",), "credentialed", folds=5, divide=take_fold, language="ja"),
+            "docclsjp", ("wada-6",), "credentialed", folds=5, divide=take_fold, language="ja", version=2),
     *(Dataset(f"jmed-{key}", f"JMED-LLM, {title}", "documents", labels, "accuracy",
               tables.read_jmed, dict.fromkeys(TRAIN_TEST, (f"doccls/jmed-llm/all/{key.upper()}.csv",)),
-              "jmed-llm", folds=5, divide=take_fold, question_first=True, language="ja")
+              "jmed-llm", folds=5, divide=take_fold, question_first=True, language="ja", version=2)
       for key, title, labels in (("crade", "case reports", "how likely a drug's harm"),
                                  ("rrtnm", "radiology reports", "stages of a tumour"),
                                  ("smdis", "messages", "whether one of eight ills is meant"))),

@@ -1,5 +1,6 @@
 """What each paper does to a document before pretraining: named rules, read from params/cleaning.yaml."""
 
+import unicodedata
 from functools import cache
 
 import sentencex
@@ -38,8 +39,13 @@ def split_sentences(text: str, language: str = "") -> list[str]:
 
 
 def segment_japanese(text: str) -> str:
-    """Japanese words with spaces between them, as MeCab with the IPA dictionary finds them."""
-    return " ".join(word.surface for word in mecab()(text))
+    """Japanese words with spaces between them: what every Japanese vocabulary reads, in pretraining and fine-tuning.
+
+    NFKC, then MeCab with the IPA dictionary, as in BertJapaneseTokenizer of transformers and in tokenization_jp_mod.py
+    of Wada et al. (ou-medinfo/medbertjp).
+    """
+    words = mecab()(unicodedata.normalize("NFKC", text))
+    return " ".join(part for word in words for part in word.surface.split())
 
 
 @cache

@@ -1,5 +1,7 @@
 """Settings of corpora: which documents, and how their text is cleaned."""
 
+from typing import Literal
+
 from lib.settings import Settings
 
 
@@ -26,5 +28,5 @@ class Cleaning(Settings):
     one_paragraph: bool = False
     title_joined: bool = True  # the title begins the first paragraph; else it is a line of its own
     sentences: bool = False  # one a line
-    segmented: bool = False  # Japanese, cut into words by MeCab
+    segmented: Literal[False, "NFKC, MeCab"] = False  # how Japanese is cut into words
     differs: str

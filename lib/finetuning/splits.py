@@ -11,6 +11,7 @@ from lib.finetuning import spans, tagging, texts
 from lib.finetuning.examples import Example
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import loading, models
+from lib.vocabularies.japanese import JapaneseTokenizer
 
 TASKS = {
     "tagging": tagging.Tagging, "pico": tagging.Tagging, "relations": texts.Texts, "similarity": texts.Texts,
@@ -24,7 +25,8 @@ class Splits:
     """The splits of one dataset for one encoder, each read and cut into tokens once, for all seeds and candidates.
 
     `base`: the split that is trained on; `reads`: which splits have been read, in order. StudyError for a family that
-    has no task; `read` raises it where a split has no instance.
+    has no task; `read` raises it where a split has no instance, `task` where a Japanese vocabulary would read another
+    language.
     """
 
     def __init__(
@@ -78,6 +80,10 @@ class Splits:
         """The dataset's task, which knows the labels of the training set."""
         if fold not in self.tasks:
             tokenizer = copy.deepcopy(self.loaded.tokenizer)  # a task may add markers to it
+            if isinstance(tokenizer, JapaneseTokenizer) and self.dataset.language != "ja":
+                raise StudyError(
+                    f"{self.loaded.title}: its vocabulary is of Japanese words; {self.dataset.title} is not Japanese"
+                )
             length = self.loaded.length(self.settings.max_length)
             train = self.read(self.base, fold)
             self.tasks[fold] = TASKS[self.dataset.family](self.dataset, self.settings, tokenizer, train, length)

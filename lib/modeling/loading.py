@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from lib import provenance
 from lib.errors import StudyError
-from lib.vocabularies.loading import check_casing
+from lib.vocabularies.loading import check_casing, load_whole
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -162,9 +162,11 @@ def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTraine
     """The tokenizer, its casing checked. Words are encoded as if a space stood before them."""
     given = {"revision": revision, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **given)
+        tokenizer = load_whole(source, title, **given)
         if getattr(tokenizer, "add_prefix_space", None) is False:
-            tokenizer = AutoTokenizer.from_pretrained(source, add_prefix_space=True, **given)
+            tokenizer = load_whole(source, title, add_prefix_space=True, **given)
+    except StudyError:
+        raise
     except Exception as error:  # a damaged tokenizer.json raises a plain Exception
         raise StudyError(f"{title}: no tokenizer could be loaded: {first_line(error)}") from None
     if not tokenizer.is_fast:

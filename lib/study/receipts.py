@@ -41,6 +41,8 @@ def fingerprint(path: Path) -> str:
         return provenance.fingerprint(said)
     said = {name: value for name, value in said.items() if name not in IDENTITY}
     files = [] if "content" in said else sorted(file for kind in CONTENT for file in path.parent.glob(kind))
+    if not files and "content" not in said:  # a Japanese vocabulary
+        files = [*path.parent.glob("vocab.txt")]
     return provenance.fingerprint(said, [[file.name, provenance.file_fingerprint(file)] for file in files])
 
 

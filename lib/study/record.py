@@ -14,7 +14,7 @@ from lib.errors import StudyError
 from lib.study import claims, open_study, params, paths, results, scores, show
 
 PLACE = ["row", "column", "metric"]  # of a published cell
-VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")  # vocab.txt says it again
+VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
 PAGES = "01_*", "33_*", "[4-9]*"  # of results; those of data and of single runs are many, and are made again by a run
 POINTS = 25  # of the log of a run: a curve as one sees it
 PRETRAININGS = (
@@ -63,6 +63,8 @@ def list_files(scale: str) -> list[Path]:
     drawn = [path for path in here.glob("figures/*.svg") if path.stem in FIGURES or has_ours(scale, path.stem)]
     pages = [path for pattern in PAGES for path in here.glob(f"notebooks/{pattern}.ipynb")]
     vocabularies = [path for name in VOCABULARY for path in here.glob(f"vocabularies/*/{name}")]
+    lists = here.glob("vocabularies/*/vocab.txt")  # of Japanese; elsewhere tokenizer.json says it too
+    vocabularies += [path for path in lists if not path.with_name("tokenizer.json").exists()]
     return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
 
 

@@ -12,7 +12,7 @@ from lib.pretraining import tokens
 from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.corpora import Corpus
-from lib.vocabularies import loading, training
+from lib.vocabularies import loading, training, words
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
     from transformers import PreTrainedTokenizerBase
@@ -40,6 +40,11 @@ class Vocabulary:
         return paths.vocabulary(self.scale, self.key)
 
     @property
+    def saved(self) -> Path:
+        """The file that its tokens follow from, where it is trained; BertJapaneseTokenizer has a list of tokens."""
+        return self.folder / ("vocab.txt" if self.settings.language == "ja" else "tokenizer.json")
+
+    @property
     def corpora(self) -> list[Corpus]:
         """What it is trained on."""
         return [Corpus(key, self.scale) for key in self.settings.corpora]
@@ -55,7 +60,7 @@ class Vocabulary:
         """Of what decides which tokens a text becomes."""
         if self.released:
             return loading.fingerprint(self.tokenizer())
-        return provenance.file_fingerprint(self.folder / "tokenizer.json")
+        return provenance.file_fingerprint(self.saved)
 
     @property
     def why_not(self) -> str:
@@ -79,10 +84,21 @@ class Vocabulary:
         """All settings that it follows from, of the scale's size where that is less."""
         limit = params.load("scales", self.scale).vocabulary_size
         size = min(self.settings.size, limit or self.settings.size)
-        return self.settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size}
+        recipe = self.settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size}
+        return recipe if self.settings.language == "en" else recipe | {"language": self.settings.language}
+
+    def sample(self) -> Iterator[str]:
+        """The part of its text that unknown tokens are counted in: each document that pretraining holds out, once."""
+        for corpus in self.corpora:
+            for document in corpus.documents():
+                if tokens.hash_text(document.text) % tokens.HELD_OUT == 0:
+                    yield document.text
 
     def train(self) -> dict:
-        """Train it on its corpora, unless it is there already; returns the record."""
+        """Train it on its corpora, unless it is there already; returns the record.
+
+        StudyError for a published one, and where too many tokens of its own text are unknown.
+        """
         settings = self.settings
         if settings.file:
             raise StudyError(f"vocabulary '{self.key}' is published: there is nothing to train")
@@ -102,12 +118,14 @@ class Vocabulary:
                     yield from (document.text for document in corpora[key].documents())
 
         def write(new: Path) -> dict:
-            tokenizer = training.train(texts, settings.algorithm, self.recipe["size"], settings.cased)
+            size = self.recipe["size"]
+            tokenizer = training.train(texts, settings.algorithm, size, settings.cased, settings.language)
+            unknown = words.check_unknown(tokenizer, self.sample(), f"vocabulary '{self.key}'")
             tokenizer.save_pretrained(new)
             if settings.algorithm == "wordpiece":  # as others hand it on: a token a line
-                tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-                (new / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens), encoding="utf-8")
-            return {"repeats": repeated, "size": len(tokenizer)}
+                names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+                (new / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+            return {"repeats": repeated, "size": len(tokenizer), "unknown": round(unknown, 6)}
 
         return artefacts.cached(self.folder, identity, write)
 
@@ -150,7 +168,8 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
     if vocabulary.settings.file:
         if reason := vocabulary.why_not:
             raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
-        return loading.load(paths.data(vocabulary.scale) / vocabulary.settings.file, vocabulary.settings.cased)
+        settings = vocabulary.settings
+        return loading.load(paths.data(vocabulary.scale) / settings.file, settings.cased, settings.language)
     if vocabulary.released:
         from lib.modeling.loading import load_tokenizer  # here, as torch takes seconds
         from lib.study import models

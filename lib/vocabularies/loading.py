@@ -19,22 +19,43 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so 
 MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of SentencePiece, of byte-level BPE
 
 
-def load(path: Path, cased: bool | None = None) -> "PreTrainedTokenizerBase":
+def load(path: Path, cased: bool | None = None, language: str = "en") -> "PreTrainedTokenizerBase":
     """The tokenizer in a folder, or BERT's over a file of one token a line, of which `cased` says which it is.
 
-    StudyError for a file without `cased`, and when the casing is not that of the vocabulary.
+    A Japanese one reads words that are cut already (lib/vocabularies/japanese.py). StudyError for a file without
+    `cased`, and when the casing is not that of the vocabulary.
     """
     if cased is None and not path.is_dir():
         raise StudyError(f"{show_path(path)}: a list of tokens; say whether it is cased")
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(path) if path.is_dir() else load_wordpiece(path, cased)
+    tokenizer = load_whole(path, show_path(path)) if path.is_dir() else load_wordpiece(path, cased, language)
     check_casing(tokenizer, show_path(path))
     return tokenizer
 
 
-def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool) -> "PreTrainedTokenizerBase":
-    """BERT's tokenizer over a file of one token a line, or over tokens with their ids."""
+def load_whole(source: Path | str, title: str, **options) -> "PreTrainedTokenizerBase":
+    """The tokenizer of a folder or of a name on the hub; of BertJapaneseTokenizer the part that follows MeCab.
+
+    StudyError where its words would be other ones than the study's.
+    """
+    from transformers import AutoTokenizer, BertJapaneseTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(source, **options)
+    if not isinstance(tokenizer, BertJapaneseTokenizer):
+        return tokenizer
+    from lib.vocabularies.japanese import take_words
+
+    return take_words(tokenizer, title)
+
+
+def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool, language: str = "en") -> "PreTrainedTokenizerBase":
+    """BERT's tokenizer over a file of one token a line, or over tokens with their ids; Japanese: over MeCab's words."""
+    if language == "ja":
+        from lib.vocabularies.japanese import JapaneseTokenizer
+
+        if not isinstance(vocabulary, dict):
+            lines = vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            vocabulary = {token: number for number, token in enumerate(lines)}
+        return JapaneseTokenizer(vocabulary, cased)
     from transformers import BertTokenizer
 
     vocab = vocabulary if isinstance(vocabulary, dict) else str(vocabulary)
@@ -98,17 +119,19 @@ def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
     """A trained tokenizer with BERT's special tokens around one text, or two."""
     from transformers import PreTrainedTokenizerFast
 
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **put_special(tokenizer))
+
+
+def put_special(tokenizer: Tokenizer) -> dict:
+    """Put BERT's special tokens around one text, or two; what transformers is to know of them."""
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        **dict(zip(names, SPECIAL, strict=True)),
-    )
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    return dict(zip(names, SPECIAL, strict=True)) | {"model_input_names": inputs}
 
 
 def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:

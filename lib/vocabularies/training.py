@@ -19,6 +19,7 @@ from tokenizers import (
     pre_tokenizers,
 )
 
+from lib.errors import StudyError
 from lib.vocabularies.loading import SPECIAL, check_casing, load_wordpiece, wrap
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks for VERSION
@@ -26,39 +27,48 @@ if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only as
 
 VERSION = 1  # raised when the same text and settings give another vocabulary
 ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown token
+JAPANESE_ALPHABET = 0.25  # of the vocabulary: alone and as continuations, letters take no more than half of it
 
 Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpora
 
 
-def train(texts: Texts, algorithm: str, size: int, cased: bool) -> "PreTrainedTokenizerBase":
+def train(texts: Texts, algorithm: str, size: int, cased: bool, language: str = "en") -> "PreTrainedTokenizerBase":
     """A tokenizer of at most `size` tokens, ready for `save_pretrained`: wordpiece, bpe or unigram.
 
-    The same for the same texts, whatever the number of cores. StudyError where the texts have no capital and `cased`
-    says that they do.
+    The same for the same texts, whatever the number of cores. Texts of Japanese (`ja`, wordpiece alone) are MeCab's
+    words, as lib/corpora/cleaning.py's segment_japanese writes them. StudyError where the texts have no capital and
+    `cased` says that they do.
     """
     with all_cores():
         if algorithm == "wordpiece":
-            tokenizer = load_wordpiece(train_wordpiece(texts, size, cased).get_vocab(), cased)
+            trained = train_wordpiece(texts, size, cased, language)
+            tokenizer = load_wordpiece(trained.get_vocab(), cased, language)
+        elif language == "ja":
+            raise StudyError(f"Japanese: no {algorithm} vocabulary of MeCab's words; train wordpiece")
         else:
             tokenizer = wrap(TRAINERS[algorithm](texts, size, cased))
     check_casing(tokenizer, f"the {algorithm} vocabulary that was trained")
     return tokenizer
 
 
-def train_wordpiece(texts: Texts, size: int, cased: bool) -> BertWordPieceTokenizer:
+def train_wordpiece(texts: Texts, size: int, cased: bool, language: str = "en") -> BertWordPieceTokenizer:
     """WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##.
 
-    `texts` is called twice: first for the alphabet. The trainer numbers continued letters in the order of a hash map,
-    and settles ties by these numbers, so that two runs would give two vocabularies; naming them as special tokens
-    fixes the numbers.
+    Japanese: at white space alone, nothing stripped (が would become か), with more letters. `texts` is called twice:
+    first for the alphabet. The trainer numbers continued letters in the order of a hash map, and settles ties by these
+    numbers, so that two runs would give two vocabularies; naming them as special tokens fixes the numbers.
     """
-    wordpiece = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased)
-    letters = common_letters(wordpiece.normalize(text) for text in texts())
+    wordpiece, most = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased), ALPHABET
+    if language == "ja":
+        wordpiece.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        wordpiece.normalizer = normalizers.Sequence([] if cased else [normalizers.Lowercase()])
+        most = int(JAPANESE_ALPHABET * size)
+    letters = common_letters((wordpiece.normalize(text) for text in texts()), most)
     wordpiece.train_from_iterator(
         texts(),
         vocab_size=size,
         min_frequency=2,
-        limit_alphabet=ALPHABET,
+        limit_alphabet=most,
         initial_alphabet=letters,
         special_tokens=SPECIAL + [f"##{letter}" for letter in letters],
         show_progress=False,
@@ -100,13 +110,13 @@ def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
 TRAINERS = {"bpe": train_bpe, "unigram": train_unigram}
 
 
-def common_letters(texts: Iterable[str]) -> list[str]:
-    """The ALPHABET commonest letters, in order; ties by code point."""
+def common_letters(texts: Iterable[str], most: int) -> list[str]:
+    """The commonest letters, at most so many, in order; ties by code point."""
     letters = Counter()
     for text in texts:
         letters.update(text)
     common = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))
-    return sorted(common[:ALPHABET])
+    return sorted(common[:most])
 
 
 def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:

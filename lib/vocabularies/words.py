@@ -2,9 +2,12 @@
 
 import re
 import string
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from lib.errors import StudyError
 from lib.vocabularies.loading import MARKS, encode, rename_special
 from lib.vocabularies.training import all_cores
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
 WITHIN_WORDS = {*string.ascii_letters, *string.punctuation} - {*"'<=>"}  # for ALBERT, which leaves these four out
 TEXTS_TOGETHER = 2_000  # counted at once
+MOST_UNKNOWN = 0.01  # of the tokens of a vocabulary's own text
 
 
 def cut(tokenizer: "PreTrainedTokenizerBase", term: str) -> list[str]:
@@ -49,6 +53,39 @@ def count_tokens(
             batch = texts[start : start + TEXTS_TOGETHER]
             counts += [len(encoded.ids) for encoded in backend.encode_batch_fast(batch, add_special_tokens=False)]
     return counts
+
+
+def count_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str]) -> tuple[float, Counter[str]]:
+    """The share of unknown tokens among those of some texts, and the letters without a token in what they stand for.
+
+    Letters as the tokenizer sees them: in lower case where it lower-cases.
+    """
+    texts, vocabulary, normalizer = iter(texts), tokenizer.get_vocab(), tokenizer.backend_tokenizer.normalizer
+    tokens, unknown, letters = 0, 0, Counter()
+    with all_cores():
+        while batch := list(islice(texts, TEXTS_TOGETHER)):
+            encoded = encode(tokenizer, batch, offsets=True)
+            for text, ids, spans in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+                tokens += len(ids)
+                for start, end in (span for id, span in zip(ids, spans, strict=True) if id == tokenizer.unk_token_id):
+                    unknown += 1
+                    word = text[start:end]
+                    letters.update(normalizer.normalize_str(word) if normalizer else word)
+    lacking = {one: number for one, number in letters.items() if one not in vocabulary and not one.isspace()}
+    return unknown / max(1, tokens), Counter(lacking)
+
+
+def check_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> float:
+    """The share of unknown tokens in a vocabulary's own text; StudyError above MOST_UNKNOWN."""
+    share, letters = count_unknown(tokenizer, texts)
+    if share > MOST_UNKNOWN:
+        lacking = ", ".join(f"{letter} ({number})" for letter, number in letters.most_common(8))
+        raise StudyError(
+            f"{name}: {100 * share:.1f}% of the tokens of its own text are unknown, more than {MOST_UNKNOWN:.0%}; the "
+            f"commonest letters that it lacks: {lacking or 'none, its words are too long'}; let it keep more letters "
+            "(lib/vocabularies/training.py), or clean its text"
+        )
+    return share
 
 
 def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:

@@ -1,0 +1,62 @@
+"""Japanese vocabularies: WordPiece over MeCab's words, saved as BertJapaneseTokenizer of transformers."""
+
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from transformers import BertJapaneseTokenizer, PreTrainedTokenizerFast
+
+from lib.errors import StudyError
+from lib.vocabularies.loading import put_special
+
+WORDS = {"word_tokenizer_type": "mecab", "mecab_kwargs": {"mecab_dic": "ipadic"}}  # NFKC is its default
+
+
+class JapaneseTokenizer(PreTrainedTokenizerFast):
+    """Reads MeCab's words with spaces between them, as lib/corpora/cleaning.py's segment_japanese writes them.
+
+    Nothing else splits them and nothing is stripped, so that ids are those of BertJapaneseTokenizer, which a saved
+    folder opens as. Source: Wada et al. 2020, table 2, and tokenization_jp_mod.py (ou-medinfo/medbertjp).
+    """
+
+    def __init__(self, vocab: dict[str, int], cased: bool):
+        words = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+        words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        words.decoder = decoders.WordPiece()
+        if not cased:
+            words.normalizer = normalizers.Lowercase()
+        super().__init__(tokenizer_object=words, **put_special(words))
+        self.cased = cased
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write vocab.txt and the configuration of BertJapaneseTokenizer, and no tokenizer.json: it would open as a
+        tokenizer that takes text, and never cuts it into words."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        tokens = self.convert_ids_to_tokens(range(len(self)))
+        (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens), encoding="utf-8")
+        whole = BertJapaneseTokenizer(str(folder / "vocab.txt"), do_lower_case=not self.cased, **WORDS)
+        whole.save_pretrained(folder)
+
+
+def take_words(tokenizer: BertJapaneseTokenizer, title: str) -> JapaneseTokenizer:
+    """The same vocabulary over words that are cut already.
+
+    StudyError where they would be other words than MeCab's with the IPA dictionary after NFKC, or other pieces than
+    WordPiece's.
+    """
+    options = tokenizer.init_kwargs.get("mecab_kwargs") or {}
+    found = {
+        "word_tokenizer_type": tokenizer.word_tokenizer_type,
+        "subword_tokenizer_type": tokenizer.subword_tokenizer_type,
+        "mecab_dic": options.get("mecab_dic", "unidic_lite"),
+        "mecab_option": options.get("mecab_option") or "",
+        "normalize_text": options.get("normalize_text", True),
+    }
+    read = {"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece", "mecab_dic": "ipadic",
+            "mecab_option": "", "normalize_text": True}  # fmt: skip
+    if other := [f"{name}: {value}" for name, value in found.items() if value != read[name]]:
+        raise StudyError(
+            f"{title}: its words are made otherwise ({', '.join(other)}); Japanese is cut here by MeCab with ipadic, "
+            "after NFKC, and its words by WordPiece"
+        )
+    return JapaneseTokenizer(tokenizer.get_vocab(), not tokenizer.do_lower_case)

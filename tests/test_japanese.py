@@ -1,0 +1,118 @@
+"""Japanese vocabularies: MeCab's words to WordPiece, nothing split or stripped; elsewhere BertJapaneseTokenizer."""
+
+import os
+
+import pytest
+import torch
+from transformers import AutoTokenizer, BertJapaneseTokenizer
+
+from lib.benchmarks import registry
+from lib.corpora.cleaning import segment_japanese
+from lib.errors import StudyError
+from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.splits import Splits
+from lib.modeling import loading, models
+from lib.modeling.settings import Body
+from lib.study import open_study, params, paths
+from lib.vocabularies import training, words
+from lib.vocabularies.japanese import JapaneseTokenizer
+from lib.vocabularies.loading import encode, fingerprint, load
+
+SENTENCES = [
+    "慢性膵炎では，糖尿病性ケトアシドーシス(DKA)の合併は比較的稀である．",
+    "プレドニゾロン１０㎎／日を５日間投与し、発熱は改善した。",
+    "ﾍﾟﾆｼﾘﾝ系抗菌薬にアレルギーがあり、Ca²⁺は9.2 mg/dL、CRPは0.3以下だった。",
+    "患者は [MASK] と書いた。[UNK]も、[PAD]も語である。　\u200b\u00a0終わり",
+    "ガドリニウム造影剤でβ2-ミクログロブリンが上昇、がん・ぜんそくの既往なし。",
+]
+TEXT = [segment_japanese(sentence) for sentence in SENTENCES] * 20
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return training.train(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
+
+
+def real_sentences() -> list[str]:
+    """Documents of JMED-LLM, where the folder of real data is."""
+    folder = paths.ROOT / os.environ.get("STUDY_DATA", "../shared/data")
+    some = registry.lookup("jmed-crade").at(folder).load("test")[:150] if folder.is_dir() else []
+    return list(dict.fromkeys(sentence for one in some for sentence in one.sentences))
+
+
+def test_words_stay_whole_and_voiced(tokenizer):
+    vocabulary = tokenizer.get_vocab()
+    assert {"糖尿", "投与", "アレルギー", "が", "で", "ぜんそく", "mg"} <= {*vocabulary}
+    (ids,) = encode(tokenizer, [segment_japanese("アレルギーが、糖尿病で。ＭＧ")])["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(ids) == ["アレルギー", "が", "、", "糖尿", "病", "で", "。", "mg"]
+    again = training.train(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
+    assert fingerprint(again) == fingerprint(tokenizer)
+
+
+def test_a_folder_opens_elsewhere_as_bert_japanese_with_the_same_ids(tokenizer, tmp_path):
+    texts = SENTENCES + real_sentences()
+    trained = training.train(lambda: [*TEXT, *map(segment_japanese, texts)], "wordpiece", 2000, False, "ja")
+    for number, ours in enumerate((tokenizer, trained)):  # with unknown tokens, and with few
+        folder = tmp_path / str(number)
+        ours.save_pretrained(folder)
+        theirs, again = AutoTokenizer.from_pretrained(folder), load(folder)
+        assert type(theirs) is BertJapaneseTokenizer and type(again) is JapaneseTokenizer
+        assert fingerprint(again) == fingerprint(ours)
+        plain = [text for text in texts if "[" not in text]  # what is written as a special token is text in the study
+        found = encode(again, [segment_japanese(text) for text in plain])["input_ids"]
+        assert found == [theirs(text, add_special_tokens=False)["input_ids"] for text in plain]
+        (ids,) = encode(again, [segment_japanese(SENTENCES[3])])["input_ids"]
+        assert not {*ids} & {again.mask_token_id, again.pad_token_id}
+        assert again("薬", "病")["input_ids"] == theirs("薬", "病")["input_ids"]
+
+
+def test_a_model_keeps_it_and_reads_japanese_alone(tokenizer, tmp_path):
+    torch.manual_seed(0)
+    body = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=32)
+    models.build("bert", body, len(tokenizer), 32, 0.0).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = loading.load_encoder(tmp_path)
+    assert fingerprint(encoder.tokenizer) == fingerprint(tokenizer)
+    assert type(AutoTokenizer.from_pretrained(tmp_path)) is BertJapaneseTokenizer
+    settings = FinetuningSettings(epochs=[1], batch_size=[8], learning_rate=[1e-3], warmup=0.1, weight_decay=0.0,
+                                  dropout=0.0, max_length=32)  # fmt: skip
+    splits = Splits(encoder, registry.lookup("ncbi-disease"), settings)
+    with pytest.raises(StudyError, match="its vocabulary is of Japanese words; .* is not Japanese"):
+        splits.task(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"word_tokenizer_type": "basic"}, "word_tokenizer_type: basic, mecab_dic: unidic_lite"),
+     ({"word_tokenizer_type": "mecab", "mecab_kwargs": {"mecab_dic": "ipadic", "normalize_text": False}},
+      "normalize_text: False")],
+)  # fmt: skip
+def test_words_that_others_cut_otherwise_are_refused(tokenizer, tmp_path, options, named):
+    tokenizer.save_pretrained(tmp_path)
+    BertJapaneseTokenizer(str(tmp_path / "vocab.txt"), **options).save_pretrained(tmp_path)
+    with pytest.raises(StudyError, match=f"its words are made otherwise \\({named}\\)"):
+        load(tmp_path)
+
+
+def test_only_wordpiece_takes_mecabs_words():
+    with pytest.raises(StudyError, match="no unigram vocabulary of MeCab's words"):
+        training.train(lambda: TEXT, "unigram", 300, cased=False, language="ja")
+
+
+def test_too_many_unknown_tokens_are_refused_with_the_letters_that_lack(tokenizer):
+    text = ["糖尿 病 鬱病", "Mg が で", ""]
+    share, letters = words.count_unknown(tokenizer, text)
+    assert share == 1 / 6 and letters == {"鬱": 1}
+    assert words.count_unknown(tokenizer, []) == (0.0, {}) and words.check_unknown(tokenizer, text[1:], "v") == 0.0
+    with pytest.raises(StudyError, match=r"^v: 16.7% of the tokens of its own text are unknown, .* lacks: 鬱 \(1\);"):
+        words.check_unknown(tokenizer, text, "v")
+
+
+def test_english_vocabularies_keep_their_settings():
+    for key in params.keys("vocabularies"):
+        vocabulary = open_study("laptop").vocabulary(key)
+        assert (
+            ("language" in vocabulary.recipe)
+            == (vocabulary.settings.language == "ja")
+            == (vocabulary.saved.name == "vocab.txt")
+        )
