@@ -9,7 +9,7 @@ import pandas as pd
 
 from lib import statistics
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
-from lib.study import params, paths, published, results
+from lib.study import params, paths, published, results, tables
 from lib.study.judgement import Judgement, Test, decide_all
 from lib.vocabularies.words import WORD, count_by_word
 
@@ -28,7 +28,7 @@ def find_table(study: "Study", name: str) -> pd.DataFrame | None:
 
 def exact(table: str) -> Test:
     """That every printed cell of a table comes out of those that can be tried."""
-    return Test(partial(decide_exact, table), tables=(table,))
+    return Test(partial(decide_exact, table), tables=(table,), about="text")
 
 
 def decide_exact(table: str, study: "Study") -> Judgement:
@@ -54,7 +54,7 @@ def follows(paper: str, *kinds: str) -> Test:
 
     `kinds`: those of the lines of the audit that the claim speaks of.
     """
-    return Test(partial(decide_audited, paper, kinds), tables=("audit",))
+    return Test(partial(decide_audited, paper, kinds), tables=("audit",), about="arithmetic")
 
 
 def decide_audited(paper: str, kinds: tuple[str, ...], study: "Study") -> Judgement:
@@ -75,7 +75,8 @@ def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> T
 
     The ratio has to be exceeded or, with a margin, met within it.
     """
-    return Test(partial(decide_times, table, models, than, ratio, margin), tables=(table,), by_interval=True)
+    decide = partial(decide_times, table, models, than, ratio, margin)
+    return Test(decide, tables=(table,), by_interval=True, about="text")
 
 
 def decide_times(table: str, models: list[str], than: str, ratio: float, margin: float, study: "Study") -> Judgement:
@@ -179,6 +180,38 @@ def decide_shattered(study: "Study") -> Judgement:
         f"({cut[better].sum()}); fewer in {(fewer > 0).sum()} of {len(cut)} examples"
     )
     return decide_share(fewer.sum(), words, (fewer > 0).all(), note)
+
+
+# Of runs that always answer yes: the table whose models they are of, and how many of its runs do by section 3.3.
+ANSWERS, RECALLS, PRINTED = "ozyurt-3", ["recall (yes)", "recall (no)"], 2 / 40
+
+
+def decide_one_class(study: "Study") -> Judgement:
+    """Some runs of a model, but not all, answer yes to every question.
+
+    The rule, set before any result. Such a run has found every yes and not one no. The claim `holds` where some and not
+    all runs of a model are such: a model that never says no has learnt nothing. It `fails` where the exact 95% interval
+    of their share lies below that of the paper, and is `undecided` otherwise.
+    """
+    from scipy import stats  # here, as it takes most of a second
+
+    cells = study.published(ANSWERS)
+    asked = cells.loc[cells["score"].isin(RECALLS), tables.RUN].drop_duplicates()
+    runs = study.results().merge(asked, on=tables.RUN)
+    if runs.empty:
+        return Judgement(note=f"no run of {ANSWERS} has been made")
+    each = runs.pivot(index=["model", *tables.SEED, "fold"], columns="score", values="value")
+    always = each[RECALLS].eq([100, 0]).all(axis=1)
+    by_model = always.groupby("model").agg(["sum", "size"])
+    some, share = by_model["sum"].between(1, by_model["size"] - 1).any(), always.mean()
+    interval = stats.binomtest(int(always.sum()), len(always)).proportion_ci()
+    said = ", ".join(f"{model} {line['sum']} of {line['size']}" for model, line in by_model.iterrows())
+    return Judgement(
+        effect=100 * share, ci_low=100 * interval.low, ci_high=100 * interval.high, n=len(always), n_sets=1,
+        n_pretrainings=1, n_seeds=int(by_model["size"].min()),
+        verdict="holds" if some else "fails" if interval.high < PRINTED else "undecided",
+        note=f"% of runs that answer yes to every question: {said}",
+    )  # fmt: skip
 
 
 # Of the gain in entities: the table, whose rows are sets; its column of the model, and of what it gains on.

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 
 Unit = Literal["recipe", "checkpoint", ""]  # compared are recipes of pretraining, uses of one model, or neither
+About = Literal["scores", "text", "arithmetic"]  # of models; of text, vocabularies and cost; of a paper's own numbers
+
+
 @dataclass(frozen=True)
 class Judgement:
     """What a test found: `n` is 0 where nothing was measured, `p` empty where no interval decides.
@@ -53,6 +56,7 @@ class Test:
     vocabularies: tuple[str, ...] = ()
     parts: "tuple[Pairs, ...] | tuple[Trend, ...]" = ()
     by_interval: bool = False  # of the claims that p is corrected for, whether or not it has been measured
+    about: About = "scores"
 
 
 def find_decisive(judged: list[Judgement]) -> int:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -35,13 +36,14 @@ class Pairs:
     relation: statistics.Relation = "beats"
     margin: float = 0.0  # points, of "as good as" and "equals"
     ahead: int = 0  # the sets on which the better has to be ahead; 0: their mean
+    at_chance: Literal["", "than"] = ""  # the side that may be no better than chance, where the claim says so of it
     unit: Unit = "recipe"
 
 
 def paired(table: str, *pairs: tuple[str, ...], unit: Unit = "recipe", metric="", only=(), ahead=0,
-           relation: statistics.Relation = "beats", margin=0.0) -> Test:  # fmt: skip
+           relation: statistics.Relation = "beats", margin=0.0, at_chance="") -> Test:  # fmt: skip
     """That columns or rows of a table are better than others, each pair by itself; arguments as of Pairs."""
-    asked = {"relation": relation, "margin": margin, "ahead": ahead, "unit": unit}
+    asked = {"relation": relation, "margin": margin, "ahead": ahead, "unit": unit, "at_chance": at_chance}
     return compare(*(Pairs(pair, table, metric, tuple(only), **asked) for pair in pairs))
 
 
@@ -65,40 +67,65 @@ def compare(*parts: Pairs) -> Test:
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
     """A claim of paired comparisons, as many as it has parts."""
-    judged = [judge_pairs(part, study) for part in parts]
+    once = cache(lambda table, runs, datasets: tabulate_pairs(Pairs(table=table, runs=runs, datasets=datasets), study))
+    shown = [once(part.table, part.runs, part.datasets) for part in parts]
+    judged = [judge_pairs(part, study, cells) for part, cells in zip(parts, shown, strict=True)]
     if not any(one.n for one in judged):
-        return replace(judged[0], note="no pair of runs has been made")
+        reason = describe_obstacles(parts, shown, study.scale)
+        return replace(judged[0], note=f"no pair of runs has been made{f': {reason}' if reason else ''}")
     if len(parts) == 1:
         return replace(judged[0], note=f"points, {judged[0].note}")
     notes = [f"points, of part {find_decisive(judged) + 1}"]
-    for number, (part, one) in enumerate(zip(parts, judged, strict=True), 1):
-        verdict = statistics.limit(one.verdict, part.unit == "recipe", one.n_pretrainings)
-        notes.append(f"part {number}: {f'{one.effect:+.2f} points, {verdict}, ' if one.n_sets else ''}{one.note}")
+    said = list(enumerate((describe_part(part, one) for part, one in zip(parts, judged, strict=True)), 1))
+    for note, alike in groupby(said, key=lambda one: one[1]):
+        first, *others = (number for number, _ in alike)
+        others = f"s {first} {'to' if others[1:] else 'and'} {others[-1]}" if others else f" {first}"
+        notes.append(f"part{others}: {note}")
     return replace(decide_all(judged), note="; ".join(notes))
 
 
-def judge_pairs(part: Pairs, study: "Study") -> Judgement:
+def describe_part(part: Pairs, judged: Judgement) -> str:
+    """What one comparison of several found."""
+    verdict = statistics.limit(judged.verdict, part.unit == "recipe", judged.n_pretrainings)
+    return (f"{judged.effect:+.2f} points, {verdict}, " if judged.n_sets else "") + judged.note
+
+
+def describe_obstacles(parts: tuple[Pairs, ...], shown: list[pd.DataFrame], scale: str) -> str:
+    """Why whole sides of comparisons are not run at a scale, whatever data are at hand; nothing where all may be."""
+    reasons: dict[str, dict[str, None]] = {}
+    for part, every in zip(parts, shown, strict=True):
+        for name, side in find_cells(part, every).groupby("name", sort=False):
+            model, protocol, why_not = side.iloc[0][["model", "protocol", "why_not"]]
+            reason = published.why_not_planned(model, side["dataset"], scale, protocol) if model else why_not
+            if reason:
+                reasons.setdefault(reason, {})[model or name] = None
+    return "; ".join(f"{reason} ({', '.join(names)})" for reason, names in reasons.items())
+
+
+def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) -> Judgement:
     """One comparison; its note says of what.
 
-    Sets on which a side is no better than chance are named and not pooled. Undecided while only one of several sets has
-    run.
+    Sets on which a side is no better than chance are named and not pooled, but for the side of which the claim says so.
+    Undecided while only one of several sets has run. `shown`: the cells, as of tabulate_pairs, where they are known.
     """
-    shown = tabulate_pairs(part, study)
+    shown = tabulate_pairs(part, study) if shown is None else shown
     cells = find_cells(part, shown)
     printed, sides = subtract_printed(part, cells), list_sides(part, cells, study)
+    paper_effect = printed.mean() if printed.notna().any() else subtract_means(part, shown, {*cells["dataset"]})
     ran = [place for place in printed.index if all(place in side for side in sides)]
     if not ran:
-        return Judgement(note="no pair has been run", paper_effect=printed.mean())
+        return Judgement(note="no pair has been run", paper_effect=paper_effect)
     floors = cells.merge(tables.floors(cells, study.floors()), on=tables.PLACE)
     floors = floors.drop_duplicates("place").set_index("place")[tables.FLOORS]
     every = [dict(zip(ran, align(side, ran), strict=True)) for side in sides]
-    kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in every)]
+    above = every[:1] if part.at_chance else every
+    kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in above)]
     means = {place: [statistics.find_mean(side[place]) for side in every] for place in ran}
     lost = [f"{place} ({one - two:+.2f})" for place, (one, two) in means.items() if place not in kept]
     said = [*kept, f"{len(kept)} of {len(printed)} sets", *list_substitutions(part, shown)]
     note = f"asked to be {ASKED[part.relation].format(part.margin)}: {', '.join(said)}"
     note += f"; not pooled, a side being no better than chance: {', '.join(lost)}" if lost else ""
-    judged = Judgement(note=note, paper_effect=printed.mean(), paper_effect_here=printed[kept].mean())
+    judged = Judgement(note=note, paper_effect=paper_effect, paper_effect_here=printed[kept].mean())
     better, than = ([side[place] for place in kept] for side in every)
     runs = [seeds for side in every for place in kept or ran for seeds in side[place]]
     if not kept:
@@ -125,7 +152,7 @@ def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> 
     if unfair:
         judged = replace(judged.leave_open(), note=f"{judged.note}; not a fair pair: {'; '.join(unfair)}")
     if part.ahead:
-        judged = replace(judged, note=f"{judged.note}; ahead on {ahead} of the {part.ahead} sets that it speaks of")
+        judged = replace(judged, note=f"{judged.note}; ahead on {ahead}, asked on {part.ahead}")
     return judged.leave_open() if ahead < part.ahead and judged.verdict == "holds" else judged
 
 
@@ -194,7 +221,7 @@ def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
 
     Means over several sets are left out: their sets are there one by one.
     """
-    kept = shown[~shown["is_mean"] & (shown["model"] != "") & (shown["dataset"] != "")]
+    kept = shown[~shown["is_mean"] & (shown["dataset"] != "")]
     kept = kept[kept["metric"] == part.metric] if part.metric else kept
     kept = fill_printed(kept, part.table) if part.table else kept
     across, along = ("column", "row") if {*part.names} <= {*kept["column"]} else ("row", "column")
@@ -208,6 +235,16 @@ def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
     wide = cells.drop_duplicates(["place", "name"]).pivot(index="place", columns="name", values="published")
     better, *than = (wide.reindex(index=cells["place"].unique())[name].astype(float) for name in part.names)
     return better - sum(than) / len(than)
+
+
+def subtract_means(part: Pairs, shown: pd.DataFrame, datasets: set[str]) -> float:
+    """The same of the printed means over just these datasets; nan where a name has none."""
+    means, found = shown[shown["is_mean"]], {}
+    for (row, column, metric), cell in means.groupby(tables.PLACE, sort=False):
+        if {*cell["dataset"]} == datasets and part.metric in ("", metric):
+            found |= dict.fromkeys((row, column), cell["published"].iloc[0])
+    better, *than = (found.get(name, np.nan) for name in part.names)
+    return float(better - np.mean(than))
 
 
 def list_sides(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[dict[str, dict[int, list[float]]]]:

@@ -162,7 +162,19 @@ def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str
     missing = [dataset for dataset in named if why[dataset]]
     if missing:
         return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
-    return "" if is_planned(model, named, scale, protocol) else f"outside the budget of scale '{scale}'"
+    return "" if is_planned(model, named, scale, protocol) else outside(scale)
+
+
+def outside(scale: str) -> str:
+    return f"outside the budget of scale '{scale}'"
+
+
+def why_not_planned(model: str, datasets: Iterable[str], scale: str, protocol: str) -> str:
+    """Why none of a model's runs on some datasets is made at a scale, whatever data are at hand, or an empty string."""
+    if params.is_model(model) and params.load("models", model).not_run:
+        return params.load("models", model).not_run
+    planned = any(is_planned(model, [dataset], scale, protocol) for dataset in datasets)
+    return "" if planned else outside(scale)
 
 
 def why_not_run(model: str, dataset: str, scale: str, protocol: str) -> str:
