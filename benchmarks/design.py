@@ -25,10 +25,12 @@ ASSUMED = (1.0, 4.0)  # effects in points, besides the paper's
 
 
 def list_parts(study) -> list[tuple[str, pairs.Pairs, pd.DataFrame]]:
-    """The comparisons of recipes whose two sides the panels have, with their cells: those on two datasets or more."""
-    runs, found = {*study.budget.panel_runs()}, []
+    """The comparisons of recipes whose two sides the panels have, with their cells: those on two datasets or more, of
+    claims of which the panels have every part."""
+    runs, every = {*study.budget.panel_runs()}, []
     for claim in claims.CLAIMS:
-        for part in claim.test.parts if claim.test else ():
+        parts, found = claim.test.parts if claim.test else (), []
+        for part in parts:
             if not isinstance(part, pairs.Pairs) or part.unit != "recipe":
                 continue
             cells = pairs.find_cells(part, pairs.tabulate_pairs(part, study))
@@ -37,7 +39,8 @@ def list_parts(study) -> list[tuple[str, pairs.Pairs, pd.DataFrame]]:
             cells = cells[cells.groupby("place")["name"].transform("nunique") == len(part.names)]
             if cells["place"].nunique() > 1:
                 found.append((claim.key, part, cells))
-    return found
+        every += found if len(found) == len(parts) else []
+    return every
 
 
 def find_power(part: pairs.Pairs, sets: int, pretrainings: int, effect: float, family: int, draws: int) -> list[float]:
@@ -56,7 +59,7 @@ def find_power(part: pairs.Pairs, sets: int, pretrainings: int, effect: float, f
 def tabulate(draws: int) -> pd.DataFrame:
     """A line a comparison and assumed effect."""
     study, lines = open_study(SCALE), []
-    family = sum(bool(claim.test and claim.test.by_interval) for claim in claims.CLAIMS)
+    family = sum(map(claims.is_corrected, claims.CLAIMS))
     for key, part, cells in list_parts(study):
         printed = pairs.subtract_printed(part, cells).mean()
         sets, pretrainings = cells["place"].nunique(), study.budget.pretrainings

@@ -23,6 +23,10 @@ COLORS = {  # blue for, orange against: told apart without red and green, and da
     "holds": "#00447c", "points that way": "#2a78b8", "undecided": "#666666", "points the other way": "#b85f00",
     "fails": "#8a2b00", "n/a": "#666666",
 }  # fmt: skip
+OTHERWISE = {
+    "scores": "Scores, measured otherwise: counted, from 0 to 1, or one model scored in two ways",
+    "text": "Text, vocabularies and cost: counted or timed", "arithmetic": "Checks of arithmetic: recomputed",
+}  # fmt: skip
 CLAIMED = "#e9eef2"
 LINE, WIDTH, LEFT, AXIS = 0.14, 9.0, 3.55, 4.15  # inches: a line of text, the figure, where the axis begins, the axis
 PAPER = {"color": "black", "markerfacecolor": "white", "linestyle": "none", "zorder": 3}
@@ -73,11 +77,10 @@ def draw(study: "Study", judged: pd.DataFrame) -> Figure:
             y += lines + 0.5
     bottom = max(y, 2)
     y = bottom + 3.2  # below the axis and its label
-    if len(others):
-        said = "Measured otherwise: counted, timed, recomputed, or one model scored in two ways"
-        y += write(axes, 0, y, [said], weight="bold") + 0.4
-    for claim in others.to_dict("records"):
-        y += write_claim(axes, y, claim, f"{results.list_papers()[claim['paper']]}: ", 116) + 0.1
+    for about, found in claims.list_about(others).items():
+        y += write(axes, 0, y, [OTHERWISE[about]], weight="bold") + 0.4 if len(found) else 0
+        for claim in found.to_dict("records"):
+            y += write_claim(axes, y, claim, f"{results.list_papers()[claim['paper']]}: ", 116) + 0.1
     notes = [line for note in list_notes(study.budget, judged) for line in textwrap.wrap(note, 145)]
     height = y + 0.6 + write(axes, 0, y + 0.6, notes, color="#444444") + 2  # and two of the legend
     figure.set_size_inches(WIDTH, LINE * height)
@@ -109,8 +112,8 @@ def write_claim(axes, y: float, claim: dict, before: str, width: int) -> int:
         said += f" (points for ten times {'fewer' if test.parts[0].falls else 'more'} {axis})"
     said = before + said[:1].upper() + said[1:] + " *" * bool(re.search(r"in (its )?place( of|:)", claim["note"]))
     verdict = textwrap.wrap(claims.describe_verdict(claim), 20)
-    write(axes, LEFT + AXIS, y, verdict, color=COLORS[claim["verdict"]], weight="bold")
-    return write(axes, 0, y, textwrap.wrap(said, width, break_on_hyphens=False))
+    beside = write(axes, LEFT + AXIS, y, verdict, color=COLORS[claim["verdict"]], weight="bold")
+    return max(beside, write(axes, 0, y, textwrap.wrap(said, width, break_on_hyphens=False)))
 
 
 def draw_row(axes, claim: dict, y: float, height: float) -> None:
@@ -139,14 +142,15 @@ def draw_row(axes, claim: dict, y: float, height: float) -> None:
 
 def list_notes(budget: params.Scale, judged: pd.DataFrame) -> list[str]:
     """What is said below the forest: of the scale, of what is not drawn or not decided, and of stars."""
-    missing = (judged["n"] == 0).sum()
+    missing = [f"{(found['n'] == 0).sum()} of {len(found)} {claims.KINDS[about]}"
+               for about, found in claims.list_about(judged).items()]  # fmt: skip
     once = ((judged["unit"] == "recipe") & (judged["n_pretrainings"] < statistics.PRETRAININGS)).sum()
     return [
         f"Scale {budget.title}." + " The data are made up: no number is a finding." * budget.made_up
         + " A claim about how to pretrain at most points one way while a side was pretrained fewer than three times: "
         f"{once} of {(judged['unit'] == 'recipe').sum()}. Intervals that end in an arrow are wider than the axis; a "
         "single set has none.",
-        f"{missing} of {len(judged)} claims are not measured here. Undecided is also what was run on too few of the "
+        f"Not measured here: {', '.join(missing)}. Undecided is also what was run on too few of the "
         "sets or models that a claim speaks of, or has a side no better than chance on all of them. Without a hollow "
         "marker the paper prints no such scores. Of a claim of several parts the one that decides is drawn.",
         "* Ours has another set, model or fine-tuning protocol in place of the paper's; page 01 says which.",
