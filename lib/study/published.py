@@ -171,8 +171,8 @@ def outside(scale: str) -> str:
 
 def why_not_planned(model: str, datasets: Iterable[str], scale: str, protocol: str) -> str:
     """Why none of a model's runs on some datasets is made at a scale, whatever data are at hand, or an empty string."""
-    if params.is_model(model) and params.load("models", model).not_run:
-        return params.load("models", model).not_run
+    if params.is_model(model) and (why_not := params.why_no_weights(model, scale)):
+        return why_not
     planned = any(is_planned(model, [dataset], scale, protocol) for dataset in datasets)
     return "" if planned else outside(scale)
 
