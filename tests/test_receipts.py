@@ -25,6 +25,15 @@ def test_of_a_model_the_weights_count_and_not_when_and_of_what_they_were_made(tm
     assert write_model(tmp_path, tokens=200) != before
 
 
+def test_of_a_japanese_vocabulary_the_tokens_count(tmp_path):
+    found = []
+    for tokens in ("薬\n", "薬\n", "病\n"):
+        (tmp_path / "vocab.txt").write_text(tokens, encoding="utf-8")
+        artefacts.write_record(tmp_path, RECORD | MACHINE)
+        found.append(receipts.fingerprint(tmp_path / "record.json"))
+    assert found[0] == found[1] != found[2]
+
+
 def test_of_results_scores_and_identity_count(tmp_path):
     def write(**changes):
         rows = [{"loss": 1.0, "seconds": changes.get("seconds", 0.5)}]

@@ -25,7 +25,8 @@ def run(tmp_path, monkeypatch):
     artefacts.write_json(paths.results("laptop", "somebody-0a1b2c", "ncbi-disease", "lee"), {"runs": []})
     artefacts.write_json(paths.vocabulary("laptop", "pubmed-cased") / "tokenizer.json", {"model": {"a": 1}})
     for name in ("figures/lee-4.svg", "figures/loss--bert-general.svg", "figures/claims.svg",
-                 "vocabularies/pubmed-cased/vocab.txt", "notebooks/40_biobert.ipynb",
+                 "vocabularies/pubmed-cased/vocab.txt", "vocabularies/ja-clinical/vocab.txt",
+                 "notebooks/40_biobert.ipynb",
                  "notebooks/30_finetune_words--bert-general--lee--tagging.ipynb",
                  "notebooks/02_evaluate--somebody-0a1b2c--lee.ipynb"):  # fmt: skip
         artefacts.write_text(paths.output("laptop", name), "x")
@@ -51,10 +52,11 @@ def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_
         "laptop/notebooks/40_biobert.ipynb",
         "laptop/results/bert-general--ncbi-disease--lee.json",
         "laptop/tables/lee-4.csv",
+        "laptop/vocabularies/ja-clinical/vocab.txt",
         "laptop/vocabularies/pubmed-cased/tokenizer.json",
     ]
     assert read_record()["laptop/vocabularies/pubmed-cased/tokenizer.json"] == b'{"model":{"a":1}}'
-    assert len(first) == 6 and record.take_over("laptop") == []
+    assert len(first) == 7 and record.take_over("laptop") == []
     results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
     assert record.take_over("laptop") == [paths.recorded(paths.table("laptop", "lee-4"))]
 
