@@ -129,7 +129,7 @@ def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
 
 def summarise(scale: str) -> str:
     """The state of the study (Markdown): scores against the scale's bar where it has one; where models are pretrained
-    several times, what that says of each claim; else the claims of each paper by verdict."""
+    several times, what that says of each claim; else the claims of each kind by verdict."""
     study = open_study(scale)
     said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
     if study.budget.bar:
@@ -138,4 +138,5 @@ def summarise(scale: str) -> str:
     if study.budget.pretrainings > 1:
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
         return said + "\n".join([*claims.list_recipes(claims.read(scale)), "", found, "", PRETRAININGS])
-    return said + claims.tally(claims.read(scale)).to_markdown(index=False, disable_numparse=True)
+    counts = claims.tally(claims.read(scale)).query("paper == 'all'").drop(columns="paper")
+    return said + counts.to_markdown(index=False, disable_numparse=True)
