@@ -17,7 +17,7 @@ from lib.study import paths
 
 MACHINE = {"commit", "versions", "device", "seconds", "seconds of the start"}  # that differ where the content does not
 IDENTITY = {"stage", "version", "settings", "inputs", "fingerprint"}  # of a record: what is made from, not what is made
-CONTENT = ("*.parquet", "*.safetensors", "config.json", "tokenizer.json")  # of a folder with a record
+CONTENT = ("*.parquet", "*.safetensors", "config.json", "tokenizer.json", "vocab.txt")  # of a folder with a record
 
 
 def write(receipt: Path, *made: Path) -> None:
@@ -41,8 +41,6 @@ def fingerprint(path: Path) -> str:
         return provenance.fingerprint(said)
     said = {name: value for name, value in said.items() if name not in IDENTITY}
     files = [] if "content" in said else sorted(file for kind in CONTENT for file in path.parent.glob(kind))
-    if not files and "content" not in said:  # a Japanese vocabulary
-        files = [*path.parent.glob("vocab.txt")]
     return provenance.fingerprint(said, [[file.name, provenance.file_fingerprint(file)] for file in files])
 
 

@@ -89,11 +89,11 @@ def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: 
 def describe(plan: "Plan") -> str:
     """What a plan comes to that takes public weights: models, gigabytes of weights in float32, trainings, hours."""
     runs = [run for job in plan.jobs["finetune"] for run in plan.runs_in(*job) if params.is_model(run[0])]
-    size = sum(4 * count_parameters(model, plan.scale) for model in {model for model, *_ in runs}) / 1e9
+    models = {model for model, *_ in runs}
+    size = sum(4 * count_parameters(model, plan.scale) for model in models) / 1e9
     trainings = sum(count_trainings(dataset, protocol, plan.scale) for _, dataset, protocol in runs)
     where = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
-    said = f"{len({model for model, *_ in runs})} models with public weights, about {size:.1f} GB {where}; "
-    said += f"{trainings:,} trainings"
+    said = f"{len(models)} models with public weights, about {size:.1f} GB {where}; {trainings:,} trainings"
     if runs and (why_not := open_study(plan.scale).vocabulary(COUNTED_BY).why_not):
         return f"{said}; hours cannot be told without vocabulary '{COUNTED_BY}': {why_not}"
     hours = estimate_runs(runs, plan.scale)
@@ -106,11 +106,11 @@ def count_parameters(model: str, scale: str) -> int:
         return AutoModel.from_config(open_study(scale).model(model).configs[0]).num_parameters()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stand(Encoder):
     """An encoder with random weights: it takes as long as one that was pretrained."""
 
-    config: PretrainedConfig | None = None
+    config: PretrainedConfig
 
     def body(self, dropout: float) -> PreTrainedModel:
         return AutoModel.from_config(self.config)
@@ -127,7 +127,9 @@ def estimate_runs(runs: list[params.RunKey], scale: str) -> float:
         if kind not in kinds:
             config = study.model(model).configs[0]
             config.vocab_size = len(tokenizer)
-            kinds[kind] = Stand(model, "", "", "", tokenizer, LONGEST, "", 0, (), config), *sets
+            stand = Stand(title=model, source="", revision="", fingerprint="", tokenizer=tokenizer, max_length=LONGEST,
+                          architecture=found.architecture, parameters=0, config=config)  # fmt: skip
+            kinds[kind] = stand, *sets
         if (dataset, protocol) not in read:
             read[dataset, protocol] = count_tokens(kinds[kind][0], *sets) * count_trainings(dataset, protocol, scale)
         tokens[kind] += read[dataset, protocol]
