@@ -213,7 +213,7 @@ def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
     assert visible(study.folder) == ["one/b", "one/c.gz"]
 
     study(one=source(entry("one/b")) | {"made": [copied]}, secret=steps)
-    (study.folder / "one/made").write_bytes(CONTENT)
+    (study.folder / "one/made").write_bytes(gzip.compress(CONTENT))
     assert downloads.fetch(["secret", "one"]) == 0
     output = capsys.readouterr().out
     assert "2. Wait." in output and output.splitlines()[-1] == "2 there, 1 to be got by hand"
@@ -274,14 +274,14 @@ def test_a_listed_source_is_fetched_only_when_asked_for(study, monkeypatch, caps
     study(everything={"plan": plan | {"as_of": "2020", "note": "Large."}}, small=source(entry("corpora/b")))
     assert downloads.fetch(["corpora"]) == 0
     output = capsys.readouterr().out
-    assert "9 GB (2020); ./run_all.sh data everything" in output and "1 fetched, 1 only planned" in output
+    assert "9 GB (2020); ./run_all.sh data everything fetches it" in output and "1 fetched, 1 only planned" in output
     groups = downloads.load()
     url = study.server.url("listing").removesuffix("file")
     there = groups["everything"].plan.model_copy(update={"url": url})
     listed = {"everything": groups["everything"].model_copy(update={"plan": there})}
     monkeypatch.setattr(downloads, "load", lambda: listed)
-    for last in ("2 fetched", "2 there"):
-        assert downloads.fetch(["everything"]) == 0
+    for first, last in ((1, "1 fetched"), (None, "1 there, 1 fetched"), (None, "2 there"), (1, "1 there")):
+        assert downloads.fetch(["everything"], first) == 0
         assert capsys.readouterr().out.splitlines()[-1] == last
     assert visible(study.folder / "corpora/all") == ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
 
@@ -311,7 +311,7 @@ def all_files() -> list[tuple[str, str, int | None, bool]]:
     groups = downloads.load().values()
     files = [f for group in groups for source in group.sources for f in source.files]
     made = [m for group in groups for m in group.made]
-    return [(f.path, f.checksum, f.bytes, f.gzip) for f in files] + [(m.path, m.checksum, m.bytes, False) for m in made]
+    return [(f.path, f.checksum, f.bytes, f.gzip) for f in files] + [(m.path, m.checksum, m.bytes, True) for m in made]
 
 
 def test_the_manifest_says_everything_about_every_file():

@@ -40,7 +40,8 @@ USAGE = """\
 ./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
 ./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale laptop]
                                     put an encoder through a paper's benchmarks
-./run_all.sh data [name ...]         fetch the public raw data that are not there; steps for the rest
+./run_all.sh data [name ...] [--files N]
+                                    fetch or make the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
 ./run_all.sh lab                    JupyterLab with the study's kernel
 
@@ -58,8 +59,8 @@ def main(words: list[str]) -> int:
     if "evaluate" in words:
         words = [word for word in words if word != "evaluate"]
         return guard(lambda: evaluate(words))
-    if words[:1] == ["data"] and not any(word.startswith("-") for word in words):
-        return guard(lambda: downloads.fetch(words[1:]))
+    if words[:1] == ["data"] and not {"-h", "--help"} & set(words):
+        return guard(lambda: fetch_data(words[1:]))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
@@ -73,6 +74,16 @@ def main(words: list[str]) -> int:
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
     options = parser.parse_intermixed_args(words)
     return guard(lambda: run(options), options.again)
+
+
+def fetch_data(words: list[str]) -> int:
+    parser = argparse.ArgumentParser("run_all.sh data", usage=USAGE)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--files", type=int, help="how many files of a listed source (pubmed-baseline); default: all")
+    options = parser.parse_intermixed_args(words)
+    if options.files is not None and options.files < 1:
+        raise StudyError(f"--files {options.files}: at least one")
+    return downloads.fetch(options.names, options.files)
 
 
 def guard(work: Callable[[], int], again: bool = False) -> int:

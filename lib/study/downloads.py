@@ -20,7 +20,7 @@ from lib import artefacts
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.settings import Settings
-from lib.study import parsing, paths
+from lib.study import making, parsing, paths, repositories
 
 ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
 PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
@@ -32,7 +32,7 @@ NO_CONNECTION = {
     urllib3.exceptions.ConnectTimeoutError: "no answer",
     urllib3.exceptions.ProxyError: "the proxy refuses",
 }
-OUTCOMES = ("there", "fetched", "failed", "to be copied", "to be got by hand", "not to be had", "only planned")
+OUTCOMES = ("there", "fetched", "made", "failed", "to be copied", "to be got by hand", "not to be had", "only planned")
 
 
 # No part begins with a dot, so that no path leaves the data folder or meets a partial file.
@@ -66,14 +66,18 @@ class Source(Settings):
 
 
 class Made(Settings):
-    """A file that was made from others and has to be copied; checksum and bytes are those of the file as stored."""
+    """A packed file that was made from others; checksum and bytes are those of the content."""
 
     path: Below
     checksum: Checksum
     bytes: int
     licence: str
-    origins: list[str] = []  # repository@commit and files
+    origins: list[repositories.Files] = []
     how: str
+    conversion: str | None = None  # of lib/corpora/made.py; None: the file has to be copied
+    without: list[Below] = []  # files whose citations are left out
+    part: int = 0  # of the texts, when they are cut
+    part_words: int | None = None  # of each part
 
 
 class Steps(Settings):
@@ -141,8 +145,11 @@ def choose(groups: dict[str, Group], names: list[str]) -> dict[str, Group]:
     return {key: group for key, group in groups.items() if not names or {key, *of_folder[key]} & set(names)}
 
 
-def fetch(names: list[str]) -> int:
-    """Get what is missing of the named groups (all, without names); 0 when all that can be fetched is there."""
+def fetch(names: list[str], files: int | None = None) -> int:
+    """Get what is missing of the named groups (all, without names); 0 when all that can be fetched is there.
+
+    `files`: how many to fetch of each list that a page holds; None: all.
+    """
     chosen = choose(load(), names)
     folder = paths.data("laptop")
     try:
@@ -155,11 +162,11 @@ def fetch(names: list[str]) -> int:
             for e in source.files:
                 where = addresses(source, e)
                 counts[attempt(bring, folder / e.path, where, e.checksum, e.bytes, e.gzip, hosts)] += 1
-        counts += check_made(name, group.made, folder)
+        counts += bring_made(name, group.made, folder)
         if group.by_hand:
             counts[show_steps(name, group, folder, in_full=name in names)] += 1
         if group.plan and name in names and group.plan.pattern:
-            counts += fetch_listed(group.plan, folder / group.plan.path, hosts)
+            counts += fetch_listed(group.plan, folder / group.plan.path, hosts, files)
         elif group.plan:
             counts[show_plan(name, group, folder)] += 1
     if counts["failed"] and any(hosts.values()):
@@ -347,8 +354,8 @@ def receive(url: str, part: Path, size: int | None) -> int:
     return begun
 
 
-def fetch_listed(plan: Plan, folder: Path, hosts: dict[str, str]) -> Counter:
-    """Fetch what a page of links names."""
+def fetch_listed(plan: Plan, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
+    """Fetch what a page of links names, or the first of them, by name."""
     try:
         names = sorted(set(re.findall(plan.pattern, read_text(plan.url))))
         if not names:
@@ -356,7 +363,7 @@ def fetch_listed(plan: Plan, folder: Path, hosts: dict[str, str]) -> Counter:
     except StudyError as error:
         print(f"FAILED   {error}", flush=True)
         return Counter(failed=1)
-    return Counter(attempt(bring_by_md5, folder / name, plan.url + name, hosts) for name in names)
+    return Counter(attempt(bring_by_md5, folder / name, plan.url + name, hosts) for name in names[:first])
 
 
 def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
@@ -376,17 +383,41 @@ def read_text(url: str) -> str:
     return response.text
 
 
-def check_made(name: str, entries: list[Made], folder: Path) -> Counter:
-    """Derived files: those that are there are checked, one line says what has to be copied."""
-    missing = [entry for entry in entries if not (folder / entry.path).exists()]
-    counts = Counter(attempt(bring, folder / e.path, [], e.checksum) for e in entries if e not in missing)
-    if missing:
-        counts["to be copied"] = len(missing)
+def bring_made(name: str, entries: list[Made], folder: Path) -> Counter:
+    """Derived files: those that are there are checked, the others made; one line says what has to be copied."""
+    counts, to_copy = Counter(), []
+    for entry in entries:
+        if entry.conversion or (folder / entry.path).exists():
+            counts[attempt(make, folder / entry.path, entry, folder)] += 1
+        else:
+            to_copy.append(entry.path)
+    if to_copy:
+        counts["to be copied"] = len(to_copy)
         print(
-            f"to copy  {name}: {', '.join(entry.path for entry in missing)}: made from other files "
+            f"to copy  {name}: {', '.join(to_copy)}: made from other files "
             f"(params/downloads.yaml says how); copy from a holder of the reference files into {show_path(folder)}"
         )
     return counts
+
+
+def make(path: Path, entry: Made, folder: Path) -> str:
+    """See that a derived file is there and right: there or made; StudyError when it is neither."""
+
+    def check(new: Path) -> None:
+        if digest(new, "sha256", compressed=True) != entry.checksum:
+            with gzip.open(new) as content:
+                size = content.seek(0, os.SEEK_END)
+            raise StudyError(
+                f"{show_path(path)}: made of its public files, but not what the study has "
+                f"({size:,} bytes unpacked instead of {entry.bytes:,}): not kept; copy it from a holder"
+            )
+
+    if path.exists():
+        check_there(path, entry.checksum, compressed=True)
+        return "there"
+    making.make(path, entry, folder, check)
+    print(f"made     {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
+    return "made"
 
 
 def show_steps(name: str, group: Group, folder: Path, in_full: bool) -> str:
@@ -403,7 +434,7 @@ def show_steps(name: str, group: Group, folder: Path, in_full: bool) -> str:
 
 def show_plan(name: str, group: Group, folder: Path) -> str:
     plan = group.plan
-    how = f"./run_all.sh data {name} fetches it" if plan.pattern else "to be fetched by hand"
+    how = f"./run_all.sh data {name} fetches it, with --files N a part" if plan.pattern else "to be fetched by hand"
     print(f"plan     {name}: {group.title}: {plan.size} ({plan.as_of}); {how}")
     print(f"         {plan.url} into {show_path(folder / plan.path)}. {plan.note}")
     return "only planned"

@@ -1,0 +1,105 @@
+"""Files of one commit of a public repository, through git, which checks every byte against the commit's name.
+
+A repository is kept bare below `raw/` of the data folder and holds the files that were asked for, no others.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import Field
+
+from lib import artefacts
+from lib.errors import StudyError
+from lib.places import show_path
+from lib.settings import Settings
+
+HOST = "https://github.com/"
+
+
+class Files(Settings):
+    """Files of one commit of a public repository: those of a pattern, sorted, then those of the next."""
+
+    repository: str = Field(pattern="^[^/]+/[^/]+$")
+    commit: str = Field(pattern="^[0-9a-f]{40}$")
+    files: list[str]  # patterns of paths, where * stands for no /, and **/ for any folders
+    leave_out: list[str] = []  # paths
+
+
+def read_files(folder: Path, of: Files) -> Iterator[tuple[str, bytes]]:
+    """Path and content of the files, fetched first where they are not below `folder`.
+
+    StudyError for a pattern that no path is of, and where git cannot do it.
+    """
+    where = folder / of.repository
+    with artefacts.locked(where):
+        wanted = fetch(where, of)
+    with tempfile.TemporaryFile() as ids:
+        ids.write("".join(f"{identifier}\n" for _, identifier in wanted).encode())
+        ids.seek(0)
+        with subprocess.Popen(
+            command(where, "cat-file", "--batch", "--buffer"), stdin=ids, stdout=subprocess.PIPE
+        ) as git:
+            for path, _ in wanted:
+                header = git.stdout.readline().split()
+                if len(header) != 3:
+                    raise StudyError(f"{show_path(where)}: {path} cannot be read; delete the folder and run again")
+                yield path, git.stdout.read(int(header[2]))
+                git.stdout.read(1)
+
+
+def fetch(where: Path, of: Files) -> list[tuple[str, str]]:
+    """See that the files are in the repository that is kept; their paths, and git's names of their contents."""
+    if not where.exists():
+        with artefacts.whole_folder(where) as new:
+            run(new, "init", "--quiet", "--bare")
+            run(new, "remote", "add", "origin", HOST + of.repository)
+    get = ("fetch", "--quiet", "--no-tags", "--filter=blob:none", "--no-auto-gc")
+    if of.commit not in list_objects(where):
+        run(where, *get, "--depth=1", "origin", of.commit)
+    files = [line.split("\t", 1) for line in run(where, "ls-tree", "-r", "-z", of.commit).split("\0") if line]
+    files = [(path, about.split()[2]) for about, path in files if path not in of.leave_out]
+    wanted = []
+    for pattern in of.files:
+        found = [(path, identifier) for path, identifier in files if matches(path, pattern)]
+        if not found:
+            raise StudyError(f"{of.repository}@{of.commit}: no file {pattern}")
+        wanted += found
+    if missing := {identifier for _, identifier in wanted} - list_objects(where):
+        run(where, "-c", "fetch.negotiationAlgorithm=noop", *get, "--no-write-fetch-head", "origin", "--stdin",
+            given="\n".join(sorted(missing)))  # fmt: skip
+    return wanted
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a path is of a pattern; `**/` stands for any folders."""
+    if pattern.startswith("**/"):
+        return fnmatchcase(path, pattern[3:]) or fnmatchcase(path, f"*/{pattern[3:]}")
+    return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
+
+
+def list_objects(where: Path) -> set[str]:
+    """What is there; asked in any other way, git would fetch what is not, one by one."""
+    return set(run(where, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)").split())
+
+
+def command(where: Path, *words: str) -> list[str]:
+    if shutil.which("git") is None:
+        raise StudyError("git is not installed, and is needed for files that are made from public ones")
+    return ["git", "-C", str(where), *words]
+
+
+def run(where: Path, *words: str, given: str = "") -> str:
+    """What git says; StudyError with its last line when it fails."""
+    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}  # of a repository that is gone, GitHub asks for a password
+    done = subprocess.run(
+        command(where, *words), input=given, capture_output=True, text=True, env=environment, errors="surrogateescape"
+    )
+    if done.returncode:
+        *_, last = done.stderr.strip().splitlines() or ["it does not say why"]
+        raise StudyError(f"{show_path(where)}: git: {last}; run again later")
+    return done.stdout
