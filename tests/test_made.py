@@ -12,7 +12,7 @@ from conftest import each
 
 from lib.corpora import made
 from lib.errors import StudyError
-from lib.study import downloads, repositories
+from lib.study import documents, downloads, params, paths, repositories
 
 LONG = " ".join(f"word{i}" for i in range(60))
 BY = '<license href="https://creativecommons.org/licenses/by/4.0/"/>'
@@ -190,3 +190,22 @@ def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsy
     assert gzip.decompress((tmp_path / "data" / path).read_bytes()).decode() == right
     (tmp_path / "data" / path).write_text("mine")
     assert "not the file of the study, and kept" in fetch()[0]
+
+
+def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "data", lambda scale: tmp_path)
+    (tmp_path / "corpora/pubmed-baseline").mkdir(parents=True)
+    for number in (3, 1, 2):
+        (tmp_path / f"corpora/pubmed-baseline/pubmed26n000{number}.xml.gz").touch()
+    load, first = params.load, {}
+    monkeypatch.setattr(
+        params,
+        "load",
+        lambda kind, key: load(kind, key).model_copy(update={"first_files": first} if kind == "scales" else {}),
+    )
+    assert len(documents.raw_files("pubmed-baseline", "paper")) == 3
+    first["pubmed-baseline"] = 2
+    assert documents.raw_files("pubmed-baseline", "paper") == ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
+    first["pubmed-bseline"] = 2
+    with pytest.raises(StudyError, match="unknown source in first_files of scale 'paper' 'pubmed-bseline'"):
+        documents.raw_files("pubmed-baseline", "paper")

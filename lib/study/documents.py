@@ -72,13 +72,19 @@ def raw_file(source: str, file: str, scale: str) -> Path:
 
 
 def raw_files(source: str, scale: str) -> list[str]:
-    """The names of a source's raw files, in order: those in the data folder, or those that will be made up."""
-    settings = params.load("sources", source)
+    """The names of a source's raw files, in order: those in the data folder, or those that will be made up.
+
+    Where the scale says how many it reads, the first of them.
+    """
+    settings, budget = params.load("sources", source), params.load("scales", scale)
     if settings.reader not in readers.READERS:
         raise unknown("reader", settings.reader, readers.READERS)
-    if params.load("scales", scale).made_up:
+    for name in budget.first_files:
+        if name not in params.keys("sources"):
+            raise unknown(f"source in first_files of scale '{scale}'", name, params.keys("sources"))
+    if budget.made_up:
         return sorted(PurePosixPath(f).name for f in smoke_corpora.CORPORA if fnmatch(f, settings.files))
-    return sorted(path.name for path in paths.data(scale).glob(settings.files))
+    return sorted(path.name for path in paths.data(scale).glob(settings.files))[: budget.first_files.get(source)]
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ Budget (how much compute) lives in params/scales/, science (what is computed) ev
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from lib.finetuning.settings import Numbers
 from lib.modeling.settings import Body
@@ -114,6 +114,7 @@ class Scale(Settings):
     title: str
     made_up: bool  # the data are generated, and no number is a finding
     text: Literal["samples", "full"]  # which sources the corpora are made of
+    first_files: dict[str, PositiveInt] = {}  # how many of a source's files are read, by name; of other sources all
     # pretrained: every model is; as the papers: but for those whose public weights the papers take; released: none is,
     # and only those with public weights are there
     weights: Literal["pretrained", "as the papers", "released"] = "pretrained"
