@@ -192,6 +192,23 @@ def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsy
     assert "not the file of the study, and kept" in fetch()[0]
 
 
+def test_without_a_network_git_is_asked_once(tmp_path, monkeypatch, capsys):
+    """One line says so at the end, as of files that are fetched as they are."""
+    monkeypatch.setattr(repositories, "HOST", "http://127.0.0.1:1/")
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    asked, run = [], repositories.run
+    monkeypatch.setattr(
+        repositories, "run", lambda where, *words, **given: asked.append(words) or run(where, *words, **given)
+    )
+    entries = [entry for group in downloads.load().values() for entry in group.made if entry.conversion == "trials"]
+    group = downloads.Group(title="a", made=entries)
+    monkeypatch.setattr(downloads, "load", lambda: {"a": group})
+    assert downloads.fetch([]) == 1
+    failed, counts = capsys.readouterr().out.splitlines()
+    assert failed == "FAILED   no way to 127.0.0.1:1 (no connection): run again with a network; what was fetched stays"
+    assert counts == "4 failed" and sum("fetch" in words for words in asked) == 1
+
+
 def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "data", lambda scale: tmp_path)
     (tmp_path / "corpora/pubmed-baseline").mkdir(parents=True)

@@ -21,6 +21,7 @@ from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.settings import Settings
 from lib.study import making, parsing, paths, repositories
+from lib.study.repositories import Unreachable
 
 ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
 PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
@@ -39,10 +40,6 @@ OUTCOMES = ("there", "fetched", "made", "failed", "to be copied", "to be got by 
 Below = Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$")]
 Url = Annotated[str, Field(pattern="^https://")]
 Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of a content
-
-
-class Unreachable(StudyError):
-    """No address of a file can be connected to: there is no network, or it does not let us out."""
 
 
 class File(Settings):
@@ -162,7 +159,7 @@ def fetch(names: list[str], files: int | None = None) -> int:
             for e in source.files:
                 where = addresses(source, e)
                 counts[attempt(bring, folder / e.path, where, e.checksum, e.bytes, e.gzip, hosts)] += 1
-        counts += bring_made(name, group.made, folder)
+        counts += bring_made(name, group.made, folder, hosts)
         if group.by_hand:
             counts[show_steps(name, group, folder, in_full=name in names)] += 1
         if group.plan and name in names and group.plan.pattern:
@@ -383,12 +380,12 @@ def read_text(url: str) -> str:
     return response.text
 
 
-def bring_made(name: str, entries: list[Made], folder: Path) -> Counter:
+def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, str]) -> Counter:
     """Derived files: those that are there are checked, the others made; one line says what has to be copied."""
     counts, to_copy = Counter(), []
     for entry in entries:
         if entry.conversion or (folder / entry.path).exists():
-            counts[attempt(make, folder / entry.path, entry, folder)] += 1
+            counts[attempt(make, folder / entry.path, entry, folder, hosts)] += 1
         else:
             to_copy.append(entry.path)
     if to_copy:
@@ -400,8 +397,9 @@ def bring_made(name: str, entries: list[Made], folder: Path) -> Counter:
     return counts
 
 
-def make(path: Path, entry: Made, folder: Path) -> str:
+def make(path: Path, entry: Made, folder: Path, hosts: dict[str, str]) -> str:
     """See that a derived file is there and right: there or made; StudyError when it is neither."""
+    host = urlsplit(repositories.HOST).netloc
 
     def check(new: Path) -> None:
         if digest(new, "sha256", compressed=True) != entry.checksum:
@@ -415,7 +413,11 @@ def make(path: Path, entry: Made, folder: Path) -> str:
     if path.exists():
         check_there(path, entry.checksum, compressed=True)
         return "there"
-    making.make(path, entry, folder, check)
+    try:
+        making.make(path, entry, folder, check, reachable=not hosts.get(host))
+    except Unreachable:
+        hosts[host] = "no connection"
+        raise
     print(f"made     {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
     return "made"
 

@@ -11,10 +11,11 @@ from lib.places import show_path
 from lib.study import params, repositories
 
 
-def make(path: Path, entry, data: Path, check: Callable[[Path], None]) -> None:
+def make(path: Path, entry, data: Path, check: Callable[[Path], None], reachable: bool = True) -> None:
     """Write the file of an entry of the manifest (downloads.Made) that has a conversion, below the data folder.
 
-    Whole and such that `check` does not refuse it, or not there and a StudyError. The public files stay in `raw/`.
+    Whole and such that `check` does not refuse it, or not there and a StudyError. The public files stay in `raw/`,
+    and with those that are there a file is made where their host is not `reachable`.
     """
     ids, keys = set(), set()
     for other in entry.without:
@@ -26,7 +27,7 @@ def make(path: Path, entry, data: Path, check: Callable[[Path], None]) -> None:
     files = (
         (f"{origin.repository}/{name}", content)
         for origin in entry.origins
-        for name, content in repositories.read_files(data / "raw", origin)
+        for name, content in repositories.read_files(data / "raw", origin, reachable)
     )
     records = made.CONVERSIONS[entry.conversion](files)
     if entry.path.endswith(".tsv.gz"):

@@ -19,6 +19,11 @@ from lib.places import show_path
 from lib.settings import Settings
 
 HOST = "https://github.com/"
+NO_CONNECTION = ("Could not resolve", "Failed to connect", "Couldn't connect", "timed out", "Connection refused")
+
+
+class Unreachable(StudyError):
+    """No connection can be made: there is no network, or it does not let us out."""
 
 
 class Files(Settings):
@@ -30,14 +35,14 @@ class Files(Settings):
     leave_out: list[str] = []  # paths
 
 
-def read_files(folder: Path, of: Files) -> Iterator[tuple[str, bytes]]:
+def read_files(folder: Path, of: Files, reachable: bool = True) -> Iterator[tuple[str, bytes]]:
     """Path and content of the files, fetched first where they are not below `folder`.
 
     StudyError for a pattern that no path is of, and where git cannot do it.
     """
     where = folder / of.repository
     with artefacts.locked(where):
-        wanted = fetch(where, of)
+        wanted = fetch(where, of, reachable)
     with tempfile.TemporaryFile() as ids:
         ids.write("".join(f"{identifier}\n" for _, identifier in wanted).encode())
         ids.seek(0)
@@ -52,15 +57,21 @@ def read_files(folder: Path, of: Files) -> Iterator[tuple[str, bytes]]:
                 git.stdout.read(1)
 
 
-def fetch(where: Path, of: Files) -> list[tuple[str, str]]:
+def fetch(where: Path, of: Files, reachable: bool) -> list[tuple[str, str]]:
     """See that the files are in the repository that is kept; their paths, and git's names of their contents."""
     if not where.exists():
         with artefacts.whole_folder(where) as new:
             run(new, "init", "--quiet", "--bare")
             run(new, "remote", "add", "origin", HOST + of.repository)
-    get = ("fetch", "--quiet", "--no-tags", "--filter=blob:none", "--no-auto-gc")
+
+    def get(*words: str, given: str = "") -> None:
+        if not reachable:
+            raise Unreachable(f"{show_path(where)}: no connection")
+        run(where, "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--filter=blob:none",
+            "--no-auto-gc", "--no-write-fetch-head", *words, given=given)  # fmt: skip
+
     if of.commit not in list_objects(where):
-        run(where, *get, "--depth=1", "origin", of.commit)
+        get("--depth=1", "origin", of.commit)
     files = [line.split("\t", 1) for line in run(where, "ls-tree", "-r", "-z", of.commit).split("\0") if line]
     files = [(path, about.split()[2]) for about, path in files if path not in of.leave_out]
     wanted = []
@@ -70,8 +81,7 @@ def fetch(where: Path, of: Files) -> list[tuple[str, str]]:
             raise StudyError(f"{of.repository}@{of.commit}: no file {pattern}")
         wanted += found
     if missing := {identifier for _, identifier in wanted} - list_objects(where):
-        run(where, "-c", "fetch.negotiationAlgorithm=noop", *get, "--no-write-fetch-head", "origin", "--stdin",
-            given="\n".join(sorted(missing)))  # fmt: skip
+        get("origin", "--stdin", given="\n".join(sorted(missing)))
     return wanted
 
 
@@ -101,5 +111,6 @@ def run(where: Path, *words: str, given: str = "") -> str:
     )
     if done.returncode:
         *_, last = done.stderr.strip().splitlines() or ["it does not say why"]
-        raise StudyError(f"{show_path(where)}: git: {last}; run again later")
+        kind = Unreachable if any(reason in last for reason in NO_CONNECTION) else StudyError
+        raise kind(f"{show_path(where)}: git: {last}; run again later")
     return done.stdout
