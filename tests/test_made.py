@@ -22,7 +22,7 @@ SAID = "<license>under the Creative Commons\nAttribution Licence</license>"
 
 def article(number: int, licence: str, words: int) -> bytes:
     """A JATS article that speaks of patients."""
-    prose = f"<p>{'the patients <b>spoke</b> ' * (words // 3)}<fig>Gone</fig></p><p>Too few words</p>"
+    prose = f"<p>{'the patients <b>spoke</b> ' * (words // 3)}<fig>Gone</fig> gone too</p><p>Too few words</p>"
     meta = f'<article-id pub-id-type="pmc">{number}</article-id><title-group><article-title>A &lt;b</article-title>'
     front = f"<front><article-meta>{meta}</title-group>{licence}</article-meta></front>"
     return f"<article>{front}<body><title>No</title>{prose}</body></article>".encode()

@@ -26,7 +26,7 @@ LICENCE = re.compile(rb"creativecommons\.org/(licenses/[a-z-]+|publicdomain/zero
 FREE = {b"licenses/by": "cc-by", b"publicdomain/zero": "cc-0"}
 BY = re.compile(rb"Creative\s+Commons\s+Attribution\s+Licen[cs]e")
 HEADING = re.compile(r"[A-Z]+(\.[^.:]*)?:*")  # of a section of the plain full texts, and cells of a table's letters
-NO_PROSE = ("table-wrap", "fig", "ref-list", "supplementary-material", "tex-math")
+NO_PROSE = ("table-wrap", "fig", "ref-list", "supplementary-material", "disp-formula")
 TEI = "{http://www.tei-c.org/ns/1.0}"
 
 
@@ -185,10 +185,10 @@ def read_trials(files: Files) -> Iterator[list[str]]:
 
 def read_full_texts(files: Files) -> Iterator[list[str]]:
     """Paragraphs of four words and more of JATS articles under a free licence that speak of health."""
-    health, seen = re.compile(rb"\b(patients?|disease|clinical|mice|human)\b", re.IGNORECASE), set()
+    health, seen = re.compile(rb"\b(?:patients?|disease|clinical|mice|human)\b"), set()
     for _, content in files:
         licence = read_licence(content)
-        if not licence or len(health.findall(content)) < 25:
+        if not licence or len(health.findall(content.lower())) < 25:
             continue
         try:
             root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True))
@@ -200,7 +200,7 @@ def read_full_texts(files: Files) -> Iterator[list[str]]:
         if not number or number in seen:
             continue
         seen.add(number)
-        etree.strip_elements(root, *NO_PROSE, with_tail=False)
+        etree.strip_elements(root, *NO_PROSE)  # with what follows them in a paragraph, as the study took them
         title = [flat("".join(e.itertext())) for e in meta.iterfind("title-group/article-title")]
         parts = [*meta.iterfind("abstract"), *root.iterfind("body")]
         lines = [flat("".join(p.itertext())) for part in parts for p in part.iter("p")]
