@@ -354,7 +354,8 @@ def to_text(name: str, number: int, record) -> str:
     if name.endswith(".tsv.gz"):
         return ("pmid\ttitle\tabstract\n" if not number else "") + "\t".join(record) + "\n"
     if name.endswith(".jsonl.gz"):
-        return json.dumps(record, ensure_ascii=False, sort_keys="from" in record) + "\n"
+        in_order = "from" in record  # of names, as the records of Europe PMC were written
+        return json.dumps(record, ensure_ascii=False, sort_keys=in_order) + "\n"
     if not name.endswith(".txt.gz"):
         raise StudyError(f"{name}: no form of a file that is made here")
     return ("\n" if number else "") + "\n".join(record) + "\n"
