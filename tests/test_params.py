@@ -38,7 +38,7 @@ def test_a_key_never_holds_what_joins_keys():
 def test_panels_name_what_is_registered():
     for scale in params.keys("scales"):
         for panel in params.load("scales", scale).panels:
-            assert set(panel.models) <= {*params.keys("models"), *params.BASELINES}
+            assert set(panel.models) <= {*params.keys("models"), *params.keys("encoders"), *params.BASELINES}
             assert set(panel.datasets) <= set(DATASETS) and panel.protocol in params.keys("protocols")
 
 
@@ -188,6 +188,9 @@ def test_a_model_is_like_another_but_for_what_it_says(settings_folder):
     assert half == whole.model_copy(update=own)  # what was released is the other's weights, not these
     rows = {row["setting"]: row["from"] for row in params.explain("models", "half")}
     assert (rows["share"], rows["vocabulary"], rows["released"]) == ("half.yaml", "whole.yaml", "half.yaml")
+    settings_folder(quarter="title: Quarter\nlike: half\npapers: []\ndiffers: in its part\npart: 0.5")
+    quarter = params.load("models", "quarter")
+    assert (quarter.share, quarter.part, quarter.vocabulary) == (0.5, 0.5, whole.vocabulary)
 
 
 @each(
@@ -241,14 +244,14 @@ def test_a_page_shows_each_setting_in_a_row_of_its_own():
     ("text", "message"),
     [
         ("title: x\nlike: whol\npapers: []\ndiffers: x", "one.yaml: like: unknown model 'whol': did you mean whole"),
-        ("title: x\nlike: two\npapers: []\ndiffers: x", "one.yaml: like: 'two' is like another itself"),
-        ("title: x\nlike: one\npapers: []\ndiffers: x", "one.yaml: like: 'one' is like another itself"),
+        ("title: x\nlike: round\npapers: []\ndiffers: x", "round.yaml: like: 'one' is like this one"),
+        ("title: x\nlike: one\npapers: []\ndiffers: x", "one.yaml: like: 'one' is like this one"),
         ("like: whole\npapers: []\ndiffers: x", "one.yaml: title: Field required"),  # nobody else's will do
         ("title: x\nlike: whole\npapers: []\ndiffers: x\npart: 2.0", "one.yaml: part: .*less than or equal to 1"),
     ],
 )
 def test_faults_of_likeness_are_named(settings_folder, text, message):
-    settings_folder(one=text, two="title: y\nlike: whole\npapers: []\ndiffers: y")
+    settings_folder(one=text, round="title: y\nlike: one\npapers: []\ndiffers: y")
     with pytest.raises(StudyError, match=message):
         params.load("models", "one")
 

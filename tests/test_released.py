@@ -15,8 +15,9 @@ from lib.study.models import find
 from lib.study.plan import Plan
 
 KINDS = {"FacebookAI/roberta-base": "roberta", "google/electra-small-discriminator": "electra",
-         "monologg/biobert_v1.0_pubmed_pmc": "albert"}  # fmt: skip
+         "monologg/biobert_v1.0_pubmed_pmc": "albert", "answerdotai/ModernBERT-base": "modernbert"}  # fmt: skip
 MISSING, DAMAGED = "clinicalbert", "scibert-uncased"
+ENCODERS = ["modernbert", "medcpt"]  # of a panel; the second is not there
 TABLES = ("lee-4", "gu-6", "ozyurt-4")
 
 
@@ -28,7 +29,8 @@ def repository(model: str) -> str:
 def weights(tmp_path_factory):
     """A folder of stand-ins for public weights by the repository's name: one is not there, one is cut off."""
     folder = tmp_path_factory.mktemp("released")
-    for name in {repository(key) for key in params.keys("models")} - {"", repository(MISSING)}:
+    names = {repository(key) for key in params.keys("models")} | {params.load("encoders", ENCODERS[0]).released}
+    for name in names - {"", repository(MISSING)}:
         kind = KINDS.get(name, "bert")
         make(folder / name, kind, FAMILIES[kind])
     file = folder / repository(DAMAGED) / "model.safetensors"
@@ -41,7 +43,8 @@ def weights(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study(weights, tmp_path_factory):
     """The study with a smoke scale that takes public weights, on one dataset."""
-    scale = yaml.safe_load(TINY) | {"weights": "released", "models": [], "panels": []}
+    scale = yaml.safe_load(TINY) | {"weights": "released", "models": []}
+    scale["panels"] = [{"protocol": "gu-long", "models": ENCODERS, "datasets": ["ncbi-disease"]}]
     scale["instead"] = params.load("scales", "released").instead.model_dump()
     scale["pretraining"]["recipe"] = None
     scale["finetuning"] = {"epochs": [1], "batch_size": [16], "learning_rate": [1e-3]}
@@ -77,6 +80,15 @@ def test_tables_are_filled_from_public_weights_and_a_run_goes_on_where_it_failed
         "from lib.study import results; print(results.read('smoke', 'roberta', 'ncbi-disease', 'gu')['weights'])"
     )
     assert result.strip() == "FacebookAI/roberta-base, of $RELEASED"
+
+
+def test_published_encoders_are_rows_of_the_page_over_all_benchmarks(study, weights):
+    study.run("33")
+    lines = pd.read_csv(study.outputs / "tables" / "panels.csv", keep_default_na=False).set_index("model")
+    assert lines.loc["modernbert", "ours"]
+    assert lines.loc["medcpt", "note"] == "no folder ncbi/MedCPT-Article-Encoder in $RELEASED"
+    page = (study.outputs / "report" / "33_all_benchmarks.html").read_text()
+    assert "answerdotai/ModernBERT-base, of $RELEASED" in page
 
 
 def test_at_paper_scale_the_papers_own_models_start_from_public_weights(study, weights, tmp_path):

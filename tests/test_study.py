@@ -335,9 +335,11 @@ def test_any_encoder_by_papermill(study, tmp_path):
 def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path):
     shutil.copytree(study.outputs / "models/bert-general", tmp_path / "Some_Body's Model")
     words = ["evaluate", "--model", str(tmp_path / "Some_Body's Model"), "--scale", "smoke", "--protocol", "lee"]
-    output = study.run(*words, "--datasets", "ncbi-disease", "biosses")
+    words += ["--datasets", "ncbi-disease", "biosses", "--compare", "bert-general", "nowhere/at/all"]
+    output = study.run(*words)
+    assert "left out: nowhere/at/all: no folder nowhere/at/all" in output
     assert "Some_Body's Model: BertModel, 0.0 million parameters; 400 tokens, up to 32 at once" in output
-    assert "lee at scale smoke: 2 of 2 sets at hand, 4 trainings" in output
+    assert "lee at scale smoke: 2 of 2 sets at hand, 8 trainings" in output
     assert "Report: outputs/smoke/report/index.html" in output
     (path,) = (study.outputs / "evaluations").glob("*.csv")
     assert re.fullmatch("some-body-s-model-[0-9a-f]{6}--lee", path.stem)
@@ -349,8 +351,10 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     page = (study.outputs / "report" / f"02_evaluate--{path.stem}.html").read_text()
     assert "paper: BioBERT (+PubMed+PMC) (lee-4)" in page and "The encoder: <strong>Some_Body" in page
     assert str(tmp_path) not in page
+    side_by_side = page[page.index("Beside other encoders") : page.index("means over datasets")]
+    assert f">{path.stem.split('--')[0]}<" in side_by_side and ">bert-general<" in side_by_side
     assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study
-    assert jobs_started(study.run(*words, "--datasets", "ncbi-disease", "biosses")) == []
+    assert jobs_started(study.run(*words)) == []
 
 
 @each(

@@ -16,7 +16,7 @@ logging.set_verbosity_error()
 logging.disable_progress_bar()
 
 SHORTEST = 8  # tokens of a sequence to fine-tune on
-LONGEST = 512  # no paper's protocol asks for more
+LONGEST = 2048  # no protocol asks for more
 TRIED = 6  # tokens of the sequence that a model is tried on
 INDEX = "model.safetensors.index.json"  # which file holds which weight, where there are several
 # What a tokenizer is saved in, besides *.model of sentencepiece. All of it decides how texts are cut.

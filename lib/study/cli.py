@@ -39,7 +39,8 @@ USAGE = """\
 ./run_all.sh released [target ...]  the papers' tables from public weights, nothing pretrained (--quick: one seed)
 ./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
 ./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale laptop]
-                                    put an encoder through a paper's benchmarks
+                      [--compare [model ...]]
+                                    put an encoder through a paper's benchmarks, and others beside it
 ./run_all.sh data [name ...] [--files N]
                                     fetch or make the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
@@ -169,6 +170,8 @@ def evaluate(words: list[str]) -> int:
     parser.add_argument("--model", required=True, type=name_encoder, help=model)
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
     parser.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
+    others = f"encoders to put beside it; without a name {', '.join(params.keys('encoders'))}"
+    parser.add_argument("--compare", nargs="*", metavar="MODEL", type=name_encoder, help=others)
     parser.add_argument("--scale", default="laptop", help="whose budget: laptop, or paper for the paper's own settings")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
@@ -181,8 +184,15 @@ def evaluate(words: list[str]) -> int:
         make_up_data(scale)
     paths.require_data(scale)
     encoder = study.encoder(options.model)
-    loaded = encoder.load()
-    print(loaded.describe())
+    loaded = {encoder: encoder.load()}
+    print(loaded[encoder].describe())
+    for name in params.keys("encoders") if options.compare == [] else options.compare or []:
+        try:
+            other = study.encoder(name)
+            loaded[other] = other.load()
+            print(f"beside it: {loaded[other].describe()}")
+        except StudyError as error:
+            print(f"left out: {name}: {error}")
     chosen = options.datasets or scores.choose(protocol)
     at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
     for key in chosen:
@@ -190,13 +200,19 @@ def evaluate(words: list[str]) -> int:
             print(f"left out: {key}: {study.why_missing(key, protocol)}")
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': see ./run_all.sh data")
-    trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand)
+    trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand) * len(loaded)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
-    hours = workload.estimate_hours(loaded, at_hand, protocol, scale)
+    hours = sum(workload.estimate_hours(one, at_hand, protocol, scale) for one in loaded.values())
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
-    source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    request = {"source": source, "datasets": chosen}
-    artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
+    others = [one for one in loaded if one != encoder]
+    scores.write_request(scale, encoder, protocol, chosen, [one.key for one in others])
+    for one in others:  # which keep what was asked of them before
+        before = {"datasets": [], "compared": []}
+        if paths.evaluation(scale, one.key, protocol).exists():
+            before = scores.read_request(scale, one.key, protocol)
+        scores.write_request(
+            scale, one, protocol, dict.fromkeys([*before["datasets"], *chosen]), before["compared"]
+        )
     asked = [scale, f"{encoder.key}--{protocol}"]
     given = vars(options) | {"words": asked, "partial": True, "profile": None}
     return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))

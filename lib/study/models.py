@@ -14,13 +14,13 @@ from lib.study import params, paths
 def find(name: str, scale: str) -> Checkpoint:
     """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
 
-    A registered model is the one that was pretrained at the scale, or where that takes public weights these: in
-    $RELEASED, below its name on the hub, or without such a folder on the hub.
+    A registered model is the one that was pretrained at the scale, or where that takes public weights these, as of a
+    published encoder: in $RELEASED, below its name on the hub, or without such a folder on the hub.
 
     Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet or without public weights,
     or a folder without a model in it.
     """
-    if params.is_model(name) and params.is_released(name, scale):
+    if params.is_released(name, scale):
         return find_released(name, scale)
     if params.is_model(name):
         folder, settings = paths.model(scale, name), params.load("models", name)
@@ -39,13 +39,13 @@ def find(name: str, scale: str) -> Checkpoint:
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         if "/" in name:
             raise StudyError(f"no folder {name} with a model in it")
-        raise unknown("model", name, params.keys("models"))
+        raise unknown("model", name, [*params.keys("models"), *params.keys("encoders")])
     return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
 
 
 def find_released(name: str, scale: str) -> Checkpoint:
     """A registered model's public weights; StudyError where there are none, or $RELEASED lacks them."""
-    settings = params.load("models", name)
+    settings = params.load(params.find_kind(name), name)
     if why_not := params.why_no_weights(name, scale):
         raise StudyError(f"model '{name}': {why_not}")
     folder = paths.released(settings.released)

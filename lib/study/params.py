@@ -10,7 +10,7 @@ from lib.study.papers import (  # noqa: F401 - callers take schemas and keys fro
     ScoreTable,
 )
 from lib.study.parsing import check_settings
-from lib.study.registry import KINDS, explain, is_model, keys, load, name_model, split_seed  # noqa: F401
+from lib.study.registry import KINDS, explain, find_kind, is_model, keys, load, name_model, split_seed  # noqa: F401
 from lib.study.settings import (  # noqa: F401
     BASELINES,
     Corpus,
@@ -150,13 +150,20 @@ def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[
 
 def is_released(key: str, scale: str) -> bool:
     """Whether a model's weights at a scale are its public ones, or would be: nothing of it is pretrained."""
-    weights = load("scales", scale).weights
+    weights, kind = load("scales", scale).weights, find_kind(key)
+    if kind != "models":
+        return kind == "encoders"
     return weights == "released" or weights == "as the papers" and load("models", key).as_released
 
 
 def why_no_weights(key: str, scale: str) -> str:
-    """Why a model cannot be had at a scale, neither pretrained nor released, or an empty string when it can."""
-    model = load("models", key)
+    """Why a model cannot be had at a scale, neither pretrained nor released, or an empty string when it can.
+
+    Empty too for what is no registered model: somebody's encoder, or a classifier.
+    """
+    if not (kind := find_kind(key)):
+        return ""
+    model = load(kind, key)
     if not is_released(key, scale):
         return model.not_run
     if not model.released:
@@ -167,7 +174,7 @@ def why_no_weights(key: str, scale: str) -> str:
 
 def say_released(key: str) -> str:
     """Where a model's public weights lie and at which revision; that none was looked up, or that there are none."""
-    model = load("models", key)
+    model = load(find_kind(key), key)
     if not model.released:
         return model.unreleased or NO_WEIGHTS
     where = "of $RELEASED" if paths.released(model.released) else model.revision or "revision unverified: the newest"

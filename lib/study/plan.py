@@ -54,7 +54,7 @@ class Plan:
         """
         budget = self.study.budget
         if budget.weights == "released":
-            return {"page": [("01_results_in_brief",)]}
+            return {"page": [("01_results_in_brief",), ("33_all_benchmarks",)]}
         return {"page": each(PAGES), "explored": each(budget.list_models()[:1] if budget.made_up else [])}
 
     def find(self, word: str) -> dict[str, Keys]:
@@ -213,7 +213,7 @@ class Plan:
         named += [*self.study.budget.panel_runs(), *claims.list_runs(self.study), *contrasts.list_runs(self.scale)]
         found: dict[tuple[str, ...], list[params.RunKey]] = {}
         for run in dict.fromkeys(named):
-            if not self.study.why_not(run[1], run[2]):
+            if not self.study.why_not(run[1], run[2]) and not params.why_no_weights(run[0], self.scale):
                 found.setdefault(name_job(run), []).append(run)
         return found
 
@@ -242,8 +242,9 @@ class Plan:
         return [(FLOORS,)] if table in self.runs_of_tables else []
 
     def evaluated(self, model: str, protocol: str) -> Keys:
-        """The jobs of the runs that were asked for of somebody's encoder."""
-        return list(dict.fromkeys(map(name_job, self.requested(model, protocol))))
+        """The jobs of the runs that were asked for of somebody's encoder, and of those that it is compared with."""
+        several = [model, *scores.read_request(self.scale, model, protocol)["compared"]]
+        return list(dict.fromkeys(name_job(run) for one in several for run in self.requested(one, protocol)))
 
     @property
     def common_vocabularies(self) -> Keys:

@@ -156,7 +156,7 @@ def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str
     named = [dataset for group in groups for dataset in group if dataset]
     if not model or not named:
         return "no run is assigned to this cell"
-    if model not in params.BASELINES and (why_not := params.why_no_weights(model, scale)):
+    if why_not := params.why_no_weights(model, scale):
         return why_not
     why = {dataset: why_not_run(model, dataset, scale, protocol) for dataset in named}
     missing = [dataset for dataset in named if why[dataset]]
@@ -171,7 +171,7 @@ def outside(scale: str) -> str:
 
 def why_not_planned(model: str, datasets: Iterable[str], scale: str, protocol: str) -> str:
     """Why none of a model's runs on some datasets is made at a scale, whatever data are at hand, or an empty string."""
-    if params.is_model(model) and (why_not := params.why_no_weights(model, scale)):
+    if why_not := params.why_no_weights(model, scale):
         return why_not
     planned = any(is_planned(model, [dataset], scale, protocol) for dataset in datasets)
     return "" if planned else outside(scale)

@@ -11,7 +11,7 @@ from lib.places import show_path
 from lib.study import paths
 from lib.study.papers import AnyTable, Paper, build_table
 from lib.study.parsing import check_settings, parse_yaml, read_yaml, show_place
-from lib.study.settings import Corpus, Model, Protocol, Scale, Source, Vocabulary, name_model
+from lib.study.settings import Corpus, Model, Protocol, PublishedEncoder, Scale, Source, Vocabulary, name_model
 
 KINDS = {
     "scales": Scale,
@@ -21,6 +21,7 @@ KINDS = {
     "corpora": Corpus,
     "vocabularies": Vocabulary,
     "models": Model,
+    "encoders": PublishedEncoder,
     "protocols": Protocol,
     "tables": AnyTable,
 }
@@ -82,9 +83,9 @@ def locate(kind: str, key: str) -> Entry:
     return entries[key]
 
 
-def list_layers(kind: str, key: str) -> list[tuple[Entry, dict]]:
-    """What says the settings of one key, the last word last: where it stands, and what it says. Two where one is `like`
-    another. StudyError when that one does not exist, or is like a third.
+def list_layers(kind: str, key: str, below: tuple[Entry, ...] = ()) -> list[tuple[Entry, dict]]:
+    """What says the settings of one key, the last word last: where it stands, and what it says. Several where one is
+    `like` another. StudyError when that one does not exist, or is like this one.
     """
     entry = locate(kind, split_seed(key)[0] if kind == "models" else key)
     content = build_table(entry.path, entry.inside[-1]) if kind == "tables" else entry.content
@@ -95,10 +96,13 @@ def list_layers(kind: str, key: str) -> list[tuple[Entry, dict]]:
         other = locate(kind, named)
     except StudyError as error:
         raise StudyError(f"{entry.where}: like: {error}") from None
-    if not isinstance(other.content, dict) or "like" in other.content:
-        raise StudyError(f"{entry.where}: like: '{named}' is like another itself; name one that says all")
-    shared = {name: value for name, value in other.content.items() if name not in OWN}
-    return [(other, shared), (entry, {name: value for name, value in content.items() if name != "like"})]
+    if not isinstance(other.content, dict) or other in (*below, entry):
+        raise StudyError(f"{entry.where}: like: '{named}' is like this one; name one that says all")
+    shared = [
+        (place, {name: value for name, value in said.items() if name not in OWN})
+        for place, said in list_layers(kind, named, (*below, entry))
+    ]
+    return [*shared, (entry, {name: value for name, value in content.items() if name != "like"})]
 
 
 @cache
@@ -109,7 +113,7 @@ def load(kind: str, key: str):
     published one.
     """
     layers = list_layers(kind, key)
-    content = layers[0][1] if len(layers) == 1 else layers[0][1] | layers[1][1]
+    content = layers[0][1] if len(layers) == 1 else {name: said for _, one in layers for name, said in one.items()}
     settings = check_settings(layers[-1][0].where, content, KINDS[kind])
     seed = split_seed(key)[1] if kind == "models" else 1
     if seed == 1:
@@ -130,6 +134,11 @@ def split_seed(name: str) -> tuple[str, int]:
 def is_model(name: str) -> bool:
     """Whether a name is a registered model's, of whatever seed."""
     return split_seed(name)[0] in keys("models")
+
+
+def find_kind(name: str) -> str:
+    """The kind of settings that a model's name has: `models`, which the study pretrains, or `encoders`; else empty."""
+    return "models" if is_model(name) else "encoders" if name in keys("encoders") else ""
 
 
 def explain(kind: str, key: str) -> list[dict]:

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable
 from math import nan
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from lib.errors import StudyError
 from lib.study import params, paths, published, results, show, tables
 
 if TYPE_CHECKING:
+    from lib.modeling.models import Checkpoint
     from lib.study import Study
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
@@ -37,7 +39,16 @@ def read_request(scale: str, model: str, setting: str) -> dict:
             f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
             f"{model if params.is_model(model) else 'FOLDER_OR_HUB_NAME'} --protocol {setting} --scale {scale}"
         )
-    return artefacts.read_json(path)
+    return {"compared": []} | artefacts.read_json(path)
+
+
+def write_request(
+    scale: str, encoder: "Checkpoint", setting: str, datasets: Iterable[str], compared: Iterable[str] = ()
+) -> None:
+    """Keep what is asked for of an encoder: its datasets, and the keys of the encoders that it is compared with."""
+    source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
+    request = {"source": source, "datasets": [*datasets], "compared": [*compared]}
+    artefacts.write_json(paths.evaluation(scale, encoder.key, setting), request)
 
 
 def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
@@ -53,7 +64,8 @@ def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
         if result := results.read(study.scale, model, key, protocol):
             lines.append(line | summarise(result))
         else:
-            lines.append(line | {"note": study.why_missing(key, protocol) or results.NOT_MADE})
+            why_not = study.why_missing(key, protocol) or params.why_no_weights(model, study.scale)
+            lines.append(line | {"note": why_not or results.NOT_MADE})
     return pd.DataFrame(lines, columns=[*COLUMNS, *INTERVAL])
 
 
@@ -164,6 +176,18 @@ def rank(study: "Study", lines: pd.DataFrame) -> list[int | None]:
             above = sum(is_apart(other, found) for name, other in sides.items() if name != model)
             ranks[*place, model] = None if study.budget.made_up else 1 + above
     return [ranks.get(line) for line in lines[["protocol", "dataset", "model"]].itertuples(index=False, name=None)]
+
+
+def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:
+    """The lines of `tabulate` with a row for each set and a column for each model: mean, spread and rank, as text.
+
+    `beside`: what stands beside each set (`references`), in the last columns. Empty: no such line.
+    """
+    ranks = [f" ({rank})" if rank else "" for rank in rank(study, lines)]
+    shown = lines.assign(said=[show.show_ours(line) for line in lines.to_dict("records")])
+    shown["said"] += ranks
+    wide = shown.pivot(index=SET, columns="model", values="said").reindex(columns=lines["model"].unique())
+    return beside[SET].merge(wide.fillna("").reset_index()).merge(beside.drop(columns="table"))
 
 
 def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:

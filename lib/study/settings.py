@@ -245,6 +245,17 @@ class Model(Settings):
         return self
 
 
+class PublishedEncoder(Settings):
+    """Public weights that are in none of the papers."""
+
+    title: str
+    released: str = Field(pattern="^[^/]+/[^/]+$")  # its name on the hub
+    revision: str = Field(default="", pattern="^([0-9a-f]{40})?$")  # empty: none was found, and the newest is taken
+    size: Literal["base", "large"]  # of the BERT that takes about as long
+    parameters: float  # millions, as printed
+    source: str  # its paper, and what it was pretrained on
+
+
 class Protocol(Settings):
     """How one paper fine-tunes: settings for all, for a family, for a dataset; the later ones replace the earlier.
 

@@ -222,6 +222,13 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
     return table(pd.DataFrame(rows).fillna(""))
 
 
+def encoders(models: Iterable[str]) -> HTML:
+    """Published encoders: where their weights lie, and what they were pretrained on."""
+    found = {key: params.load("encoders", key) for key in models}
+    return table({"encoder": key, "title": one.title, "public weights": params.say_released(key), "from": one.source}
+                 for key, one in found.items())  # fmt: skip
+
+
 def pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
     """How long each model of a table is pretrained at this scale, on how much of what, and how it differs; or its
     public weights, with repository and revision.

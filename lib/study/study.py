@@ -203,7 +203,7 @@ class Study:
         work = self.finetuning(model, dataset, protocol)
         keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "setting": protocol,
                 "scale": self.scale}  # fmt: skip
-        if params.is_model(model) and params.is_released(model, self.scale):
+        if params.is_released(model, self.scale):
             keys["weights"] = params.say_released(model)
         result = keys | work.run(params.list_seeds(work.encoder.key, self.scale))
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)

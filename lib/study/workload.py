@@ -14,6 +14,7 @@ from lib.benchmarks.datasets import Dataset
 from lib.finetuning.settings import FinetuningSettings
 from lib.finetuning.splits import Splits
 from lib.modeling.loading import LONGEST, Encoder
+from lib.modeling.models import configure
 from lib.study import open_study, params, paths
 from lib.training import training
 from lib.training.settings import Machine
@@ -88,7 +89,7 @@ def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: 
 
 def describe(plan: "Plan") -> str:
     """What a plan comes to that takes public weights: models, gigabytes of weights in float32, trainings, hours."""
-    runs = [run for job in plan.jobs["finetune"] for run in plan.runs_in(*job) if params.is_model(run[0])]
+    runs = [run for job in plan.jobs["finetune"] for run in plan.runs_in(*job) if params.find_kind(run[0])]
     models = {model for model, *_ in runs}
     size = sum(4 * count_parameters(model, plan.scale) for model in models) / 1e9
     trainings = sum(count_trainings(dataset, protocol, plan.scale) for _, dataset, protocol in runs)
@@ -101,7 +102,9 @@ def describe(plan: "Plan") -> str:
 
 
 def count_parameters(model: str, scale: str) -> int:
-    """Of a registered model's encoder, whose weights need not be there."""
+    """Of a registered model's encoder, whose weights need not be there; of a published one as its paper has it."""
+    if params.find_kind(model) == "encoders":
+        return round(params.load("encoders", model).parameters * 1e6)
     with torch.device("meta"):
         return AutoModel.from_config(open_study(scale).model(model).configs[0]).num_parameters()
 
@@ -118,17 +121,17 @@ class Stand(Encoder):
 
 def estimate_runs(runs: list[params.RunKey], scale: str) -> float:
     """Hours of the trainings of some runs on this machine: their tokens, in pieces of BERT's vocabulary, at the speed
-    of a model of their architecture and size."""
+    of a model of their architecture and size; a published encoder takes as long as BERT."""
     study, tokens, kinds, read = open_study(scale), Counter(), {}, {}
     tokenizer = study.vocabulary(COUNTED_BY).tokenizer()
     for model, dataset, protocol in runs:
-        found, sets = params.load("models", model), (study.dataset(dataset), study.protocol(protocol, dataset))
-        kind = found.architecture, found.size
+        found = params.load(params.find_kind(model), model)
+        sets = study.dataset(dataset), study.protocol(protocol, dataset)
+        kind = getattr(found, "architecture", "bert"), found.size
         if kind not in kinds:
-            config = study.model(model).configs[0]
-            config.vocab_size = len(tokenizer)
+            config, _ = configure(kind[0], study.budget.bodies[found.size], len(tokenizer), LONGEST, dropout=0.1)
             stand = Stand(title=model, source="", revision="", fingerprint="", tokenizer=tokenizer, max_length=LONGEST,
-                          architecture=found.architecture, parameters=0, config=config)  # fmt: skip
+                          architecture=kind[0], parameters=0, config=config)  # fmt: skip
             kinds[kind] = stand, *sets
         if (dataset, protocol) not in read:
             read[dataset, protocol] = count_tokens(kinds[kind][0], *sets) * count_trainings(dataset, protocol, scale)
