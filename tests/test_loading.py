@@ -33,7 +33,7 @@ FAMILIES = {
     "squeezebert": SIZE | {"embedding_size": 32},
     "convbert": SIZE | {"embedding_size": 16, "head_ratio": 1},
 }  # fmt: skip
-LENGTHS = {"roberta": 64, "mpnet": 64, "xlnet": 512}  # the others take 66 tokens
+LENGTHS = {"roberta": 64, "mpnet": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"
 
 
