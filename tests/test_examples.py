@@ -1,7 +1,10 @@
 """Sequences of tokens: templates, padding, batches."""
 
+import copy
+
 import pytest
 import torch
+from tokenizers import processors
 from transformers import BertTokenizer
 
 from lib.finetuning import examples
@@ -30,14 +33,11 @@ def test_templates_are_the_tokenizers(tokenizer):
     assert template.capacity(16, pair=False) == 14 and template.capacity(16, pair=True) == 13
 
 
-def test_roberta_has_two_ends_between_texts():
-    class Tokenizer:
-        cls_token_id, sep_token_id, pad_token_id = 0, 2, 1
-
-        def __call__(self, first, second):
-            return {"input_ids": [0, 5, 2, 2, 5, 2]}
-
-    assert Template(Tokenizer()).join([5], [6]) == ([0, 5, 2, 2, 6, 2], 4)
+def test_roberta_has_two_ends_between_texts(tokenizer):
+    tokenizer = copy.deepcopy(tokenizer)
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    tokenizer.backend_tokenizer.post_processor = processors.RobertaProcessing(("[SEP]", sep), ("[CLS]", cls))
+    assert Template(tokenizer).join([5], [6]) == ([cls, 5, sep, sep, 6, sep], 4)
 
 
 def test_padding_and_second_texts():

@@ -1,9 +1,11 @@
 """Any encoder: twelve families load whole, and what is none is refused in one line."""
 
+import io
 import json
 import shutil
 
 import pytest
+import sentencepiece
 import torch
 from conftest import each
 from safetensors.torch import load_file, save_file
@@ -17,10 +19,14 @@ from transformers import (
     FunnelConfig,
     FunnelModel,
     PreTrainedTokenizerFast,
+    T5Config,
+    T5EncoderModel,
 )
 
 from lib.errors import StudyError
+from lib.finetuning.examples import Template
 from lib.modeling import loading
+from lib.study.models import find
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 66}  # fmt: skip
@@ -31,9 +37,11 @@ FAMILIES = {
     "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 66},
     "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64},
     "squeezebert": SIZE | {"embedding_size": 32},
-    "convbert": SIZE | {"embedding_size": 16, "head_ratio": 1},
+    "convbert": SIZE | {"embedding_size": 16, "head_ratio": 1}, "ibert": SIZE | {"pad_token_id": 0},
+    "lilt": SIZE | {"hidden_size": 48, "pad_token_id": 0},
 }  # fmt: skip
-LENGTHS = {"roberta": 64, "mpnet": 64, "xlnet": 2048}  # the others take 66 tokens
+T5 = {"d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_kv": 16}
+LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"
 
 
@@ -86,12 +94,89 @@ def test_every_family_is_loaded_whole_with_the_dropout_asked_for(tmp_path, kind)
     assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
 
 
+# What SentencePiece has as its pieces, by the file that the family keeps its model in.
+BERTS = {"unk_piece": "[UNK]", "pad_piece": "[PAD]", "bos_piece": "[CLS]", "eos_piece": "[SEP]"}
+PIECES = {
+    "albert": ("spiece.model", {"bos_piece": "[CLS]", "eos_piece": "[SEP]"}),
+    "deberta-v2": ("spm.model", BERTS),
+    "xlm-roberta": ("sentencepiece.bpe.model", {"pad_id": -1, "unk_id": 0, "bos_id": 1, "eos_id": 2}),
+    "camembert": ("sentencepiece.bpe.model", {"pad_id": -1, "unk_id": 0, "bos_id": 1, "eos_id": 2}),
+    "xlnet": ("spiece.model", {"control_symbols": "<sep>,<cls>"}),
+}
+
+
+@each("kind", PIECES)
+def test_a_model_of_sentencepiece_is_tokenizer_enough(tmp_path, kind):
+    name, options = PIECES[kind]
+    model, ids = io.BytesIO(), {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+    texts = iter(["Aspirin relieves pain", "Many patients with Crohn and fever", "Crohn and Many"] * 9)
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=texts,
+        model_writer=model,
+        vocab_size=90,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **ids | options,
+    )
+    size = FAMILIES.get(kind, FAMILIES["roberta"] | {"pad_token_id": 1})
+    AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=90, **size)).save_pretrained(tmp_path / kind)
+    (tmp_path / kind / name).write_bytes(model.getvalue())
+    (tmp_path / kind / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    tokenizer = loading.load_encoder(tmp_path / kind).tokenizer
+    template, text = Template(tokenizer), tokenizer("pain", add_special_tokens=False)["input_ids"]
+    assert template.join(text, text)[0] == tokenizer("pain", "pain")["input_ids"]
+    assert tokenizer.unk_token_id not in text
+    tokens, _ = template.join(text)
+    assert template.place(tokens) == (len(tokens) - 1 if kind == "xlnet" else 0)
+    assert tokens[template.place(tokens)] == tokenizer.cls_token_id
+
+
+def test_the_encoder_of_t5_is_read_at_its_only_special_token(tmp_path):
+    tokenizer = make_tokenizer(framed=False)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A [SEP]", pair="$A [SEP] $B:1 [SEP]:1", special_tokens=[("[SEP]", 3)]
+    )
+    T5EncoderModel(T5Config(vocab_size=len(tokenizer), **T5)).save_pretrained(tmp_path / "t5")
+    tokenizer.save_pretrained(tmp_path / "t5")
+    encoder = loading.load_encoder(tmp_path / "t5")
+    template = Template(encoder.tokenizer)
+    assert (encoder.architecture, encoder.max_length, encoder.new_weights) == ("T5EncoderModel", 2048, ())
+    assert template.join([7, 8], [9]) == ([7, 8, 3, 9, 3], 3) and template.capacity(10, pair=True) == 8
+    assert template.place([7, 8, 3]) == 2
+
+
+def test_added_words_get_embeddings_and_are_said_to_be_new(folder):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["tevilolol", "babrer"])
+    tokenizer.save_pretrained(folder)
+    encoder = loading.load_encoder(folder)
+    assert encoder.describe().endswith("77 tokens, up to 66 at once; new weights: 2 embeddings of added words")
+    assert len(encoder.body(0.0).get_input_embeddings().weight) == 77
+
+
+def test_padding_needs_no_token_of_its_own(folder):
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"pad_token": None}))
+    tokenizer = loading.load_encoder(folder).tokenizer
+    assert tokenizer.pad_token_id is None and Template(tokenizer).padding == 0
+
+
+def test_a_folder_may_have_a_long_name_with_spaces_or_be_a_link(bert, tmp_path):
+    long, link = tmp_path / ("my best encoder " * 12).strip(), tmp_path / "link"
+    shutil.copytree(bert, long)
+    link.symlink_to(long)
+    assert find(str(link), "smoke").key == find(str(long), "smoke").key
+    found = find(str(long), "smoke")
+    assert len(found.key) < 100 and found.key.endswith(found.fingerprint[:6]) and found.load().title == long.name
+
+
 def test_half_precision_and_several_files_are_the_same_model(bert, tmp_path):
     model = AutoModel.from_pretrained(bert)
     model.half().save_pretrained(tmp_path / "half")
-    model.float().save_pretrained(tmp_path / "shards", max_shard_size="20KB")
+    model.float().save_pretrained(tmp_path / "shards", max_shard_size="60KB")
+    pickle(shutil.copytree(tmp_path / "shards", tmp_path / "pickled shards"))
     whole = loading.load_encoder(bert).body(0.0).state_dict()
-    for name in ("half", "shards"):
+    for name in ("half", "shards", "pickled shards"):
         for file in TOKENIZER:
             shutil.copy(bert / file, tmp_path / name / file)
         loaded = loading.load_encoder(tmp_path / name).body(0.0).state_dict()
@@ -102,9 +187,19 @@ def test_half_precision_and_several_files_are_the_same_model(bert, tmp_path):
         loading.load_encoder(tmp_path / "shards")
 
 
+def pickle(folder):
+    """Weights as PyTorch saved them before there was safetensors, in as many files."""
+    for file in folder.glob("model*.safetensors"):
+        torch.save(load_file(file), folder / f"pytorch_{file.stem}.bin")
+        file.unlink()
+    for index in folder.glob("*.index.json"):
+        text = index.read_text().replace("model-", "pytorch_model-").replace(".safetensors", ".bin")
+        (folder / "pytorch_model.bin.index.json").write_text(text)
+        index.unlink()
+
+
 def test_pickled_weights_are_read_and_what_else_is_pickled_is_not_run(bert, folder, tmp_path):
-    torch.save(load_file(bert / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
+    pickle(folder)
     assert loading.load_encoder(folder).max_length == 66
 
     class Trap:
@@ -165,9 +260,61 @@ def lower_case_no_more(folder):
     tokenizer.save_pretrained(folder)
 
 
+def add_one_capital(folder):
+    lower_case_no_more(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens("NCBI")
+    tokenizer.save_pretrained(folder)
+
+
+def change_config(**changes):
+    def spoil(folder):
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | changes))
+
+    return spoil
+
+
+def keep_elsewhere(name):
+    def spoil(folder):
+        (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n")
+
+    return spoil
+
+
+def move_weights(name):
+    def spoil(folder):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / "model.safetensors").rename(folder / name)
+
+    return spoil
+
+
+def move_below(folder):
+    below = shutil.copytree(folder, folder / "0_Transformer")
+    for file in below.iterdir():
+        (folder / file.name).unlink()
+
+
+def lose_frame(folder):
+    tokenizer = make_tokenizer(framed=False)
+    tokenizer.cls_token = tokenizer.sep_token = None
+    tokenizer.save_pretrained(folder)
+
+
 @each(
     "spoil, message",
     [
+        (add_one_capital, "tokens of the vocabulary hold capitals, but its tokenizer keeps them: set do_lower"),
+        (change_config(num_hidden_layers=1), "16 weights of its file are of layers that its config.json lacks (the"),
+        (change_config(hidden_size=64), "in its file, and (64,) by its config.json; take the config.json that"),
+        (keep_elsewhere("model.safetensors"), "model.safetensors is a pointer of Git LFS, not the file; run git"),
+        (keep_elsewhere("tokenizer.json"), "tokenizer.json is a pointer of Git LFS, not the file; run git lfs"),
+        (move_weights("flax_model.msgpack"), "flax_model.msgpack is of Flax: save the model by PyTorch as safetensors"),
+        (move_weights("tf_model.h5"), "tf_model.h5 is of TensorFlow: save the model by PyTorch as safetensors"),
+        (move_weights("best/model.safetensors"), "the folder best in it has them: give that, with config.json and the"),
+        (move_below, "no config.json in it; give the folder 0_Transformer in it, which has one"),
+        (lose_frame, "puts no special token around a text; set cls_token and sep_token in tokenizer_config.json"),
         (cut_in_half, "the model could not be loaded: "),
         (rename_weights, "weights of the encoder are not in its file (the first: "),
         (lose_tokenizer, "no tokenizer in it (tokenizer.json or vocab.txt); save it beside the model"),
@@ -197,7 +344,10 @@ def test_what_is_no_whole_encoder_is_refused_in_one_line(bert, tmp_path, spoil, 
     [
         ("gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 66}, "a decoder, not an encoder"),
         ("llama", SIZE | {"num_key_value_heads": 2}, "a decoder, not an encoder"),
-        ("t5", {"d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_kv": 16}, "an encoder-decoder"),
+        ("t5", T5, "an encoder-decoder"),
+        ("mra", SIZE | {"max_position_embeddings": 64}, "its tokens see nothing of each other"),
+        ("nystromformer", SIZE | {"num_landmarks": 8}, "it does not read text as an encoder does .*shape"),
+        ("canine", SIZE, "it does not read text as an encoder does .*get_input_embeddings"),
     ],
 )
 def test_what_does_not_read_in_both_directions_is_refused(tmp_path, kind, size, message):

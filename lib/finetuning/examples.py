@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from lib.vocabularies.loading import find_frame
+
 POOL = 50  # batches whose examples are sorted by length together
 TOKENS = 16_384  # in a batch of an evaluation, at most, padding included
 CPU_TOKENS = 4096  # the same for an encoder on a CPU, where it is a third faster than four times as many
@@ -33,20 +35,26 @@ class Template:
     """The special tokens of a tokenizer around one text or two."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
-        self.first, self.end, self.padding = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
-        # RoBERTa writes two of them between its texts.
-        self.between = [self.end] * (tokenizer("a", "a")["input_ids"].count(self.end) - 1)
+        self.frame = find_frame(tokenizer)
+        self.start = len(self.frame.before)  # of the first text
+        self.padding = tokenizer.pad_token_id or 0  # nothing looks at it, so that any token will do
 
     def capacity(self, max_length: int, pair: bool) -> int:
         """How many tokens of the texts fit."""
-        return max_length - 2 - (len(self.between) if pair else 0)
+        before, between, after, _ = self.frame
+        return max_length - len(before) - len(after) - (len(between) if pair else 0)
 
     def join(self, first: list[int], second: list[int] | None = None) -> tuple[list[int], int]:
         """The sequence, and where its second text begins (0: there is none)."""
+        before, between, after, _ = self.frame
         if second is None:
-            return [self.first, *first, self.end], 0
-        start = [self.first, *first, *self.between]
-        return [*start, *second, self.end], len(start)
+            return [*before, *first, *after], 0
+        start = [*before, *first, *between]
+        return [*start, *second, *after], len(start)
+
+    def place(self, tokens: list[int]) -> int:
+        """The position in a sequence that is read for all of it: that of [CLS]."""
+        return self.frame.place % len(tokens)
 
 
 def pad(examples: Sequence[Example], padding: int) -> Batch:

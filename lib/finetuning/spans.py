@@ -48,7 +48,7 @@ class Spans:
 
         Windows overlap, so that an answer of up to LONGEST tokens is whole in one. `positions`: for each token of the
         window its passage and characters; `target`: the first and last position of the first answer that is whole in
-        it, or 0 and 0, [CLS], where there is none.
+        it, or twice that of [CLS] where there is none.
         """
         question_ids = encode(self.tokenizer, [q.question for q in instances])["input_ids"]
         passages = [passage for q in instances for passage in q.passages]
@@ -67,7 +67,7 @@ class Spans:
                     window = range(first, min(first + capacity, len(ids)))
                     tokens, second = self.template.join(question_tokens, [ids[i] for i in window])
                     positions = [(passage, *offsets[i]) for i in window]
-                    target = self.find_target(positions, answers, second)
+                    target = self.find_target(positions, answers, second) or (self.template.place(tokens),) * 2
                     sequences.append(Example(number, tokens, second, positions, target))
         return sequences
 
@@ -81,21 +81,22 @@ class Spans:
     @staticmethod
     def find_target(
         positions: list[tuple[int, int, int]], answers: list[tuple[int, int]], second: int
-    ) -> tuple[int, int]:
-        """The first and last position of the first answer that is whole in a sequence, or 0 and 0."""
+    ) -> tuple[int, int] | None:
+        """The first and last position of the first answer that is whole in a sequence, or None."""
         for start, end in answers:
             inside = [i for i, (_, first, last) in enumerate(positions) if first < end and last > start]
             whole = inside and positions[inside[0]][1] <= start and positions[inside[-1]][2] >= end
             if whole:
                 return second + inside[0], second + inside[-1]
-        return 0, 0
+        return None
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """A padded batch for heads.SpanFinder."""
         batch = pad(examples, self.template.padding)
         readable = np.zeros(batch["input_ids"].shape, dtype=bool)
         for i, example in enumerate(examples):
-            readable[i, [0, *range(example.second, example.second + len(example.positions))]] = True
+            window = range(example.second, example.second + len(example.positions))
+            readable[i, [self.template.place(example.tokens), *window]] = True
         target = torch.tensor([example.target for example in examples])
         return batch | {"readable": torch.from_numpy(readable), "target": target}
 

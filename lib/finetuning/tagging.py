@@ -107,7 +107,7 @@ class Tagging:
                 if len(parts[-1][0]) + len(of_word) > capacity:
                     parts.append(([], [], []))
                 tokens, positions, labels = parts[-1]
-                positions.append(len(tokens) + 1)
+                positions.append(self.template.start + len(tokens))
                 labels.append(label)
                 tokens += of_word
             sequences += [

@@ -13,7 +13,7 @@ from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
-from lib.modeling import heads
+from lib.modeling import heads, loading
 from lib.vocabularies.loading import encode
 
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
@@ -81,7 +81,7 @@ class Texts:
                 tokenizer.add_tokens([mark for pair in MARKERS for mark in pair], special_tokens=True)
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Instance]) -> heads.Classifier:
-        encoder.resize_token_embeddings(max(len(self.tokenizer), encoder.get_input_embeddings().num_embeddings))
+        loading.make_room(encoder, self.tokenizer)
         weights = None
         if self.settings.weighted:
             counts = Counter(class_of(instance) for instance in train)
@@ -141,15 +141,17 @@ class Texts:
             length = max(capacity - len(other), min(len(ids), (capacity + 1) // 2))
             ids = ids[:length]
             tokens, start = self.template.join(ids, other[: capacity - len(ids)])
-            return tokens, start, [[0]]
+            return tokens, start, [[self.template.place(tokens)]]
         spans = [find_tokens(offsets, mention) for mention in mentions]
         kept = keep(len(ids), capacity, spans)
         self.cut += len(kept) < len(ids)
         tokens, start = self.template.join([ids[i] for i in kept])
         if self.settings.encoding == "first token" or not spans:
-            return tokens, start, [[0]]
-        position_of = {i: number + 1 for number, i in enumerate(kept)}  # after [CLS]
-        positions = [[position_of[i] for i in span if i in position_of] or [0] for span in spans]
+            return tokens, start, [[self.template.place(tokens)]]
+        position_of = {i: self.template.start + number for number, i in enumerate(kept)}
+        positions = [
+            [position_of[i] for i in span if i in position_of] or [self.template.place(tokens)] for span in spans
+        ]
         return tokens, start, [positions[0][:1], positions[1][:1]] if self.settings.encoding == "starts" else positions
 
     def target_of(self, instance: Instance):

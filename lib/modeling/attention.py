@@ -8,7 +8,7 @@ import torch
 
 from lib.errors import StudyError
 from lib.modeling.loading import Encoder
-from lib.vocabularies.loading import MARKS
+from lib.vocabularies.loading import MARKS, find_frame
 from lib.vocabularies.words import tokens_of_words
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ PENULTIMATE = -2  # layer
 def lay_out(words: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> tuple[list[int], list[int]]:
     """A sequence of tokens with the special ones around it, and the number in `words` of the word that each belongs to.
 
-    `words` begins with [CLS] and ends with [SEP].
+    `words` begins with [CLS] and ends with [SEP], which stand for what the tokenizer puts before and after a text.
     """
-    tokens_of = tokens_of_words(tokenizer, words[1:-1])
-    tokens = [[tokenizer.cls_token_id], *(tokens_of[word] for word in words[1:-1]), [tokenizer.sep_token_id]]
+    tokens_of, frame = tokens_of_words(tokenizer, words[1:-1]), find_frame(tokenizer)
+    tokens = [frame.before, *(tokens_of[word] for word in words[1:-1]), frame.after]
     owners = [number for number, of_word in enumerate(tokens) for _ in of_word]
     return [token for of_word in tokens for token in of_word], owners
 

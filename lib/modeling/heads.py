@@ -28,13 +28,14 @@ def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | Non
 
     Of the architectures that the study pretrains, the last layer sees only those positions (lib/modeling/bodies.py).
     """
+    token_types = batch.get("token_types") if getattr(encoder.config, "type_vocab_size", 0) > 1 else None
     if bodies.knows(encoder):
-        return bodies.encode(encoder, batch["input_ids"], positions, batch.get("token_types"), batch.get("padding"))
+        return bodies.encode(encoder, batch["input_ids"], positions, token_types, batch.get("padding"))
     inputs = {"input_ids": batch["input_ids"]}
     if "padding" in batch:
         inputs["attention_mask"] = (~batch["padding"]).long()
-    if "token_types" in batch and getattr(encoder.config, "type_vocab_size", 0) > 1:
-        inputs["token_type_ids"] = batch["token_types"]
+    if token_types is not None:
+        inputs["token_type_ids"] = token_types
     hidden = encoder(**inputs).last_hidden_state
     return hidden if positions is None else bodies.gather(hidden, positions)
 

@@ -1,16 +1,25 @@
 """Any pretrained encoder, from a folder or the hub: loaded whole, or refused in one line."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForTextEncoding,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging
 
 from lib import provenance
 from lib.errors import StudyError
-from lib.vocabularies.loading import check_casing, load_whole
+from lib.modeling import heads
+from lib.vocabularies.loading import check_casing, find_frame, load_whole
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -18,13 +27,18 @@ logging.disable_progress_bar()
 SHORTEST = 8  # tokens of a sequence to fine-tune on
 LONGEST = 2048  # no protocol asks for more
 TRIED = 6  # tokens of the sequence that a model is tried on
-INDEX = "model.safetensors.index.json"  # which file holds which weight, where there are several
+WEIGHTS = "model.safetensors", "pytorch_model.bin"
+INDEX = ".index.json"  # after the name: which file holds which weight, where there are several
+FOREIGN = {"*.msgpack": "Flax", "*.h5": "TensorFlow", "*.ckpt*": "TensorFlow", "*.onnx": "ONNX", "*.gguf": "llama.cpp"}
+POINTER = b"version https://git-lfs"  # how a file begins that stands for one kept elsewhere
+NUMBERED = re.compile(r"\b\d+\b")  # the layer, in the name of a weight
 # What a tokenizer is saved in, besides *.model of sentencepiece. All of it decides how texts are cut.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "added_tokens.json", "special_tokens_map.json",
               "tokenizer_config.json")  # fmt: skip
-# What configurations call the dropout of states and of attention, in BERT, DistilBERT and XLNet, Funnel, ModernBERT.
+# What configurations call the dropout of states and of attention, in BERT, DistilBERT and XLNet, Funnel, ModernBERT,
+# T5.
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "hidden_dropout", "attention_dropout",
-            "embedding_dropout", "mlp_dropout")  # fmt: skip
+            "embedding_dropout", "mlp_dropout", "dropout_rate")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ class Encoder:
     max_length: int  # tokens of the longest sequence that it takes, at most LONGEST
     architecture: str
     parameters: int
-    new_weights: tuple[str, ...] = ()  # that its file lacks: a pooler's
+    new_weights: tuple[str, ...] = ()  # that its file lacks: a pooler's, embeddings of added words
 
     def load(self) -> "Encoder":
         """Itself, as a Checkpoint gives its encoder."""
@@ -47,7 +61,9 @@ class Encoder:
 
     def body(self, dropout: float) -> PreTrainedModel:
         """The model without the heads that it was pretrained with, in float32; new weights are drawn each time."""
-        return load_body(self.source, self.title, dropout, self.revision)[0]
+        body = load_body(self.source, self.title, dropout, self.revision)[0]
+        make_room(body, self.tokenizer)
+        return body
 
     def describe(self) -> str:
         """What it is, in a line."""
@@ -69,7 +85,8 @@ def load_encoder(source: str | Path, title: str = "", revision: str = "main") ->
     """The encoder in a folder (`save_pretrained`), or of a name on the hub, at a revision.
 
     StudyError in one line when it is none: files missing or damaged, no vocabulary, a decoder, code of its own,
-    weights that would have been random, padding that changes what it says. Only a pooler may be new.
+    weights that would have been random or left out, padding that changes what it says. Only a pooler may be new, and
+    embeddings of words that were added to the tokenizer.
     """
     source = str(source)
     title = title or Path(source).name
@@ -80,8 +97,16 @@ def load_encoder(source: str | Path, title: str = "", revision: str = "main") ->
     if not here:
         fingerprint = f"hub {source} {body.config._commit_hash}"
     tokenizer = load_tokenizer(source, title, revision)
-    check_vocabulary(body, tokenizer, title)
-    longest = try_out(body, tokenizer, title)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            check_vocabulary(body, tokenizer, title)
+            if added := make_room(body, tokenizer):
+                new = [*new, f"{added} embeddings of added words"]
+            longest = try_out(body, tokenizer, title)
+    except StudyError:
+        raise
+    except Exception as error:  # of a library's model anything
+        raise StudyError(f"{title}: it does not read text as an encoder does ({first_line(error)})") from error
     architecture, parameters = type(body).__name__, body.num_parameters()
     return Encoder(title, source, revision, fingerprint, tokenizer, longest, architecture, parameters, tuple(new))
 
@@ -91,11 +116,17 @@ def fingerprint_folder(folder: Path, title: str) -> str:
     if not (folder / "config.json").exists():
         if (folder / "adapter_config.json").exists():
             raise StudyError(f"{title}: an adapter alone; merge it into its model, and save that")
-        raise StudyError(f"{title}: no config.json in it; give a folder as save_pretrained writes it")
+        below = [path.parent.name for path in sorted(folder.glob("*/config.json"))]
+        give = f"the folder {below[0]} in it, which has one" if below else "a folder as save_pretrained writes it"
+        raise StudyError(f"{title}: no config.json in it; give {give}")
     weights = list_weights(folder, title)
     tokenizer = sorted(path.name for path in folder.iterdir() if path.name in TOKENIZERS or path.suffix == ".model")
     if not tokenizer:
         raise StudyError(f"{title}: no tokenizer in it (tokenizer.json or vocab.txt); save it beside the model")
+    for name in ("config.json", *weights, *tokenizer):
+        with open(folder / name, "rb") as file:
+            if file.read(len(POINTER)) == POINTER:
+                raise StudyError(f"{title}: {name} is a pointer of Git LFS, not the file; run git lfs pull there")
     return fingerprint_files(folder, [*weights, *tokenizer])
 
 
@@ -114,18 +145,28 @@ def fingerprint_files(folder: Path, names: list[str]) -> str:
 
 def list_weights(folder: Path, title: str) -> list[str]:
     """The names of the files with a model's weights; StudyError where one is not there."""
-    if (folder / INDEX).exists():
-        try:
-            names = sorted(set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values()))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise StudyError(f"{title}: {INDEX} is damaged; fetch the model again") from None
-    else:
-        names = ["model.safetensors" if (folder / "model.safetensors").exists() else "pytorch_model.bin"]
-    missing = [name for name in names if not (folder / name).exists()]
-    if missing:
-        wanted = missing[0].replace("pytorch_model.bin", "model.safetensors or pytorch_model.bin")
-        raise StudyError(f"{title}: no {wanted} in it; fetch the model again")
+    there = [name for one in WEIGHTS for name in (one, one + INDEX) if (folder / name).exists()]
+    if not there:
+        raise StudyError(f"{title}: no {' or '.join(WEIGHTS)} in it; {find_elsewhere(folder)}")
+    if not there[0].endswith(INDEX):
+        return there[:1]
+    try:
+        names = sorted(set(json.loads((folder / there[0]).read_text(encoding="utf-8"))["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StudyError(f"{title}: {there[0]} is damaged; fetch the model again") from None
+    if missing := [name for name in names if not (folder / name).exists()]:
+        raise StudyError(f"{title}: no {missing[0]} in it; fetch the model again")
     return names
+
+
+def find_elsewhere(folder: Path) -> str:
+    """What to do about a folder without weights that can be read: those of another library, those one folder below."""
+    for pattern, library in FOREIGN.items():
+        if found := sorted(folder.glob(pattern)):
+            return f"{found[0].name} is of {library}: save the model by PyTorch as safetensors"
+    if below := sorted(path for name in WEIGHTS for path in folder.glob(f"*/{name}")):
+        return f"the folder {below[0].parent.name} in it has them: give that, with config.json and the tokenizer in it"
+    return "fetch the model again"
 
 
 def load_body(source: str, title: str, dropout: float, revision: str = "main") -> tuple[PreTrainedModel, list[str]]:
@@ -135,19 +176,25 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
     """
     try:
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
-        if getattr(config, "is_encoder_decoder", False):
+        kind = choose_class(config)
+        if kind is None:
             raise StudyError(f"{title}: an encoder-decoder; only encoders are fine-tuned here")
         for name in DROPOUTS:
             if isinstance(getattr(config, name, None), float | int):
                 setattr(config, name, dropout)
-        model, loading = AutoModel.from_pretrained(
+        model, loading = kind.from_pretrained(
             source, config=config, revision=revision, dtype=torch.float32, output_loading_info=True,
-            trust_remote_code=False,
-        )
+            trust_remote_code=False, ignore_mismatched_sizes=True,
+        )  # fmt: skip
     except StudyError:
         raise
     except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
         raise StudyError(f"{title}: the model could not be loaded: {first_line(error)}") from error
+    for name, stored, asked in loading["mismatched_keys"]:
+        raise StudyError(
+            f"{title}: {name} is {tuple(stored)} in its file, and {tuple(asked)} by its config.json; "
+            "take the config.json that was saved with it"
+        )
     new = sorted(loading["missing_keys"])
     lost = [name for name in new if not name.startswith("pooler")]
     if lost:
@@ -155,7 +202,31 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
             f"{title}: {len(lost)} weights of the encoder are not in its file (the first: {lost[0]}), and would have "
             "been random"
         )
+    own = {NUMBERED.sub("#", name) for name in model.state_dict() if NUMBERED.search(name)}
+    left_out = sorted(name for name in loading["unexpected_keys"] if is_layer(name, own))
+    if left_out:
+        raise StudyError(
+            f"{title}: {len(left_out)} weights of its file are of layers that its config.json lacks (the first: "
+            f"{left_out[0]}); take the config.json that was saved with it"
+        )
     return model, new
+
+
+def choose_class(config: PretrainedConfig) -> type | None:
+    """What loads an encoder: of an encoder-decoder's kind the class of its encoder, where that was saved alone."""
+    alone = any(name.endswith("EncoderModel") for name in config.architectures or ())
+    if alone and type(config) in AutoModelForTextEncoding._model_mapping:
+        return AutoModelForTextEncoding
+    return None if getattr(config, "is_encoder_decoder", False) else AutoModel
+
+
+def is_layer(name: str, own: set[str]) -> bool:
+    """Whether a weight belongs to a layer like those of a model, whose weights are `own`, with # for numbers.
+
+    With heads, the file has the model's own name before those of its weights.
+    """
+    parts = NUMBERED.sub("#", name).split(".")
+    return "#" in parts and any(".".join(parts[i:]) in own for i in range(len(parts)))
 
 
 def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTrainedTokenizerBase:
@@ -184,48 +255,82 @@ def list_plain(tokenizer: PreTrainedTokenizerBase) -> list[int]:
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> None:
-    """StudyError when the tokenizer can name a token that the model has no embedding for."""
-    rows = model.get_input_embeddings().num_embeddings
-    named = tokenizer.vocab_size  # without markers that are added for relations, for which the model makes room
+    """StudyError when the vocabulary has a token that the model has no embedding for; of words added to it, none."""
+    rows = len(model.get_input_embeddings().weight)
+    named = tokenizer.vocab_size
     if named > rows:
         raise StudyError(f"{title}: the vocabulary has {named} tokens, the model only {rows} embeddings")
 
 
-@torch.inference_mode()
-def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> int:
-    """Try a model on a few sequences; the longest that it takes. StudyError for one that is no encoder of text."""
+def make_room(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Give a model embeddings of the tokens that were added to its tokenizer, as far as it has none; their number."""
+    rows = len(model.get_input_embeddings().weight)
+    added = max(tokenizer.get_vocab().values()) + 1 - rows
+    if added > 0:
+        model.resize_token_embeddings(rows + added)
+    return max(0, added)
 
-    def first_state(ids: list[int], padding: int = 0) -> torch.Tensor:
-        there = torch.tensor([[1] * len(ids) + [0] * padding])
-        batch = torch.tensor([ids + [tokenizer.pad_token_id or 0] * padding])
-        states = body(input_ids=batch, attention_mask=there).last_hidden_state[0]
-        if len(states) != batch.shape[1]:
-            raise StudyError(f"{title}: {len(states)} states of {batch.shape[1]} tokens; it has to give one for each")
-        return states[0]
+
+def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> int:
+    """Try a model on a few sequences; the longest that it takes. StudyError for one that is no encoder of text.
+
+    Read as training reads them, with padding and second texts, and a step back from what stands on it for each task.
+    """
+    frame, padding = find_frame(tokenizer, title), tokenizer.pad_token_id or 0
+
+    @torch.inference_mode()
+    def read(ids: list[int], padded: int = 0) -> torch.Tensor:
+        batch = {"input_ids": torch.tensor([ids + [padding] * padded])}
+        if padded:
+            batch["padding"] = torch.tensor([[False] * len(ids) + [True] * padded])
+        states = heads.encode(body, batch)[0]
+        if len(states) != len(ids) + padded:
+            raise StudyError(
+                f"{title}: {len(states)} states of {len(ids) + padded} tokens; it has to give one for each"
+            )
+        return states[: len(ids)]
 
     body.eval()
     *plain, other = list_plain(tokenizer)
-    start, *end = tokenizer("")["input_ids"] or [plain[0]]
-    ids = [start, *plain, *end]
-    try:
-        state = first_state(ids)
-        if not state.isfinite().all():
-            raise StudyError(f"{title}: what it computes is not finite; is the file damaged?")
-        if torch.equal(state, first_state([start, *plain[:-1], other, *end])):
-            raise StudyError(f"{title}: its first token sees nothing of what follows: a decoder, not an encoder")
-        if not torch.allclose(state, first_state(ids, padding=7), rtol=1e-3, atol=1e-3):
-            raise StudyError(f"{title}: padding changes what it computes; it cannot be read in batches")
-        limit = getattr(body.config, "max_position_embeddings", None) or LONGEST
-        longest = min(limit, LONGEST) if limit > 0 else LONGEST
-        for length in (longest, longest - 2):  # RoBERTa's kind counts positions from 2
-            try:
-                first_state((ids * length)[:length])
-                return length
-            except (IndexError, RuntimeError):
-                continue
-    except (AttributeError, TypeError, ValueError) as error:
-        raise StudyError(f"{title}: it does not read text as an encoder does ({first_line(error)})") from error
+    ids = [*frame.before, *plain, *frame.after]
+    states, place = read(ids), frame.place % len(ids)
+    if not states.isfinite().all():
+        raise StudyError(f"{title}: what it computes is not finite; is the file damaged?")
+    first, last = len(frame.before), len(frame.before) + len(plain) - 1
+    if torch.equal(states[0], read([*ids[:last], other, *ids[last + 1 :]])[0]):
+        if torch.equal(states[last], read([*ids[:first], other, *ids[first + 1 :]])[last]):
+            raise StudyError(f"{title}: its tokens see nothing of each other; does its attention need a GPU?")
+        raise StudyError(f"{title}: its first token sees nothing of what follows: a decoder, not an encoder")
+    if not torch.allclose(states[place], read(ids, padded=7)[place], rtol=1e-3, atol=1e-3):
+        raise StudyError(f"{title}: padding changes what it computes; it cannot be read in batches")
+    step_back(body, [*frame.before, *plain, *frame.between], [*plain, *frame.after], padding)
+    limit = getattr(body.config, "max_position_embeddings", None) or LONGEST
+    longest = min(limit, LONGEST) if limit > 0 else LONGEST
+    for length in (longest, longest - 2):  # RoBERTa's kind counts positions from 2
+        try:
+            read((ids * length)[:length])
+            return length
+        except (IndexError, RuntimeError):
+            continue
     raise StudyError(f"{title}: it takes no sequence of the {limit} tokens that its configuration names")
+
+
+def step_back(body: PreTrainedModel, first: list[int], second: list[int], padding: int) -> None:
+    """Gradients of what stands on a body for each task, from two texts and, padded, one of them."""
+    length = len(first) + len(second)
+    batch = {
+        "input_ids": torch.tensor([first + second, first + [padding] * len(second)]),
+        "padding": torch.arange(length) >= torch.tensor([[length], [len(first)]]),
+        "token_types": torch.tensor([[0] * len(first) + [1] * len(second), [0] * length]),
+    }
+    words, labels = torch.ones(2, 1, dtype=torch.bool), torch.zeros(2, 1, 1, dtype=torch.long)
+    for head, more in {
+        heads.Tagger(body, 1, 2, "linear", 0.1): {"positions": labels[..., 0], "words": words, "labels": labels},
+        heads.Classifier(body, 2, "class", 1, True, "linear", 0.1): {"positions": labels, "target": labels[:, 0, 0]},
+        heads.SpanFinder(body): {"readable": ~batch["padding"], "target": labels.expand(2, 1, 2)[:, 0]},
+    }.items():
+        head.train().loss(batch | more).backward()
+    body.eval()
 
 
 def first_line(error: Exception) -> str:

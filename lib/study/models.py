@@ -10,6 +10,8 @@ from lib.modeling.models import Checkpoint
 from lib.places import show_path
 from lib.study import params, paths
 
+LONGEST = 80  # letters of a folder's name in a key: names of files hold settings besides, and have 255 at most
+
 
 def find(name: str, scale: str) -> Checkpoint:
     """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
@@ -35,7 +37,7 @@ def find(name: str, scale: str) -> Checkpoint:
     if folder.is_dir():
         title = folder.resolve().name
         fingerprint = loading.fingerprint_folder(folder, title)
-        return Checkpoint(to_key(f"{title}-{fingerprint[:6]}"), title, str(folder), fingerprint)
+        return Checkpoint(to_key(f"{title[:LONGEST]}-{fingerprint[:6]}"), title, str(folder), fingerprint)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         if "/" in name:
             raise StudyError(f"no folder {name} with a model in it")

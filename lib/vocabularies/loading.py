@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tokenizers import Tokenizer, processors
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only as
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
 MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of SentencePiece, of byte-level BPE
+
+CASED = 0.03  # of the tokens hold capitals; in published uncased vocabularies up to 0.00004, in cased ones 0.2 or more
 
 
 def load(path: Path, cased: bool | None = None, language: str = "en") -> "PreTrainedTokenizerBase":
@@ -134,24 +136,63 @@ def put_special(tokenizer: Tokenizer) -> dict:
     return dict(zip(names, SPECIAL, strict=True)) | {"model_input_names": inputs}
 
 
+class Frame(NamedTuple):
+    """The special tokens before, between and after the texts of a sequence.
+
+    `place`: where the one stands that is read for a whole text, counted from the end where it is below 0.
+    """
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    place: int
+
+
+def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
+    """What a tokenizer puts around one text or two; where it puts nothing, BERT's [CLS] and [SEP].
+
+    A text is read at [CLS]; without one, as in T5, at the first special token. StudyError for no special token at all.
+    """
+    encoded = tokenizer("a", "a")
+    ids, owners = encoded["input_ids"], encoded.sequence_ids()
+    first, second = ([place for place, owner in enumerate(owners) if owner == text] for text in (0, 1))
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    before, between, after = ids[: first[0]], ids[first[-1] + 1 : second[0]], ids[second[-1] + 1 :]
+    if not before and not after:
+        if cls is None or sep is None:
+            raise StudyError(
+                f"{title}: its tokenizer puts no special token around a text; set cls_token and sep_token in "
+                "tokenizer_config.json"
+            )
+        before, between, after = [cls], [sep], [sep]
+    places = [*range(len(before)), *range(-len(after), 0)]
+    place = next((place for place, id in zip(places, [*before, *after], strict=True) if id == cls), places[0])
+    return Frame(before, between, after, place)
+
+
 def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
     """StudyError when a tokenizer lower-cases a cased vocabulary, or feeds capitals to an uncased one.
 
-    Tokens of one letter do not count: they are the alphabet, which byte-level vocabularies always have whole.
+    Of tokens with English letters. Those of one letter do not count where there are longer ones: they are the alphabet,
+    which byte-level vocabularies always have whole.
     """
     special = set(tokenizer.all_special_tokens)
-    tokens = [p for p in tokenizer.get_vocab() if p not in special and not p.startswith("[unused")]
-    capitals = [p for p in tokens if re.search("[A-Z]", p)]
-    longer = sum(len(MARKS.sub("", token)) > 1 for token in capitals)
+    tokens = [p for p in tokenizer.get_vocab() if p not in special and re.search("[A-Za-z]", p)]
+    tokens = [p for p in tokens if not re.fullmatch(r"\[.+\]|<.+>", p)]  # [unused1], [CLS] where none is named
+    longer = [p for p in tokens if len(MARKS.sub("", p)) > 1]
+    counted = longer or tokens
+    capitals = sum(re.search("[A-Z]", p) is not None for p in counted)
     normalizer = tokenizer.backend_tokenizer.normalizer
     lowers = normalizer is not None and "abc" in normalizer.normalize_str("ABC")
-    if lowers and longer > 0.01 * len(tokens):
+    cased = capitals > CASED * len(counted)
+    if lowers and cased and longer:
         raise StudyError(
-            f"{name}: the vocabulary is cased ({longer} of {len(tokens)} tokens hold capitals) but its tokenizer "
-            "lower-cases: set do_lower_case to false in tokenizer_config.json"
+            f"{name}: the vocabulary is cased ({capitals} of {len(counted)} tokens hold capitals) but its tokenizer "
+            "lower-cases: set do_lower_case to false in tokenizer_config.json, or lowercase in tokenizer.json"
         )
-    if not lowers and not capitals:
+    if not lowers and not cased:
+        few = f"only {capitals} of {len(counted)} tokens of the vocabulary hold capitals"
         raise StudyError(
-            f"{name}: no token of the vocabulary holds a capital, but its tokenizer keeps them: "
-            "set do_lower_case to true in tokenizer_config.json"
+            f"{name}: {few if capitals else 'no token of the vocabulary holds a capital'}, but its tokenizer keeps "
+            "them: set do_lower_case to true in tokenizer_config.json, or lowercase in tokenizer.json"
         )
