@@ -260,13 +260,6 @@ def lower_case_no_more(folder):
     tokenizer.save_pretrained(folder)
 
 
-def add_one_capital(folder):
-    lower_case_no_more(folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.add_tokens("NCBI")
-    tokenizer.save_pretrained(folder)
-
-
 def change_config(**changes):
     def spoil(folder):
         config = json.loads((folder / "config.json").read_text())
@@ -305,7 +298,6 @@ def lose_frame(folder):
 @each(
     "spoil, message",
     [
-        (add_one_capital, "tokens of the vocabulary hold capitals, but its tokenizer keeps them: set do_lower"),
         (change_config(num_hidden_layers=1), "16 weights of its file are of layers that its config.json lacks (the"),
         (change_config(hidden_size=64), "in its file, and (64,) by its config.json; take the config.json that"),
         (keep_elsewhere("model.safetensors"), "model.safetensors is a pointer of Git LFS, not the file; run git"),

@@ -340,6 +340,7 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     assert "left out: nowhere/at/all: no folder nowhere/at/all" in output
     assert "Some_Body's Model: BertModel, 0.0 million parameters; 400 tokens, up to 32 at once" in output
     assert "lee at scale smoke: 2 of 2 sets at hand, 8 trainings" in output
+    assert re.search(r"ncbi-disease: \d+.\d% of its words hold an unknown token, \d+.\d% are cut into three", output)
     assert "Report: outputs/smoke/report/index.html" in output
     (path,) = (study.outputs / "evaluations").glob("*.csv")
     assert re.fullmatch("some-body-s-model-[0-9a-f]{6}--lee", path.stem)
@@ -350,7 +351,7 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     assert [run["scores"] for run in theirs["runs"]] == [run["scores"] for run in ours]
     page = (study.outputs / "report" / f"02_evaluate--{path.stem}.html").read_text()
     assert "paper: BioBERT (+PubMed+PMC) (lee-4)" in page and "The encoder: <strong>Some_Body" in page
-    assert str(tmp_path) not in page
+    assert "with an unknown token" in page and str(tmp_path) not in page
     side_by_side = page[page.index("Beside other encoders") : page.index("means over datasets")]
     assert f">{path.stem.split('--')[0]}<" in side_by_side and ">bert-general<" in side_by_side
     assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study

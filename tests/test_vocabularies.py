@@ -76,6 +76,13 @@ def test_casing_that_does_not_fit_is_refused(tmp_path, cased):
         check_casing(wrong, "wrong")
 
 
+def test_one_capital_does_not_make_a_vocabulary_cased():
+    tokens = [*SPECIAL, *"abN", "NCBI", *(f"word{number}" for number in range(600))]
+    tokenizer = load_wordpiece({token: number for number, token in enumerate(tokens)}, cased=True)
+    with pytest.raises(StudyError, match="^mine: only 1 of 601 tokens of the vocabulary hold capitals, but its"):
+        check_casing(tokenizer, "mine")
+
+
 def test_casing_survives_saving(tmp_path, tokenizer):
     tokenizer.save_pretrained(tmp_path / "saved")
     loaded = BertTokenizer.from_pretrained(tmp_path / "saved")

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 from notebook_code import definitions
 
+from lib.errors import StudyError
 from lib.study import open_study, tables
 from lib.vocabularies import words
 from lib.vocabularies.loading import load_wordpiece
@@ -88,3 +89,11 @@ def test_all_of_mesh(real_data):
     sizes = {branch: len(names) for branch, names in open_study("laptop").mesh.names_by_branch().items()}
     assert list(sizes) == ["anatomy", "organisms", "diseases", "chemicals and drugs", "procedures"]
     assert 4_000 < sizes["diseases"] < 6_000 and sum(sizes.values()) > 20_000
+
+
+def test_what_a_vocabulary_makes_of_the_words_of_a_dataset_is_shared_out(tokenizer):
+    assert words.share_cut(tokenizer, TEXTS, "mine") == (0.0, 0.0)
+    unknown, cut = words.share_cut(tokenizer, ["the risk of aspirin is low " * 5, "Ω stoa"], "mine")
+    assert unknown == 1 / 32 and cut == 1 / 32
+    with pytest.raises(StudyError, match="^mine: 50% of its words hold a token that the voc"):
+        words.share_cut(tokenizer, ["Ω risk"], "mine")

@@ -200,12 +200,15 @@ def evaluate(words: list[str]) -> int:
             print(f"left out: {key}: {study.why_missing(key, protocol)}")
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': see ./run_all.sh data")
+    shares = {key: workload.share_cut(loaded[encoder], key, protocol, scale) for key in at_hand}
+    for key, (lacking, cut) in shares.items():
+        print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
     trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand) * len(loaded)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
     hours = sum(workload.estimate_hours(one, at_hand, protocol, scale) for one in loaded.values())
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
     others = [one for one in loaded if one != encoder]
-    scores.write_request(scale, encoder, protocol, chosen, [one.key for one in others])
+    scores.write_request(scale, encoder, protocol, chosen, [one.key for one in others], shares)
     for one in others:  # which keep what was asked of them before
         before = {"datasets": [], "compared": []}
         if paths.evaluation(scale, one.key, protocol).exists():

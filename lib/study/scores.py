@@ -39,15 +39,23 @@ def read_request(scale: str, model: str, setting: str) -> dict:
             f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
             f"{model if params.is_model(model) else 'FOLDER_OR_HUB_NAME'} --protocol {setting} --scale {scale}"
         )
-    return {"compared": []} | artefacts.read_json(path)
+    return {"compared": [], "words": {}} | artefacts.read_json(path)
 
 
 def write_request(
-    scale: str, encoder: "Checkpoint", setting: str, datasets: Iterable[str], compared: Iterable[str] = ()
+    scale: str,
+    encoder: "Checkpoint",
+    setting: str,
+    datasets: Iterable[str],
+    compared: Iterable[str] = (),
+    words: dict[str, tuple[float, float]] | None = None,
 ) -> None:
-    """Keep what is asked for of an encoder: its datasets, and the keys of the encoders that it is compared with."""
+    """Keep what is asked for of an encoder: its datasets, and the keys of the encoders that it is compared with.
+
+    `words`: of each dataset, what its vocabulary makes of the words (workload.share_cut).
+    """
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    request = {"source": source, "datasets": [*datasets], "compared": [*compared]}
+    request = {"source": source, "datasets": [*datasets], "compared": [*compared], "words": words or {}}
     artefacts.write_json(paths.evaluation(scale, encoder.key, setting), request)
 
 

@@ -11,6 +11,7 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
+from lib.corpora.cleaning import segment_japanese
 from lib.finetuning.settings import FinetuningSettings
 from lib.finetuning.splits import Splits
 from lib.modeling.loading import LONGEST, Encoder
@@ -18,6 +19,7 @@ from lib.modeling.models import configure
 from lib.study import open_study, params, paths
 from lib.training import training
 from lib.training.settings import Machine
+from lib.vocabularies import words
 
 if TYPE_CHECKING:
     from lib.study.plan import Plan
@@ -74,6 +76,18 @@ def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettin
 
     timer = Timer("step()", globals={"step": step}, num_threads=machine.threads)
     return sum(len(sequence.tokens) for sequence in sequences) / timer.blocked_autorange(min_run_time=2).median
+
+
+def share_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> tuple[float, float]:
+    """Of the words that an encoder is trained on in a dataset, the shares that hold an unknown token, and that are cut
+    into three tokens or more; StudyError for a vocabulary that knows too little of them."""
+    study = open_study(scale)
+    found = study.dataset(dataset)
+    instances = Splits(encoder, found, study.protocol(protocol, dataset)).read("train", 1)
+    texts = [text for instance in instances for text in instance.inputs]
+    if found.language == "ja":
+        texts = map(segment_japanese, texts)
+    return words.share_cut(encoder.tokenizer, texts, dataset)
 
 
 def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: str) -> float:

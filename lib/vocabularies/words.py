@@ -18,6 +18,7 @@ WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbol
 WITHIN_WORDS = {*string.ascii_letters, *string.punctuation} - {*"'<=>"}  # for ALBERT, which leaves these four out
 TEXTS_TOGETHER = 2_000  # counted at once
 MOST_UNKNOWN = 0.01  # of the tokens of a vocabulary's own text
+KNOWN_TOO_LITTLE = 0.1  # of the words of a dataset unknown; to published vocabularies of its language 0.0002 or less
 
 
 def cut(tokenizer: "PreTrainedTokenizerBase", term: str) -> list[str]:
@@ -26,16 +27,36 @@ def cut(tokenizer: "PreTrainedTokenizerBase", term: str) -> list[str]:
 
 
 def tokens_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) -> dict[str, list[int]]:
-    """Token ids of each distinct word, without special ones; a word of no known token becomes the unknown token."""
+    """Token ids of each distinct word, without special ones; a word of no known token becomes the unknown token, or
+    the first of a vocabulary that has none."""
     distinct = sorted(set(words))
     encoded = encode(tokenizer, distinct)["input_ids"]
-    return {w: ids or [tokenizer.unk_token_id] for w, ids in zip(distinct, encoded, strict=True)}
+    return {w: ids or [tokenizer.unk_token_id or 0] for w, ids in zip(distinct, encoded, strict=True)}
 
 
 def count_by_word(tokenizer: "PreTrainedTokenizerBase", words: Sequence[str]) -> list[int]:
     """The number of tokens of each word, at least one; 1: the vocabulary keeps it whole."""
     found = tokens_of_words(tokenizer, words)
     return [len(found[word]) for word in words]
+
+
+def share_cut(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> tuple[float, float]:
+    """The shares of the words of some texts that hold an unknown token, and that are cut into three tokens or more.
+
+    Words stand between spaces. StudyError for more unknown ones than KNOWN_TOO_LITTLE.
+    """
+    words = Counter(word for text in texts for word in text.split())
+    tokens, unknown = tokens_of_words(tokenizer, words), tokenizer.unk_token_id
+    share, cut = (
+        sum(n for word, n in words.items() if is_so(tokens[word])) / max(1, words.total())
+        for is_so in (lambda ids: unknown in ids, lambda ids: len(ids) > 2)
+    )
+    if share > KNOWN_TOO_LITTLE:
+        raise StudyError(
+            f"{name}: {share:.0%} of its words hold a token that the vocabulary does not know: take an encoder of its "
+            "language, or set the casing of its tokenizer right"
+        )
+    return share, cut
 
 
 def count_tokens(
