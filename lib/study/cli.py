@@ -231,7 +231,7 @@ def make_up_data(scale: str) -> None:
 
 def name_encoder(word: str) -> str:
     """What --model says, a folder as an absolute path; a key of the study goes before a folder of that name."""
-    return word if params.is_model(word) else from_here(word)
+    return word if params.find_kind(word) else from_here(word)
 
 
 def check(wanted: plan.Plan, partial: bool) -> None:
