@@ -357,6 +357,23 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study
     assert jobs_started(study.run(*words)) == []
 
+    key, _, protocol = path.stem.partition("--")
+    words += ["--datasets", "ncbi-disease", "--save", str(tmp_path / "saved")]
+    output = study.run(*words)  # the scores are there, and the models are not
+    assert "not saved yet, so every seed is trained, also where its score is there: ncbi-disease" in output
+    page = f"30_finetune_words--{key}--{protocol}--tagging"
+    assert page in jobs_started(output)
+    record = json.loads((tmp_path / "saved/ncbi-disease/record.json").read_text())
+    results = study.outputs / f"results/{key}--ncbi-disease--{protocol}.json"
+    runs = {run["fingerprint"]: run["scores"] for run in json.loads(results.read_text())["runs"]}
+    assert record["complete"] and {*record["compared"]} == {*runs}
+    assert [*runs.values()] == [run["scores"] for run in ours]
+    card = (tmp_path / "saved/ncbi-disease/README.md").read_text()
+    assert "| protocol | lee |" in card and str(tmp_path) not in card
+    assert jobs_started(study.run(*words)) == []
+    shutil.rmtree(tmp_path / "saved")
+    assert page in jobs_started(study.run(*words)) and (tmp_path / "saved/ncbi-disease/model.safetensors").exists()
+
 
 @each(
     ("words", "message"),

@@ -17,7 +17,7 @@ from lib.benchmarks import jackknife, seen
 from lib.benchmarks.datasets import Dataset, fill_undefined
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
-from lib.finetuning import predictions, runs, spans, tuning
+from lib.finetuning import predictions, runs, saved, spans, tuning
 from lib.finetuning.examples import BucketedBatches
 from lib.finetuning.settings import VERSION, FinetuningSettings, say_settings
 from lib.finetuning.splits import Splits
@@ -50,16 +50,17 @@ def finetune(
     folder: Path,
     machine: Machine | None = None,
     first: First | None = None,
+    save: Path | None = None,
 ) -> dict:
     """Choose between candidates on the development set, then train and test with every seed and fold.
 
     Each run's predictions are written to `folder` as it ends; one that is there, made from the same settings, data,
-    weights and version, is not repeated. Returns what was chosen, among what, and a record of each run. StudyError as
-    in Dataset.load and load_encoder.
+    weights and version, is not repeated. `save`: a folder for the best run's model, as Finetuning.run has it. Returns
+    what was chosen, among what, and a record of each run. StudyError as in Dataset.load and load_encoder.
     """
     folder = Path(folder)
     files = {"run_file": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
-    return Finetuning(encoder, dataset, settings, machine=machine or Machine(), first=first, **files).run(seeds)
+    return Finetuning(encoder, dataset, settings, machine=machine or Machine(), first=first, **files).run(seeds, save)
 
 
 @dataclass(frozen=True)
@@ -98,26 +99,48 @@ class Finetuning:
         self.best: Fitted | None = None  # of the best candidate so far, which one of the runs would train again
         self.highest = -math.inf
         self.checked = False  # whether every split that the runs need could be read
+        self.saving: saved.Saving | None = None
         torch.set_num_threads(machine.threads)
 
-    def run(self, seeds: Sequence[int]) -> dict:
+    def run(self, seeds: Sequence[int], save: Path | None = None, told: dict[str, str] | None = None) -> dict:
         """Choose, then train and test with every seed and fold, or as many as the settings have.
 
         Before the first training every split is read once and let go, so that none is found damaged after it. The test
         set is read again after the choice; each run's `reads` says which splits had been read to be used, in order,
         when its predictions were written.
+
+        `save`: a folder for the model of the run that is best on the development set, or of the first where there is
+        none, of the first fold (lib/finetuning/saved.py); runs that were made without it are made again. `told`: what
+        its card says besides, by name.
         """
         dataset, seeds = self.dataset, seeds[: self.settings.runs]
         if not seeds:
             raise StudyError("no seed: give one for each run")
+        if save:
+            of = self.describe_saved(told)
+            identity = provenance.fingerprint(VERSION, self.settings.model_dump(), self.inputs)
+            self.saving = saved.Saving(save, of, identity)
         chosen, tried = self.choose(seeds[0])
         made = []
         for seed in seeds:
             for fold in range(1, min(dataset.folds, self.settings.folds or dataset.folds) + 1):
                 what = f"seed {seed}" + (f", fold {fold} of {dataset.folds}" if dataset.folds > 1 else "")
                 made.append(self.train(chosen, seed, fold, self.name_run(seed, fold), "test", what))
-        return {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": chosen,
-                "candidates": tried, "runs": made}  # fmt: skip
+        result = {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": chosen,
+                  "candidates": tried, "runs": made}  # fmt: skip
+        if self.saving:
+            self.saving.finish(result, self.encoder, told or {})
+        return result
+
+    def describe_saved(self, told: dict[str, str] | None = None) -> dict[str, str]:
+        """What tells a saved model from others: its encoder, its dataset, and its protocol where that is told."""
+        protocol = (told or {}).get("protocol", "")
+        return {"encoder": self.weights, "dataset": self.dataset.key, "protocol": protocol}
+
+    @property
+    def weights(self) -> str:
+        """Fingerprint of the encoder."""
+        return self.encoder.fingerprint or self.splits.loaded.fingerprint
 
     def name_run(self, seed: int, fold: int) -> str:
         return runs.name_run(seed, fold, self.dataset.folds)
@@ -134,8 +157,7 @@ class Finetuning:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
-        model = self.encoder.fingerprint or self.splits.loaded.fingerprint
-        fingerprints = self.dataset.fingerprints() | {"model": model}
+        fingerprints = self.dataset.fingerprints() | {"model": self.weights}
         if self.dataset.family == "questions":
             fingerprints["answers"] = f"version {spans.VERSION}"
         if first := self.first:
@@ -202,7 +224,9 @@ class Finetuning:
         )
         path = self.run_file(name)
         existing = runs.read(path)
-        if existing and existing["fingerprint"] == record["fingerprint"]:
+        saving = self.saving if split == "test" and fold == 1 else None
+        made = existing and existing["fingerprint"] == record["fingerprint"]
+        if made and (saving is None or saving.knows(record["fingerprint"])):
             if "scores" in existing and (split != "test" or "jackknife" in existing):
                 return existing
             return self.judge(path, existing, split, fold, runs.read_predicted(path, self.dataset.family))
@@ -241,14 +265,27 @@ class Finetuning:
             "device": training.describe_device(self.device),
         }
         runs.write(path, self.dataset.family, tested, predicted, record)
-        return self.judge(path, record, split, fold, predicted)
+        record = self.judge(path, record, split, fold, predicted)
+        if saving:
+            saving.offer(record, self.score_on_dev(model, fold), model, task, sequences, self.splits.loaded.max_length)
+        return record
+
+    def score_on_dev(self, model: torch.nn.Module, fold: int) -> float | None:
+        """The score of a trained model on the development set; None where there is none."""
+        if self.splits.choice != "dev":
+            return None
+        instances, sequences = self.splits.read("dev", fold), self.splits.encode("dev", fold)
+        task = self.splits.task(fold)
+        predicted = task.decode(instances, sequences, predictions.predict(model, task, sequences, self.device))
+        return self.dataset.rank(instances, predicted)
 
     def check_splits(self) -> None:
         """Read every split that the runs need, once; StudyError as in Dataset.load."""
         if self.checked:
             return
         folds = range(1, min(self.dataset.folds, self.settings.folds or self.dataset.folds) + 1)
-        chosen_on = [("dev", 1)] if self.splits.choice == "dev" and len(self.settings.candidates()) > 1 else []
+        chosen = len(self.settings.candidates()) > 1 or self.saving
+        chosen_on = [("dev", 1)] if self.splits.choice == "dev" and chosen else []
         for part in [*((split, fold) for split in (self.splits.base, "test") for fold in folds), *chosen_on]:
             if part not in self.splits.instances:
                 self.dataset.load(*part)

@@ -36,8 +36,11 @@ class Spans:
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Question],
         max_length: int,
+        names: Sequence[str] | None = None,
     ):
-        self.tokenizer, self.template, self.max_length = tokenizer, Template(tokenizer), max_length
+        self.names: list[str] = []  # no answer has a label
+        self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
+        self.template, self.max_length = Template(tokenizer), max_length
         self.cut = 0  # questions that lose their end, of those encoded last; passages lose nothing
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Question]) -> heads.SpanFinder:

@@ -49,10 +49,19 @@ def join_tag(letter: str, kind: str) -> str:
     return f"{letter}-{kind}" if kind else letter
 
 
+def find_kinds(sentences: Sequence[Sentence], overlapping: bool) -> list[str]:
+    """The types of some sentences' tags, in order; the empty one where tags have none."""
+    tags = {tag for sentence in sentences for tag in sentence.tags}
+    if overlapping:
+        tags = {part for tag in tags for part in tag.split("|")}
+    return sorted({split_tag(tag)[1] for tag in tags - {"O"}})
+
+
 class Tagging:
     """The task of named entities and of PICO elements: to label the words of a dataset, under a scheme.
 
     Elements that overlap have a layer of labels each: a word has one label in every layer. Other sets have one layer.
+    `names`: of the types, in place of those of `train`.
     """
 
     def __init__(
@@ -62,14 +71,12 @@ class Tagging:
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Sentence],
         max_length: int,
+        names: Sequence[str] | None = None,
     ):
-        self.settings, self.tokenizer = settings, tokenizer
+        self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
         self.template, self.max_length = Template(tokenizer), max_length
         self.overlapping = dataset.overlapping
-        tags = {tag for sentence in train for tag in sentence.tags}
-        if self.overlapping:
-            tags = {part for tag in tags for part in tag.split("|")}
-        kinds = sorted({split_tag(tag)[1] for tag in tags - {"O"}})
+        kinds = self.names = find_kinds(train, self.overlapping) if names is None else [*names]
         self.cut = 0  # sentences with a word longer than a sequence, of those encoded last
         self.layers = kinds if dataset.overlapping else [""]
         kinds = [""] if dataset.overlapping else kinds

@@ -51,6 +51,7 @@ class Texts:
     """The task of relations, pairs, documents and candidates: to judge whole texts of a dataset.
 
     The target is a number (similarity), labels (any of several) or a class. Ranking is by the probability of class 1.
+    `names`: of the labels or classes, in place of those of `train`.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Texts:
         tokenizer: PreTrainedTokenizerBase,
         train: Sequence[Instance],
         max_length: int,
+        names: Sequence[str] | None = None,
     ):
         self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
         self.template, self.max_length = Template(tokenizer), max_length
@@ -69,6 +71,7 @@ class Texts:
             self.target, self.classes = "labels", sorted({label for one in train for label in one.labels})
         elif self.target == "class":
             self.classes = sorted({class_of(instance) for instance in train})
+        self.names = self.classes = self.classes if names is None else [*names]
         self.numbers = {name: number for number, name in enumerate(self.classes)}
         self.cut = 0  # instances whose text was cut to fit, of those encoded last
         if dataset.family == "relations":

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from lib.study import params, paths, receipts
 from lib.study.keyless import FLOORS
-from lib.study.plan import Plan
+from lib.study.plan import Plan, name_job
+from lib.study.study import Study
 
 
 def forget(plan: Plan) -> None:
@@ -28,6 +29,21 @@ def forget_job(plan: Plan, stage: str, *keys: str) -> None:
         else:
             path.unlink(missing_ok=True)
     (paths.ROOT / receipts.name(plan.scale, stage, keys)).unlink(missing_ok=True)
+
+
+def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, folder: Path) -> list[str]:
+    """The datasets of which an encoder's best model is not in a folder yet; StudyError where something else is."""
+    from lib.finetuning import saved  # here, as it takes seconds
+
+    for key in datasets:
+        saved.check_free(folder / key, study.finetuning(model, key, protocol).describe_saved({"protocol": protocol}))
+    return [key for key in datasets if not saved.is_complete(folder / key)]
+
+
+def forget_runs(scale: str, model: str, datasets: list[str], protocol: str) -> None:
+    """Take away what says that an encoder's runs on some datasets are done; their predictions stay."""
+    for key in datasets:
+        (paths.ROOT / receipts.name(scale, "finetune", name_job((model, key, protocol)))).unlink(missing_ok=True)
 
 
 def corpus(plan: Plan, key: str) -> Iterator[Path]:

@@ -39,8 +39,8 @@ USAGE = """\
 ./run_all.sh released [target ...]  the papers' tables from public weights, nothing pretrained (--quick: one seed)
 ./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
 ./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale laptop]
-                      [--compare [model ...]]
-                                    put an encoder through a paper's benchmarks, and others beside it
+                      [--compare [model ...]] [--save FOLDER]
+                                    put an encoder through a paper's benchmarks, others beside it; save the best models
 ./run_all.sh data [name ...] [--files N]
                                     fetch or make the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
@@ -175,6 +175,8 @@ def evaluate(words: list[str]) -> int:
     parser.add_argument("--scale", default="laptop", help="whose budget: laptop, or paper for the paper's own settings")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
+    where = "where to save the best model of each dataset, in a folder of its name"
+    parser.add_argument("--save", metavar="FOLDER", type=lambda word: Path(word).expanduser().absolute(), help=where)
     options = parser.parse_args(words)
     from lib.study import workload  # here, as it takes seconds
 
@@ -203,19 +205,24 @@ def evaluate(words: list[str]) -> int:
     shares = {key: workload.share_cut(loaded[encoder], key, protocol, scale) for key in at_hand}
     for key, (lacking, cut) in shares.items():
         print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
+    unsaved = anew.list_unsaved(study, options.model, at_hand, protocol, options.save) if options.save else []
+    if unsaved:
+        print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
     trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand) * len(loaded)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
     hours = sum(workload.estimate_hours(one, at_hand, protocol, scale) for one in loaded.values())
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
     others = [one for one in loaded if one != encoder]
-    scores.write_request(scale, encoder, protocol, chosen, [one.key for one in others], shares)
+    compared, save = [one.key for one in others], str(options.save or "")
+    scores.write_request(scale, encoder, protocol, datasets=chosen, compared=compared, words=shares, save=save)
     for one in others:  # which keep what was asked of them before
-        before = {"datasets": [], "compared": []}
+        before = {"datasets": []}
         if paths.evaluation(scale, one.key, protocol).exists():
             before = scores.read_request(scale, one.key, protocol)
-        scores.write_request(
-            scale, one, protocol, dict.fromkeys([*before["datasets"], *chosen]), before["compared"]
-        )
+        before["datasets"] = list(dict.fromkeys([*before["datasets"], *chosen]))
+        scores.write_request(scale, one, protocol, **before)
+    if not options.dry_run:
+        anew.forget_runs(scale, encoder.key, unsaved, protocol)
     asked = [scale, f"{encoder.key}--{protocol}"]
     given = vars(options) | {"words": asked, "partial": True, "profile": None}
     return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))

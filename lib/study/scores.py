@@ -23,6 +23,9 @@ COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std"
            "seconds", "FLOPs", "note"]  # fmt: skip
 INTERVAL = ["low", "high"]
 SET = ["protocol", "dataset", "score"]
+# What may be asked for of an encoder: the keys of others beside it, what its vocabulary makes of each dataset's words
+# (workload.share_cut), and a folder to save models in.
+REQUEST = {"compared": [], "words": {}, "save": ""}
 
 
 def choose(protocol: str) -> list[str]:
@@ -39,24 +42,21 @@ def read_request(scale: str, model: str, setting: str) -> dict:
             f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
             f"{model if params.is_model(model) else 'FOLDER_OR_HUB_NAME'} --protocol {setting} --scale {scale}"
         )
-    return {"compared": [], "words": {}} | artefacts.read_json(path)
+    return REQUEST | artefacts.read_json(path)
 
 
-def write_request(
-    scale: str,
-    encoder: "Checkpoint",
-    setting: str,
-    datasets: Iterable[str],
-    compared: Iterable[str] = (),
-    words: dict[str, tuple[float, float]] | None = None,
-) -> None:
-    """Keep what is asked for of an encoder: its datasets, and the keys of the encoders that it is compared with.
-
-    `words`: of each dataset, what its vocabulary makes of the words (workload.share_cut).
-    """
+def write_request(scale: str, encoder: "Checkpoint", setting: str, **asked) -> None:
+    """Keep what is asked for of an encoder: its `datasets`, and what else REQUEST has."""
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    request = {"source": source, "datasets": [*datasets], "compared": [*compared], "words": words or {}}
-    artefacts.write_json(paths.evaluation(scale, encoder.key, setting), request)
+    artefacts.write_json(paths.evaluation(scale, encoder.key, setting), REQUEST | asked | {"source": source})
+
+
+def find_folder(scale: str, model: str, dataset: str, setting: str) -> Path | None:
+    """Where the best model of an encoder on a dataset is to be saved, as `evaluate --save` asked; None where nothing
+    did."""
+    path = paths.evaluation(scale, model, setting)
+    request = artefacts.read_json(path) if path.exists() else {}
+    return Path(request["save"], dataset) if request.get("save") and dataset in request["datasets"] else None
 
 
 def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:

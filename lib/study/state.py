@@ -118,6 +118,12 @@ def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
     return settings | budget(scale, "seeds", "precision", "threads") | {"version": made_by} | of_data
 
 
+def saved(scale: str, *run: str) -> dict:
+    """Where its model is to be saved, of runs of which that was asked."""
+    folder = scores.find_folder(scale, *run)
+    return {"saved in": str(folder)} if folder else {}
+
+
 def explored(scale: str, model: str) -> dict:
     return finetuning(scale, model, "ncbi-disease", "lee")
 
@@ -152,7 +158,7 @@ STAGES = {
     "vocabulary": vocabulary,
     "pretrain": pretraining,
     "tuning": finetuning,
-    "finetune": lambda scale, *runs: {run[1]: finetuning(scale, *run) for run in runs},
+    "finetune": lambda scale, *runs: {run[1]: finetuning(scale, *run) | saved(scale, *run) for run in runs},
     "table": table,
     "evaluation": evaluation,
     "explored": explored,

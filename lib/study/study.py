@@ -195,17 +195,22 @@ class Study:
             first=first,
         )
 
-    def finetune(self, model: str, dataset: str, protocol: str) -> dict:
+    def finetune(self, model: str, dataset: str, protocol: str, save: Path | None = None) -> dict:
         """Choose settings, then train and test with every seed and fold; what is there already is not made again.
 
-        Returns the results record, also written to outputs/<scale>/results/.
+        `save`: a folder for the best run's model, as Finetuning.run has it; without it, the one that `evaluate --save`
+        asked for. Returns the results record, also written to outputs/<scale>/results/.
         """
+        from lib.study import scores
+
         work = self.finetuning(model, dataset, protocol)
         keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "setting": protocol,
                 "scale": self.scale}  # fmt: skip
         if params.is_released(model, self.scale):
             keys["weights"] = params.say_released(model)
-        result = keys | work.run(params.list_seeds(work.encoder.key, self.scale))
+        save = save or scores.find_folder(self.scale, work.encoder.key, dataset, protocol)
+        told = {"protocol": protocol, "scale": self.scale}
+        result = keys | work.run(params.list_seeds(work.encoder.key, self.scale), save, told)
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
         return result
 

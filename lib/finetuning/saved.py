@@ -1,0 +1,300 @@
+"""Fine-tuned models on disk: as a class of transformers where one predicts the same, and opened again with their task.
+
+A folder has config.json, model.safetensors, the tokenizer, a card (README.md), and record.json, which holds what opens
+the folder as the study does: the task, its settings, the names of its labels.
+"""
+
+import copy
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from safetensors.torch import load_file, save_file
+from torch import nn
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedModel,
+)
+
+from lib import artefacts
+from lib.benchmarks.datasets import LOWEST, Dataset
+from lib.benchmarks.instances import Instance
+from lib.errors import StudyError
+from lib.finetuning import predictions
+from lib.finetuning.card import write_card
+from lib.finetuning.examples import Example
+from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.splits import TASKS, Task
+from lib.finetuning.tagging import Tagging
+from lib.modeling import bodies, heads, loading, models
+from lib.places import show_path
+from lib.training import training
+from lib.vocabularies.loading import load_whole
+
+# In config.json in place of a model_type: transformers quotes it where it is asked to open a head that it lacks.
+OWN = "opened by lib.finetuning.saved.load (see README.md)"
+CLASSES = {
+    heads.Tagger: AutoModelForTokenClassification,
+    heads.Classifier: AutoModelForSequenceClassification,
+    heads.SpanFinder: AutoModelForQuestionAnswering,
+}
+PROBLEMS = {"class": "single_label_classification", "labels": "multi_label_classification", "number": "regression"}
+LAST = re.compile(r"(?:.*\.)?(?:classifier|out_proj|qa_outputs)\.(weight|bias)")  # of the library's heads
+POOLER = re.compile(r"classifier\.dense\.(weight|bias)")  # where RoBERTa's kind has it
+SAME = 1e-5  # between probabilities
+TRIED = 4  # sequences that the library's class is tried on
+UNTYPED = "entity"  # what a type is called where a dataset has one without a name
+DATASET = ("key", "title", "family", "labels", "metric", "overlapping", "question_first", "language", "negative")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A fine-tuned model that was saved, with its task."""
+
+    folder: Path
+    record: dict
+    dataset: Dataset  # without its files
+    task: Task
+    model: nn.Module
+    device: Accelerator
+
+    @property
+    def title(self) -> str:
+        """The name of its folder."""
+        return self.folder.resolve().name
+
+    def predict(self, instances: Sequence[Instance]) -> list:
+        """Of each instance what Dataset.score takes: tags, a label, labels, a number, or ranked answers."""
+        sequences = self.task.encode(instances)
+        found = predictions.predict(self.model, self.task, sequences, self.device)
+        return self.task.decode(instances, sequences, found)
+
+
+class Saving:
+    """The folder of a dataset's best run: each run is offered as it ends, and the best of them stays.
+
+    `of`: what it is of, by name: a folder that holds something else is refused. `identity`: a fingerprint of settings
+    and inputs; runs of another one do not count. StudyError as in check_free.
+    """
+
+    def __init__(self, folder: Path, of: dict[str, str], identity: str):
+        check_free(folder, of)
+        self.folder, self.of, self.identity = Path(folder), of, identity
+
+    @property
+    def record(self) -> dict:
+        """Of what is saved; empty where nothing is, or of another identity."""
+        found = artefacts.read_record(self.folder) or {}
+        return found if found.get("identity") == self.identity else {}
+
+    def knows(self, fingerprint: str) -> bool:
+        """Whether a run has been offered."""
+        return fingerprint in self.record.get("compared", {})
+
+    def offer(
+        self, run: dict, dev: float | None, model: nn.Module, task: Task, tried: Sequence[Example], longest: int
+    ) -> None:
+        """Save a run where none was as good on the development set; without one (`dev`: None) the first run stays.
+
+        `tried`: sequences on which the library's class has to predict the same; `longest`: tokens that the encoder
+        takes.
+        """
+        before = self.record
+        compared = before.get("compared", {}) | {run["fingerprint"]: dev}
+        if before and (dev is None or dev <= (before["dev"] if before["dev"] is not None else LOWEST)):
+            artefacts.write_record(self.folder, before | {"compared": compared, "complete": False})
+            return
+        record = {"stage": "saved model", "of": self.of, "identity": self.identity, "fingerprint": run["fingerprint"],
+                  "dev": dev, "compared": compared, "complete": False}  # fmt: skip
+        with artefacts.whole_folder(self.folder) as new:
+            record |= write(new, model, task, tried, longest)
+            artefacts.write_record(new, record)
+            artefacts.write_text(new / "README.md", "The best of the runs so far; others are still being made.\n")
+
+    def finish(self, result: dict, encoder: loading.Encoder | models.Checkpoint, told: dict[str, str]) -> None:
+        """Write the card, from the record of all runs; `told`: what else it says, by name."""
+        record, revision = self.record, self.of["encoder"]
+        facts = {"encoder": encoder.title, "revision": revision.split()[-1]}
+        if revision.startswith("hub "):
+            facts["hub"] = encoder.source
+        artefacts.write_text(self.folder / "README.md", write_card(record, result, facts | told))
+        artefacts.write_record(self.folder, record | {"complete": True})
+
+
+def check_free(folder: Path, of: dict[str, str]) -> None:
+    """StudyError where a folder has something else in it than a saved model of `of`."""
+    folder = Path(folder)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        found = artefacts.read_record(folder) if folder.is_dir() else None
+        if not found or found.get("of") != of:
+            raise StudyError(f"{show_path(folder)}: something else lies there; move it away, or save elsewhere")
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a saved model is there, chosen among all of its runs."""
+    return bool((artefacts.read_record(Path(folder)) or {}).get("complete"))
+
+
+def write(folder: Path, model: nn.Module, task: Task, tried: Sequence[Example], longest: int) -> dict:
+    """Write weights, configuration and tokenizer; the part of the record that opens them again."""
+    model = model.to("cpu").eval()
+    library = to_library(model, task, tried)
+    if library is not None:
+        library.save_pretrained(folder)
+    else:
+        config = {"model_type": OWN, "head": type(model).__name__, **name_labels(task)}
+        artefacts.write_json(folder / "config.json", config | {"encoder": model.config.to_dict()})
+        weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if name != "weights"}
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer = copy.deepcopy(task.tokenizer)
+    tokenizer.model_max_length = longest
+    tokenizer.save_pretrained(folder)
+    about = {"settings": task.settings.model_dump(), "names": task.names, "max_length": task.max_length}
+    about["dataset"] = {name: getattr(task.dataset, name) for name in DATASET}
+    return {"class": type(library).__name__ if library is not None else "", "task": about}
+
+
+def name_labels(task: Task) -> dict:
+    """`id2label` and `label2id` of a configuration; an entity without a type gets a name, which pipelines need."""
+    names = task.names
+    if isinstance(task, Tagging):
+        names = [f"{name}-{UNTYPED}" if name != "O" and "-" not in name else name for name in task.labels]
+    numbers = range(len(names))
+    return {"id2label": dict(zip(numbers, names, strict=True)), "label2id": dict(zip(names, numbers, strict=True))}
+
+
+def to_library(model: nn.Module, task: Task, tried: Sequence[Example]) -> PreTrainedModel | None:
+    """The library's own class with a model's weights, or None where it has none that predicts the same.
+
+    To predict the same is to agree within SAME on the first `tried` sequences.
+    """
+    config = copy.deepcopy(model.config)
+    config.dtype = torch.float32
+    if isinstance(model, heads.Classifier):
+        config.problem_type = PROBLEMS[model.target]
+    labels = name_labels(task) if task.names else {}
+    if labels:
+        config.id2label, config.label2id = labels["id2label"], labels["label2id"]
+    else:
+        config.num_labels = model.score.out_features
+    try:
+        with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and what follows is not to depend on it
+            library = CLASSES[type(model)].from_config(config).float().eval()
+    except ValueError:  # no such class of this architecture
+        return None
+    pairs = pair_weights(model, library)
+    if pairs is None:
+        return None
+    with torch.no_grad():
+        for own, theirs in pairs:
+            theirs.copy_(own)
+    return library if agree(model, library, task, tried[:TRIED]) else None
+
+
+def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch.Tensor, torch.Tensor]] | None:
+    """Each weight of the library's class with ours; None where either has one that the other lacks."""
+    own, prefix = model.state_dict(), f"{library.base_model_prefix}."
+    if any(not name.startswith(("encoder.", "score.")) and name != "weights" for name in own):
+        return None  # a CRF, an LSTM
+    pairs = []
+    for name, theirs in library.state_dict().items():
+        if name.startswith(prefix):
+            ours = own.get(f"encoder.{name.removeprefix(prefix)}")
+        elif found := POOLER.fullmatch(name):
+            ours = own.get(f"encoder.pooler.dense.{found[1]}")
+        else:
+            found = LAST.fullmatch(name)
+            ours = own[f"score.{found[1]}"] if found else None
+        if ours is None or ours.shape != theirs.shape:
+            return None
+        pairs.append((ours, theirs))
+    return pairs
+
+
+@torch.inference_mode()
+def agree(model: nn.Module, library: PreTrainedModel, task: Task, tried: Sequence[Example]) -> bool:
+    """Whether both predict the same of some sequences, where the head looks."""
+    batch = task.collate(tried)
+    inputs = {"input_ids": batch["input_ids"], "attention_mask": torch.ones_like(batch["input_ids"])}
+    if "padding" in batch:
+        inputs["attention_mask"] = (~batch["padding"]).long()
+    if "token_types" in batch and getattr(library.config, "type_vocab_size", 0) > 1:
+        inputs["token_type_ids"] = batch["token_types"]
+    found = library(**inputs)
+    match model:
+        case heads.Tagger():
+            there = batch["words"]
+            ours = model.scores(batch)[:, :, 0][there].softmax(-1)
+            theirs = bodies.gather(found.logits, batch["positions"])[there].softmax(-1)
+        case heads.SpanFinder():
+            readable = batch["readable"]
+            ours = model(batch).softmax(1)[readable]
+            theirs = torch.stack([found.start_logits, found.end_logits], -1)
+            theirs = theirs.masked_fill(~readable[..., None], -1e9).softmax(1)[readable]
+        case _:
+            ours, theirs = model(batch), found.logits
+            if model.target == "number":
+                theirs = theirs[:, 0]
+            else:
+                ours, theirs = (side.sigmoid() if model.target == "labels" else side.softmax(-1)
+                                for side in (ours, theirs))  # fmt: skip
+    return torch.allclose(ours, theirs, rtol=SAME, atol=SAME)
+
+
+def load(folder: str | Path, precision: str = "float32") -> Saved:
+    """The model that was saved in a folder, of every kind; `precision` as in lib/training/training.py.
+
+    StudyError in one line for a folder that is not there, is none of ours, or is damaged.
+    """
+    folder = Path(folder)
+    title = folder.resolve().name
+    if not folder.is_dir():
+        raise StudyError(f"no folder {show_path(folder)}; give one that evaluate --save has made")
+    record = artefacts.read_record(folder)
+    if not record or record.get("stage") != "saved model":
+        raise StudyError(f"{title}: no fine-tuned model of ours; give a folder that evaluate --save has made")
+    about = record["task"]
+    dataset = Dataset(read=lambda *_: [], files={}, **about["dataset"])
+    # Weights of the classes are for training.
+    settings = FinetuningSettings(**about["settings"]).model_copy(update={"weighted": False})
+    try:
+        tokenizer = load_whole(folder, title)
+        task = TASKS[dataset.family](dataset, settings, tokenizer, [], about["max_length"], about["names"])
+        model = (load_library if record["class"] else load_own)(folder, task)
+    except StudyError:
+        raise
+    except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
+        raise StudyError(f"{title}: damaged, or not whole: {loading.first_line(error)}") from error
+    device = training.accelerator(precision)
+    return Saved(folder, record, dataset, task, model.to(device.device).eval(), device)
+
+
+def load_own(folder: Path, task: Task) -> nn.Module:
+    """A head that the library has no class for."""
+    config = artefacts.read_json(folder / "config.json")["encoder"]
+    body = AutoModel.from_config(AutoConfig.for_model(**config)).float()
+    model = task.build(body, [])
+    model.load_state_dict(load_file(folder / "model.safetensors"))
+    return model
+
+
+def load_library(folder: Path, task: Task) -> nn.Module:
+    """The weights of the library's class in one of ours."""
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    model = task.build(AutoModel.from_config(config).float(), [])
+    kind = CLASSES[type(model)]
+    library, found = kind.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    pairs = pair_weights(model, library)
+    if found["missing_keys"] or pairs is None:
+        raise ValueError("its weights are not those of its configuration")
+    with torch.no_grad():
+        for own, theirs in pairs:
+            own.copy_(theirs)
+    return model
