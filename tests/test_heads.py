@@ -8,6 +8,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from lib.errors import StudyError
+from lib.finetuning.tagging import spell
 from lib.modeling import bodies, heads, models
 from lib.modeling.crf import Crf
 from lib.modeling.settings import Body
@@ -93,10 +94,13 @@ def test_a_body_that_is_not_computed_here_is_left_to_the_library(batch):
 
 
 @pytest.mark.parametrize("kind", ["linear", "biLSTM", "CRF"])
-def test_the_tagger_labels_each_word_in_each_layer(kind, batch):
-    tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0).eval()
+@pytest.mark.parametrize("characters", [False, True])
+def test_the_tagger_labels_each_word_in_each_layer(kind, characters, batch):
+    tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0, characters).eval()
     words = torch.tensor([[True] * 3, [True, True, False]])
     batch |= {"positions": torch.tensor([[1, 2, 4], [1, 3, 0]]), "words": words}
+    if characters:
+        batch["letters"] = torch.from_numpy(spell([["p53", "Of", "x"], ["ABC", "of"]]))
     batch["labels"] = torch.ones(2, 3, LAYERS, dtype=torch.long)
     assert tagger(batch).shape == (2, 3, LAYERS)
     loss = tagger.loss(batch)
@@ -104,6 +108,21 @@ def test_the_tagger_labels_each_word_in_each_layer(kind, batch):
     assert torch.equal(tagger.loss(batch), loss)
     loss.backward()
     assert all(weight.grad is not None for name, weight in tagger.named_parameters() if "pooler" not in name)
+
+
+def test_letters_tell_words_apart_that_a_vocabulary_does_not(batch):
+    tagger = heads.Tagger(make_encoder("bert"), 1, LABELS, "CRF", 0.0, characters=True).eval()
+    batch |= {"positions": torch.tensor([[1, 1], [1, 1]]), "words": torch.ones(2, 2, dtype=torch.bool)}
+    batch["letters"] = torch.from_numpy(spell([["WAS", "was"], ["was", "was"]]))
+    (first, second), (same, again) = tagger.scores(batch)
+    assert not torch.equal(first, second) and torch.equal(same, again)
+
+
+def test_the_letters_of_a_word_end_with_it_or_at_the_limit():
+    found = spell([["aα", "x" * 99], ["b"]])
+    assert found.shape == (2, 2, heads.LETTERS)
+    assert found[0, 0].tolist() == [97, heads.KINDS] + [0] * (heads.LETTERS - 2)
+    assert (found[0, 1] == 120).all() and not found[1, 1].any()
 
 
 @pytest.mark.parametrize(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])

@@ -29,6 +29,7 @@ class Example:
     second: int
     positions: list
     target: object
+    words: Sequence[str] = ()  # of entities, for a head that reads letters
 
 
 class Template:

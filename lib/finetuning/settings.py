@@ -28,6 +28,7 @@ class FinetuningSettings(Settings):
     train_instances: int | None = None
     folds: int | None = None
     head: Literal["linear", "biLSTM", "CRF"] = "linear"
+    characters: bool = added(False)  # of entities: the head reads each word's letters beside its state
     scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags
     mentions: Literal["dummies", "markers", "original"] = "dummies"  # of relations: how the text is written
     encoding: Literal["first token", "mentions", "starts"] = "first token"  # what stands for a text: [CLS] or mentions

@@ -57,6 +57,19 @@ def find_kinds(sentences: Sequence[Sentence], overlapping: bool) -> list[str]:
     return sorted({split_tag(tag)[1] for tag in tags - {"O"}})
 
 
+def spell(sentences: Sequence[Sequence[str]]) -> np.ndarray:
+    """The letters of words by their Unicode numbers, (sentences, words, letters); 0 where there is none.
+
+    Of a longer word the first heads.LETTERS; what has a number above heads.KINDS counts as one kind of letter.
+    """
+    found = np.zeros((len(sentences), max(map(len, sentences)), heads.LETTERS), dtype=np.int64)
+    for i, words in enumerate(sentences):
+        for j, word in enumerate(words):
+            letters = [min(ord(letter), heads.KINDS) for letter in word[: heads.LETTERS]]
+            found[i, j, : len(letters)] = letters
+    return found
+
+
 class Tagging:
     """The task of named entities and of PICO elements: to label the words of a dataset, under a scheme.
 
@@ -84,7 +97,8 @@ class Tagging:
         self.numbers = {label: number for number, label in enumerate(self.labels)}
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Sentence]) -> heads.Tagger:
-        return heads.Tagger(encoder, len(self.layers), len(self.labels), self.settings.head, self.settings.dropout)
+        shape, settings = (len(self.layers), len(self.labels)), self.settings
+        return heads.Tagger(encoder, *shape, settings.head, settings.dropout, settings.characters)
 
     def label(self, sentence: Sentence) -> list[list[int]]:
         """For each word the number of its label in each layer; a type that training lacks is none (O)."""
@@ -108,18 +122,19 @@ class Tagging:
         self.cut = sum(any(len(tokens_of[word]) > capacity for word in s.words) for s in sentences)
         sequences = []
         for number, sentence in enumerate(sentences):
-            parts: list[tuple[list, list, list]] = [([], [], [])]
+            parts: list[tuple[list, list, list, list]] = [([], [], [], [])]
             for word, label in zip(sentence.words, self.label(sentence), strict=True):
                 of_word = tokens_of[word][:capacity]
                 if len(parts[-1][0]) + len(of_word) > capacity:
-                    parts.append(([], [], []))
-                tokens, positions, labels = parts[-1]
+                    parts.append(([], [], [], []))
+                tokens, positions, labels, words = parts[-1]
+                words.append(word)
                 positions.append(self.template.start + len(tokens))
                 labels.append(label)
                 tokens += of_word
-            sequences += [
-                Example(number, *self.template.join(tokens), positions, labels) for tokens, positions, labels in parts
-            ]
+            for tokens, positions, labels, words in parts:
+                spelt = words if self.settings.characters else ()
+                sequences.append(Example(number, *self.template.join(tokens), positions, labels, spelt))
         return sequences
 
     def collate(self, examples: Sequence[Example]) -> Batch:
@@ -132,6 +147,8 @@ class Tagging:
             n = len(example.positions)
             positions[i, :n], mask[i, :n], labels[i, :n] = example.positions, True, example.target
         extra = {"positions": positions, "words": mask, "labels": labels}
+        if self.settings.characters:
+            extra["letters"] = spell([example.words for example in examples])
         return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:

@@ -19,6 +19,8 @@ from lib.modeling.crf import Crf
 IGNORED = -100  # the label that cross-entropy ignores
 LAYER = re.compile(r"layer\w*\.(\d+)\.")  # in the name of a parameter: layer.0., layers.0., albert_layer_groups.0.
 DEVIATION = 0.02  # of the first weights of a linear layer, as BERT's own are drawn
+LETTERS = 20  # of a word that its encoding takes
+KINDS = 383  # of letters: Latin by Unicode's numbers, 0 for none and the last for all others
 
 Batch = dict[str, torch.Tensor]
 
@@ -88,31 +90,59 @@ def linear(width: int, outputs: int) -> nn.Linear:
     return layer
 
 
+class Spelling(nn.Module):
+    """Words by their letters: filters over 2, 3 and 4 letters, of each its highest value (Ma and Hovy 2016)."""
+
+    def __init__(self, width: int = 32, filters: int = 64):
+        super().__init__()
+        self.table = nn.Embedding(KINDS + 1, width, padding_idx=0)
+        self.filters = nn.ModuleList(nn.Conv1d(width, filters, n, padding=n - 1) for n in (2, 3, 4))
+        self.width = filters * len(self.filters)
+
+    def forward(self, letters: torch.Tensor) -> torch.Tensor:
+        """(sequences, words, LETTERS) to (sequences, words, width)."""
+        of_words = self.table(letters.flatten(0, 1)).transpose(1, 2)
+        highest = [functional.relu(each(of_words)).amax(2) for each in self.filters]
+        return torch.cat(highest, 1).unflatten(0, letters.shape[:2])
+
+
 class Tagger(nn.Module):
     """One label for each word in each of `layers`, from the state of the word's first token (Gu et al. 2021, 2.4.2).
 
-    `kind`: linear, biLSTM (over a sentence's words, then linear) or CRF (linear, then a CRF). A batch has `positions`
-    (sequences, words), `words`, true where there is one, and for the loss `labels` (sequences, words, layers).
+    `kind`: linear, biLSTM (over a sentence's words, then linear) or CRF (linear, then a CRF). `characters`: a word's
+    letters are read beside its state. A batch has `positions` (sequences, words), `words`, true where there is one, for
+    characters `letters`, and for the loss `labels` (sequences, words, layers).
     """
 
-    def __init__(self, encoder: PreTrainedModel, layers: int, labels: int, kind: str, dropout: float):
+    def __init__(
+        self, encoder: PreTrainedModel, layers: int, labels: int, kind: str, dropout: float, characters: bool = False
+    ):
         super().__init__()
-        width = encoder.config.hidden_size
         self.encoder, self.config, self.shape = encoder, encoder.config, (layers, labels)
-        self.dropout, self.score = nn.Dropout(dropout), linear(width, layers * labels)
-        self.recurrent = Recurrent(width, width // 2) if kind == "biLSTM" else None
+        self.spelling, width = None, encoder.config.hidden_size
+        if characters:
+            self.spelling = Spelling()
+            width += self.spelling.width
+        each = encoder.config.hidden_size // 2
+        self.dropout, self.score = nn.Dropout(dropout), linear(2 * each if kind == "biLSTM" else width, layers * labels)
+        self.recurrent = Recurrent(width, each) if kind == "biLSTM" else None
         self.crf = Crf(layers, labels) if kind == "CRF" else None
 
     def scores(self, batch: Batch) -> torch.Tensor:
         """Of every label, (sequences, words, layers, labels).
 
-        Without a biLSTM the last layer computes every token: most begin a word, and gathering those costs more than it
-        saves.
+        With a linear layer alone the last layer computes every token: most begin a word, and gathering those costs more
+        than it saves.
         """
         positions = batch["positions"]
-        if self.recurrent:
-            states = self.dropout(encode(self.encoder, batch, positions))
-            scores = self.score(self.dropout(self.recurrent(states, batch["words"])[0]))
+        if self.recurrent or self.spelling:
+            states = encode(self.encoder, batch, positions)
+            if self.spelling:
+                states = torch.cat([states, self.spelling(batch["letters"]).to(states.dtype)], -1)
+            states = self.dropout(states)
+            if self.recurrent:
+                states = self.dropout(self.recurrent(states, batch["words"])[0])
+            scores = self.score(states)
         else:
             scores = bodies.gather(self.score(self.dropout(encode(self.encoder, batch))), positions)
         return scores.unflatten(-1, self.shape).float()
