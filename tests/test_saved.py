@@ -11,6 +11,7 @@ from transformers import AutoConfig, AutoModelForTokenClassification, pipeline
 
 from lib import artefacts
 from lib.benchmarks import registry
+from lib.benchmarks.datasets import LOWEST
 from lib.errors import StudyError
 from lib.finetuning import finetuning, saved
 from lib.finetuning.settings import FinetuningSettings
@@ -109,13 +110,30 @@ def test_the_best_on_the_development_set_is_saved_and_a_run_is_not_made_twice(en
     assert trained == [1, 2, 1, 2, 3]  # those that were made without it too
     assert [run["scores"] for run in result["runs"][:2]] == [run["scores"] for run in made["runs"]]
     record = artefacts.read_record(tmp_path / "saved")
-    assert record["fingerprint"] == result["runs"][1]["fingerprint"] and saved.is_complete(tmp_path / "saved")
+    assert record["fingerprint"] == result["runs"][1]["fingerprint"] and record["complete"]
     card = (tmp_path / "saved" / "README.md").read_text()
     assert "seed 2, the best of 3 on the development set (f1 30.00)" in card
     assert work_on(tmp_path, encoders / "bert", "ncbi-disease").run([1, 2, 3], tmp_path / "saved") == result
     assert len(trained) == 5
+    (alone,) = work_on(tmp_path, encoders / "bert", "ncbi-disease").run([3], tmp_path / "saved")["runs"]
+    assert artefacts.read_record(tmp_path / "saved")["fingerprint"] == alone["fingerprint"]  # best of those asked for
     with pytest.raises(StudyError, match="something else lies there"):
         work_on(tmp_path, encoders / "electra", "ncbi-disease").run([1], tmp_path / "saved")
+
+
+@each(
+    ("dev", "said"),
+    [
+        (0.0, "the best of 1 on the development set (f1 0.00)"),
+        (LOWEST, "the best of 1 on the development set (f1 undefined)"),
+        (None, "the first: there is no development set to choose on"),
+    ],
+)
+def test_the_card_says_how_the_model_was_chosen(encoders, tmp_path, monkeypatch, dev, said):
+    monkeypatch.setattr(finetuning.Finetuning, "score_on_dev", lambda *_: dev)
+    folder = tmp_path / str(dev)
+    work_on(folder, encoders / "bert", "ncbi-disease").run([1], folder / "saved")
+    assert said in (folder / "saved" / "README.md").read_text()
 
 
 def test_the_card_has_what_the_hub_reads(encoders, tmp_path):

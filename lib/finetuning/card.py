@@ -2,11 +2,12 @@
 
 import math
 import statistics
-from collections import defaultdict
 
 import yaml
 
 from lib.benchmarks import registry
+from lib.benchmarks.datasets import LOWEST
+from lib.finetuning.runs import average_folds
 from lib.finetuning.settings import say_settings
 
 TASKS = {  # family -> what the hub calls the task
@@ -54,7 +55,8 @@ def write_card(record: dict, result: dict, facts: dict[str, str]) -> str:
     revision, its commit on the hub or the fingerprint of its files; protocol, scale and more where they are known.
     """
     (run,) = (one for one in result["runs"] if one["fingerprint"] == record["fingerprint"])
-    about, lines = record["task"], spread(result)
+    about, seeds = record["task"], average_folds(result).values()
+    lines = {name: [scores[name] for scores in seeds] for name in run["scores"]}
     dataset = about["dataset"]
     title = f"{facts['encoder']} on {dataset['title']}"
     meta = {
@@ -69,10 +71,7 @@ def write_card(record: dict, result: dict, facts: dict[str, str]) -> str:
     if "hub" in facts:
         meta["base_model"] = facts["hub"]
     seed = f"seed {run['seed']}" + (f", fold {run['fold']}" if len({one["fold"] for one in result["runs"]}) > 1 else "")
-    if run_dev := record["dev"]:
-        seed += f", the best of {len(record['compared'])} on the development set ({result['main score']} {run_dev:.2f})"
-    else:
-        seed += ", the first: there is no development set to choose on"
+    seed += f", {say_choice(record, result['main score'])}"
     rows = {name: value for name, value in facts.items() if name != "hub"}
     rows |= {"dataset": f"{dataset['title']} (`{dataset['key']}`)", "saved": seed,
              "settings": say_settings(result["chosen on dev"]) + f", head {about['settings']['head']}",
@@ -92,13 +91,12 @@ def write_card(record: dict, result: dict, facts: dict[str, str]) -> str:
     return "\n\n".join([*parts, *([RESTRICTED] if known and known.access != "public" else [])]) + "\n"
 
 
-def spread(result: dict) -> dict[str, list[float]]:
-    """Of each score the values of all seeds, their means over folds."""
-    seeds = defaultdict(list)
-    for run in result["runs"]:
-        seeds[run["seed"]].append(run["scores"])
-    names = result["runs"][0]["scores"]
-    return {name: [statistics.fmean(one[name] for one in found) for found in seeds.values()] for name in names}
+def say_choice(record: dict, score: str) -> str:
+    """Why this run's model is the one that was saved."""
+    if record["dev"] is None:
+        return "the first: there is no development set to choose on"
+    dev = "undefined" if record["dev"] == LOWEST else f"{record['dev']:.2f}"
+    return f"the best of {len(record['compared'])} on the development set ({score} {dev})"
 
 
 def list_results(record: dict, run: dict, lines: dict[str, list[float]], facts: dict[str, str]) -> dict:

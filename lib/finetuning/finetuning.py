@@ -117,9 +117,7 @@ class Finetuning:
         if not seeds:
             raise StudyError("no seed: give one for each run")
         if save:
-            of = self.describe_saved(told)
-            identity = provenance.fingerprint(VERSION, self.settings.model_dump(), self.inputs)
-            self.saving = saved.Saving(save, of, identity)
+            self.saving = saved.Saving(save, self.describe_saved(told), self.identify_saved(seeds))
         chosen, tried = self.choose(seeds[0])
         made = []
         for seed in seeds:
@@ -136,6 +134,11 @@ class Finetuning:
         """What tells a saved model from others: its encoder, its dataset, and its protocol where that is told."""
         protocol = (told or {}).get("protocol", "")
         return {"encoder": self.weights, "dataset": self.dataset.key, "protocol": protocol}
+
+    def identify_saved(self, seeds: Sequence[int]) -> str:
+        """A fingerprint of the runs among which the saved model is the best."""
+        seeds = list(seeds[: self.settings.runs])
+        return provenance.fingerprint(VERSION, self.settings.model_dump(), self.inputs, seeds)
 
     @property
     def weights(self) -> str:

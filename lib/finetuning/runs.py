@@ -1,8 +1,10 @@
 """Runs of fine-tuning on disk: predictions with the record of their run, never a text of the dataset."""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,3 +54,11 @@ def read(path: Path) -> dict | None:
         return json.loads(pq.read_metadata(path).metadata[b"record"])
     except (OSError, pa.ArrowInvalid):
         return None
+
+
+def average_folds(result: dict) -> dict[int, dict[str, float]]:
+    """The scores of each seed of a result (Finetuning.run), averaged over its folds."""
+    seeds = defaultdict(list)
+    for run in result["runs"]:
+        seeds[run["seed"]].append(run["scores"])
+    return {seed: {name: mean(one[name] for one in found) for name in found[0]} for seed, found in seeds.items()}

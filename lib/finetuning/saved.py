@@ -137,9 +137,10 @@ def check_free(folder: Path, of: dict[str, str]) -> None:
             raise StudyError(f"{show_path(folder)}: something else lies there; move it away, or save elsewhere")
 
 
-def is_complete(folder: Path) -> bool:
-    """Whether a saved model is there, chosen among all of its runs."""
-    return bool((artefacts.read_record(Path(folder)) or {}).get("complete"))
+def is_complete(folder: Path, identity: str) -> bool:
+    """Whether the best model of the runs of an identity (Finetuning.identify_saved) is there."""
+    record = artefacts.read_record(Path(folder)) or {}
+    return record.get("identity") == identity and record["complete"]
 
 
 def write(folder: Path, model: nn.Module, task: Task, tried: Sequence[Example], longest: int) -> dict:

@@ -35,9 +35,13 @@ def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, f
     """The datasets of which an encoder's best model is not in a folder yet; StudyError where something else is."""
     from lib.finetuning import saved  # here, as it takes seconds
 
+    unsaved, seeds = [], params.list_seeds(study.encoder(model).key, study.scale)
     for key in datasets:
-        saved.check_free(folder / key, study.finetuning(model, key, protocol).describe_saved({"protocol": protocol}))
-    return [key for key in datasets if not saved.is_complete(folder / key)]
+        work = study.finetuning(model, key, protocol)
+        saved.check_free(folder / key, work.describe_saved({"protocol": protocol}))
+        if not saved.is_complete(folder / key, work.identify_saved(seeds)):
+            unsaved.append(key)
+    return unsaved
 
 
 def forget_runs(scale: str, model: str, datasets: list[str], protocol: str) -> None:

@@ -10,8 +10,8 @@ import seaborn as sns
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from lib.finetuning.runs import average_folds
 from lib.progress import draw_log
-from lib.study import results
 
 STYLE = {
     "svg.hashsalt": "study",  # the same figure is the same bytes
@@ -81,11 +81,11 @@ def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure
             if run["fold"] == 1:
                 draw_log(loss, f"seed {run['seed']}", run["log"])
         loss.legend(fontsize=7)
-        main, by_seed = result["main score"], results.by_seed(result)
-        score.plot(list(by_seed), [scores[main] for scores in by_seed.values()], "o", label="test set")
+        main, seeds = result["main score"], average_folds(result)
+        score.plot(list(seeds), [scores[main] for scores in seeds.values()], "o", label="test set")
         for (name, value), line in zip(known.items(), (":", "--", "-."), strict=False):
             score.axhline(value, color="grey", linestyle=line, label=name)
-        score.set(xlabel="seed", ylabel=main, xticks=list(by_seed), title=result["dataset"])
+        score.set(xlabel="seed", ylabel=main, xticks=list(seeds), title=result["dataset"])
         score.legend(**BESIDE)
     return figure
 

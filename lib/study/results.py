@@ -1,6 +1,5 @@
 """Reading what exists: our results, and the papers' printed numbers."""
 
-import statistics
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -68,14 +67,6 @@ def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
     if (runs.read(path) or {}).get("fingerprint") != run["fingerprint"]:
         raise StudyError(f"{show_path(path)}: predictions of another run than the scores")
     return runs.read_predictions(path)
-
-
-def by_seed(result: dict) -> dict[int, dict[str, float]]:
-    """Of each seed its scores, their means over the folds."""
-    seeds: dict[int, list[dict]] = {}
-    for run in result["runs"]:
-        seeds.setdefault(run["seed"], []).append(run["scores"])
-    return {seed: {name: statistics.mean(s[name] for s in found) for name in found[0]} for seed, found in seeds.items()}
 
 
 def list_runs(result: dict) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 from lib import artefacts, statistics
 from lib.benchmarks import metrics, registry, seen
 from lib.errors import StudyError
+from lib.finetuning.runs import average_folds
 from lib.study import params, paths, published, results, show, tables
 
 if TYPE_CHECKING:
@@ -51,12 +52,13 @@ def write_request(scale: str, encoder: "Checkpoint", setting: str, **asked) -> N
     artefacts.write_json(paths.evaluation(scale, encoder.key, setting), REQUEST | asked | {"source": source})
 
 
-def find_folder(scale: str, model: str, dataset: str, setting: str) -> Path | None:
+def name_save_folder(scale: str, model: str, dataset: str, setting: str) -> Path | None:
     """Where the best model of an encoder on a dataset is to be saved, as `evaluate --save` asked; None where nothing
     did."""
-    path = paths.evaluation(scale, model, setting)
-    request = artefacts.read_json(path) if path.exists() else {}
-    return Path(request["save"], dataset) if request.get("save") and dataset in request["datasets"] else None
+    if not paths.evaluation(scale, model, setting).exists():
+        return None
+    request = read_request(scale, model, setting)
+    return Path(request["save"], dataset) if request["save"] and dataset in request["datasets"] else None
 
 
 def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
@@ -79,7 +81,7 @@ def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
 
 def summarise(result: dict) -> dict:
     """What the runs of a result come to."""
-    values = [scores[result["main score"]] for scores in results.by_seed(result).values()]
+    values = [scores[result["main score"]] for scores in average_folds(result).values()]
     several, costs = len(values) > 1, [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
     return {
         "ours": round(fmean(values), 2),

@@ -120,7 +120,7 @@ def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
 
 def saved(scale: str, *run: str) -> dict:
     """Where its model is to be saved, of runs of which that was asked."""
-    folder = scores.find_folder(scale, *run)
+    folder = scores.name_save_folder(scale, *run)
     return {"saved in": str(folder)} if folder else {}
 
 

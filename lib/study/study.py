@@ -208,7 +208,7 @@ class Study:
                 "scale": self.scale}  # fmt: skip
         if params.is_released(model, self.scale):
             keys["weights"] = params.say_released(model)
-        save = save or scores.find_folder(self.scale, work.encoder.key, dataset, protocol)
+        save = save or scores.name_save_folder(self.scale, work.encoder.key, dataset, protocol)
         told = {"protocol": protocol, "scale": self.scale}
         result = keys | work.run(params.list_seeds(work.encoder.key, self.scale), save, told)
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
