@@ -56,6 +56,7 @@ def test_what_ran_elsewhere_is_what_runs_here(lent, study: Study, tmp_path):
     record = json.loads((study.outputs / "models/bert-general/record.json").read_text())
     assert record["commit"] == "abc" and not (study.outputs / "models/bert-general/model.safetensors").exists()
     assert "every run of the panels" in lent("tools", "pack", "smoke", tmp_path / "again")
+    assert "every run of biobert-1m of the panels" in lent("tools", "pack", "smoke", tmp_path / "again", "biobert-1m")
 
 
 def test_a_job_that_fails_is_named_and_keeps_what_needs_it_from_beginning(lent, tmp_path):

@@ -1,6 +1,6 @@
 """The measurement on a machine that is lent for minutes: a GPU and torch, but neither network, git nor Snakemake.
 
-    python tools/gpu.py pack SCALE FOLDER              here: all that the runs of the scale's panels need, in one folder
+    python tools/gpu.py pack SCALE FOLDER [MODEL ...]  here: all that the runs of the scale's panels need, in one folder
     python FOLDER/gpu.py run SECONDS OUT [PROCESSES]   there: pretrain and fine-tune until the time is over
     python tools/gpu.py take OUT                       here: what came back, into outputs/<scale>/
 
@@ -65,24 +65,26 @@ def order(runs: Sequence[Sequence[str]]) -> list[Job]:
     return list(dict.fromkeys(job for jobs in by_seed for job in jobs))
 
 
-def pack(scale: str, folder: Path, wheels: bool = True) -> None:
+def pack(scale: str, folder: Path, only: Sequence[str] = (), wheels: bool = True) -> None:
     """Lay into `folder` the study, its data, the text as tokens and the packages that are missing there.
 
-    StudyError for changes that are not committed, for nothing to do, and for a folder that becomes too large.
+    `only`: the recipes whose runs are wanted, where those of all panels are too many to travel at once. StudyError for
+    changes that are not committed, for nothing to do, and for a folder that becomes too large.
     """
     from lib import provenance
     from lib.errors import StudyError
-    from lib.study import open_study, paths
+    from lib.study import open_study, params, paths
 
     study, commit = open_study(scale), provenance.commit()
     if commit.endswith("+changes"):
         raise StudyError("lib, notebooks or params have changes: commit them, as results name the commit")
-    runs = study.budget.panel_runs()
+    runs = [run for run in study.budget.panel_runs() if not only or params.split_seed(run[0])[0] in only]
     chains = {model: {*list_chain(model)} for model, *_ in runs}
     again = {one for run in runs if not paths.find(paths.results(scale, *run)).exists() for one in chains[run[0]]}
     runs = [run for run in runs if chains[run[0]] & again]
     if not runs:
-        raise StudyError(f"every run of the panels of scale '{scale}' has a result, here or in the record")
+        asked = f" of {', '.join(only)}" if only else ""
+        raise StudyError(f"every run{asked} of the panels of scale '{scale}' has a result, here or in the record")
     models = [study.model(job[1]) for job in list_jobs(runs) if job[0] == "pretrain"]
     pairs = {(corpus.key, model.vocabulary.key): (corpus, model.vocabulary) for model in models
              for corpus in model.corpora}  # fmt: skip
@@ -322,11 +324,12 @@ def read_weights(result: Path) -> str:
 
 def main(words: list[str]) -> int:
     match words:
-        case ["pack", scale, folder, *options]:
+        case ["pack", scale, folder, *rest]:
             from lib.errors import StudyError
 
             try:
-                pack(scale, Path(folder), wheels="--no-wheels" not in options)
+                only = [word for word in rest if word != "--no-wheels"]
+                pack(scale, Path(folder), only, wheels="--no-wheels" not in rest)
             except StudyError as error:
                 print(f"error: {error}", file=sys.stderr)
                 return 1
