@@ -3,6 +3,8 @@
 import pandas as pd
 import pytest
 from notebook_code import definitions
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from lib.errors import StudyError
 from lib.study import open_study, tables
@@ -92,8 +94,15 @@ def test_all_of_mesh(real_data):
 
 
 def test_what_a_vocabulary_makes_of_the_words_of_a_dataset_is_shared_out(tokenizer):
-    assert words.share_cut(tokenizer, TEXTS, "mine") == (0.0, 0.0)
-    unknown, cut = words.share_cut(tokenizer, ["the risk of aspirin is low " * 5, "Ω stoa"], "mine")
+    assert words.measure_words(tokenizer, TEXTS, "mine") == (0.0, 0.0)
+    unknown, cut = words.measure_words(tokenizer, ["the risk of aspirin is low " * 5, "Ω stoa"], "mine")
     assert unknown == 1 / 32 and cut == 1 / 32
     with pytest.raises(StudyError, match="^mine: 50% of its words hold a token that the voc"):
-        words.share_cut(tokenizer, ["Ω risk"], "mine")
+        words.measure_words(tokenizer, ["Ω risk"], "mine")
+
+
+def test_a_word_of_which_a_vocabulary_without_an_unknown_token_leaves_nothing_is_unknown():
+    backend = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
+    assert words.measure_words(tokenizer, ["ab ab ab Ω"], "mine") == (0.25, 0.0)

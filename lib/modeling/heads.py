@@ -91,13 +91,16 @@ def linear(width: int, outputs: int) -> nn.Linear:
 
 
 class Spelling(nn.Module):
-    """Words by their letters: filters over 2, 3 and 4 letters, of each its highest value (Ma and Hovy 2016)."""
+    """Words by their letters: 64 filters over 2, 3 and 4 letters each, of each filter its highest value.
 
-    def __init__(self, width: int = 32, filters: int = 64):
+    As the convolution of Ma and Hovy (2016, section 2.1), which has filters over 3 letters alone.
+    """
+
+    def __init__(self):
         super().__init__()
-        self.table = nn.Embedding(KINDS + 1, width, padding_idx=0)
-        self.filters = nn.ModuleList(nn.Conv1d(width, filters, n, padding=n - 1) for n in (2, 3, 4))
-        self.width = filters * len(self.filters)
+        self.table = nn.Embedding(KINDS + 1, 32, padding_idx=0)
+        self.filters = nn.ModuleList(nn.Conv1d(32, 64, n, padding=n - 1) for n in (2, 3, 4))
+        self.width = sum(each.out_channels for each in self.filters)
 
     def forward(self, letters: torch.Tensor) -> torch.Tensor:
         """(sequences, words, LETTERS) to (sequences, words, width)."""

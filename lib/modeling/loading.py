@@ -300,7 +300,8 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
     if torch.equal(states[0], read([*ids[:last], other, *ids[last + 1 :]])[0]):
         if torch.equal(states[last], read([*ids[:first], other, *ids[first + 1 :]])[last]):
             raise StudyError(f"{title}: its tokens see nothing of each other; does its attention need a GPU?")
-        raise StudyError(f"{title}: its first token sees nothing of what follows: a decoder, not an encoder")
+        why = "a decoder, or a model whose training diverged"
+        raise StudyError(f"{title}: its first token sees nothing of what follows: {why}")
     if not torch.allclose(states[place], read(ids, padded=7)[place], rtol=1e-3, atol=1e-3):
         raise StudyError(f"{title}: padding changes what it computes; it cannot be read in batches")
     step_back(body, [*frame.before, *plain, *frame.between], [*plain, *frame.after], padding)

@@ -87,7 +87,7 @@ def share_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> tupl
     texts = [text for instance in instances for text in instance.inputs]
     if found.language == "ja":
         texts = map(segment_japanese, texts)
-    return words.share_cut(encoder.tokenizer, texts, dataset)
+    return words.measure_words(encoder.tokenizer, texts, dataset)
 
 
 def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: str) -> float:

@@ -42,23 +42,24 @@ def count_by_word(tokenizer: "PreTrainedTokenizerBase", words: Sequence[str]) ->
     return [len(found[word]) for word in words]
 
 
-def share_cut(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> tuple[float, float]:
-    """The shares of the words of some texts that hold an unknown token, and that are cut into three tokens or more.
+def measure_words(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> tuple[float, float]:
+    """The shares of the words of some texts that are unknown, and that are cut into three tokens or more.
 
-    Words stand between spaces. StudyError for more unknown ones than KNOWN_TOO_LITTLE.
+    Words stand between spaces. Unknown: one with an unknown token, or of which no token is left. StudyError for more
+    unknown ones than KNOWN_TOO_LITTLE.
     """
     words = Counter(word for text in texts for word in text.split())
-    tokens, unknown = tokens_of_words(tokenizer, words), tokenizer.unk_token_id
-    share, cut = (
-        sum(n for word, n in words.items() if is_so(tokens[word])) / max(1, words.total())
-        for is_so in (lambda ids: unknown in ids, lambda ids: len(ids) > 2)
-    )
+    tokens = encode(tokenizer, list(words))["input_ids"]
+    counted = list(zip(words.values(), tokens, strict=True))
+    unknown = sum(n for n, ids in counted if not ids or tokenizer.unk_token_id in ids)
+    cut = sum(n for n, ids in counted if len(ids) > 2)
+    share = unknown / max(1, words.total())
     if share > KNOWN_TOO_LITTLE:
         raise StudyError(
             f"{name}: {share:.0%} of its words hold a token that the vocabulary does not know: take an encoder of its "
             "language, or set the casing of its tokenizer right"
         )
-    return share, cut
+    return share, cut / max(1, words.total())
 
 
 def count_tokens(
