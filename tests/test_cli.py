@@ -188,7 +188,7 @@ def test_an_error_in_a_notebook_is_one_line():
 
     shell = InteractiveShell()
     with capture_output() as captured:
-        shell.run_cell("from lib.study import scores; scores.read_request('smoke', 'bert-general', 'gus')")
+        shell.run_cell("from lib.study import requests; requests.read_request('smoke', 'bert-general', 'gus')")
     assert "Traceback" not in captured.stdout
     assert captured.stdout.splitlines()[-1].startswith(
         "error: 'bert-general' has not been evaluated under gus at scale"

@@ -257,7 +257,7 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
     assert not {one.id for one in rest} & {one.id for one in held}
     tried = runs.read(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
     assert tried["instances"] == {"rest": len(rest), "held out": len(held)}
-    seeds = results.by_seed(result)
+    seeds = runs.average_folds(result)
     assert seeds[1]["f1"] == pytest.approx(sum(run["scores"]["f1"] for run in result["runs"]) / 2)
 
 

@@ -11,6 +11,9 @@ from conftest import Study
 from lib.study import paths
 
 TOOL = paths.ROOT / "tools" / "gpu.py"
+# What a lent machine lacks of the study's environment, and WHEELS do not bring.
+LACKING = ("IPython", "fugashi", "ipykernel", "itables", "nbclient", "nbformat", "papermill", "pycrfsuite",
+           "snakemake", "sphinx")  # fmt: skip
 RUN = "results/bert-general--ncbi-disease--lee.json"
 JOBS = [["pretrain", "bert-general"], ["finetune", "bert-general", "ncbi-disease", "lee"]]
 
@@ -24,8 +27,12 @@ def lent(study, tmp_path):
         (study.outputs / made).rename(tmp_path / made)
     environment = study.environment | {"STUDY_COMMIT": "abc", "STUDY_WORK": str(tmp_path / "work")}  # it is no git
 
+    for package in LACKING:
+        (tmp_path / "lacking" / package).mkdir(parents=True)
+        (tmp_path / "lacking" / package / "__init__.py").write_text(f"raise ModuleNotFoundError('{package}')")
+
     def use(where, *words) -> str:
-        clean = {name: value for name, value in environment.items() if where == "tools" or name != "PYTHONPATH"}
+        clean = environment | ({} if where == "tools" else {"PYTHONPATH": str(tmp_path / "lacking")})
         place = study.folder / "tools" if where == "tools" else tmp_path / "packed"
         command = [sys.executable, "-P", str(place / "gpu.py"), *map(str, words)]
         done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True)

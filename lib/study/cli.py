@@ -29,6 +29,7 @@ from lib.study import (
     receipts,
     record,
     report,
+    requests,
     scores,
     texts,
 )
@@ -214,13 +215,13 @@ def evaluate(words: list[str]) -> int:
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
     others = [one for one in loaded if one != encoder]
     compared, save = [one.key for one in others], str(options.save or "")
-    scores.write_request(scale, encoder, protocol, datasets=chosen, compared=compared, words=shares, save=save)
+    requests.write_request(scale, encoder, protocol, datasets=chosen, compared=compared, words=shares, save=save)
     for one in others:  # which keep what was asked of them before
         before = {"datasets": []}
         if paths.evaluation(scale, one.key, protocol).exists():
-            before = scores.read_request(scale, one.key, protocol)
+            before = requests.read_request(scale, one.key, protocol)
         before["datasets"] = list(dict.fromkeys([*before["datasets"], *chosen]))
-        scores.write_request(scale, one, protocol, **before)
+        requests.write_request(scale, one, protocol, **before)
     if not options.dry_run:
         anew.forget_runs(scale, encoder.key, unsaved, protocol)
     asked = [scale, f"{encoder.key}--{protocol}"]

@@ -7,7 +7,7 @@ from functools import cached_property
 from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import unknown
-from lib.study import claims, contrasts, open_study, params, paths, published, receipts, scores, state, vocabularies
+from lib.study import claims, contrasts, open_study, params, paths, published, receipts, requests, state, vocabularies
 from lib.study.keyless import FLOORS, PAGES, Keys, each
 from lib.study.registry import flatten
 
@@ -226,7 +226,7 @@ class Plan:
         """The runs that were asked for of somebody's encoder and can be made; none where nothing was."""
         if not paths.evaluation(self.scale, model, protocol).exists():
             return []
-        chosen = scores.read_request(self.scale, model, protocol)["datasets"]
+        chosen = requests.read_request(self.scale, model, protocol)["datasets"]
         return [(model, dataset, protocol) for dataset in chosen if not self.study.why_missing(dataset, protocol)]
 
     def jobs_of(self, runs: Iterable[params.RunKey]) -> Keys:
@@ -243,7 +243,7 @@ class Plan:
 
     def evaluated(self, model: str, protocol: str) -> Keys:
         """The jobs of the runs that were asked for of somebody's encoder, and of those that it is compared with."""
-        several = [model, *scores.read_request(self.scale, model, protocol)["compared"]]
+        several = [model, *requests.read_request(self.scale, model, protocol)["compared"]]
         return list(dict.fromkeys(name_job(run) for one in several for run in self.requested(one, protocol)))
 
     @property

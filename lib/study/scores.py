@@ -3,62 +3,30 @@
 import itertools
 from collections.abc import Iterable
 from math import nan
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from lib import artefacts, statistics
+from lib import statistics
 from lib.benchmarks import metrics, registry, seen
-from lib.errors import StudyError
 from lib.finetuning.runs import average_folds
 from lib.study import params, paths, published, results, show, tables
 
 if TYPE_CHECKING:
-    from lib.modeling.models import Checkpoint
     from lib.study import Study
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
            "seconds", "FLOPs", "note"]  # fmt: skip
 INTERVAL = ["low", "high"]
 SET = ["protocol", "dataset", "score"]
-# What may be asked for of an encoder: the keys of others beside it, what its vocabulary makes of each dataset's words
-# (workload.share_cut), and a folder to save models in.
-REQUEST = {"compared": [], "words": {}, "save": ""}
 
 
 def choose(protocol: str) -> list[str]:
     """The datasets that a protocol's paper prints scores on."""
     paper = params.load("protocols", protocol).paper.split("-")[0]
     return [dataset.key for dataset in registry.ROWS if any(table.startswith(f"{paper}-") for table in dataset.results)]
-
-
-def read_request(scale: str, model: str, setting: str) -> dict:
-    """What was asked for of somebody's encoder, its source and datasets; StudyError where nothing was."""
-    path = paths.evaluation(scale, model, setting)
-    if not path.exists():
-        raise StudyError(
-            f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
-            f"{model if params.is_model(model) else 'FOLDER_OR_HUB_NAME'} --protocol {setting} --scale {scale}"
-        )
-    return REQUEST | artefacts.read_json(path)
-
-
-def write_request(scale: str, encoder: "Checkpoint", setting: str, **asked) -> None:
-    """Keep what is asked for of an encoder: its `datasets`, and what else REQUEST has."""
-    source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    artefacts.write_json(paths.evaluation(scale, encoder.key, setting), REQUEST | asked | {"source": source})
-
-
-def name_save_folder(scale: str, model: str, dataset: str, setting: str) -> Path | None:
-    """Where the best model of an encoder on a dataset is to be saved, as `evaluate --save` asked; None where nothing
-    did."""
-    if not paths.evaluation(scale, model, setting).exists():
-        return None
-    request = read_request(scale, model, setting)
-    return Path(request["save"], dataset) if request["save"] and dataset in request["datasets"] else None
 
 
 def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:

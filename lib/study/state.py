@@ -18,7 +18,7 @@ from lib.study import (
     params,
     paths,
     published,
-    scores,
+    requests,
     texts,
 )
 from lib.study.corpora import PROSE
@@ -120,7 +120,7 @@ def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
 
 def saved(scale: str, *run: str) -> dict:
     """Where its model is to be saved, of runs of which that was asked."""
-    folder = scores.name_save_folder(scale, *run)
+    folder = requests.name_save_folder(scale, *run)
     return {"saved in": str(folder)} if folder else {}
 
 
@@ -129,7 +129,7 @@ def explored(scale: str, model: str) -> dict:
 
 
 def evaluation(scale: str, model: str, protocol: str) -> list:
-    return [scores.read_request(scale, model, protocol), printed()]
+    return [requests.read_request(scale, model, protocol), printed()]
 
 
 def table(scale: str, key: str) -> list:

@@ -11,7 +11,7 @@ from lib.benchmarks.datasets import Dataset
 from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
 from lib.finetuning.settings import FinetuningSettings
-from lib.study import params, paths
+from lib.study import params, paths, requests
 from lib.training.settings import Machine
 
 if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a while
@@ -201,14 +201,12 @@ class Study:
         `save`: a folder for the best run's model, as Finetuning.run has it; without it, the one that `evaluate --save`
         asked for. Returns the results record, also written to outputs/<scale>/results/.
         """
-        from lib.study import scores
-
         work = self.finetuning(model, dataset, protocol)
         keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "setting": protocol,
                 "scale": self.scale}  # fmt: skip
         if params.is_released(model, self.scale):
             keys["weights"] = params.say_released(model)
-        save = save or scores.name_save_folder(self.scale, work.encoder.key, dataset, protocol)
+        save = save or requests.name_save_folder(self.scale, work.encoder.key, dataset, protocol)
         told = {"protocol": protocol, "scale": self.scale}
         result = keys | work.run(params.list_seeds(work.encoder.key, self.scale), save, told)
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
