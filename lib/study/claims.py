@@ -320,16 +320,20 @@ def describe_verdict(claim: dict) -> str:
     return f"{said} as far as tested" if in_part else said
 
 
+def list_measured_recipes(judged: pd.DataFrame) -> pd.DataFrame:
+    """The claims about recipes of pretraining that were measured."""
+    return judged.reindex(columns=COLUMNS).query("unit == 'recipe' and n_sets > 0")
+
+
 def list_recipes(judged: pd.DataFrame) -> list[str]:
     """What was found of each claim about recipes of pretraining that was measured, a line each (Markdown)."""
     papers = results.list_papers()
-    measured = judged.reindex(columns=COLUMNS).query("unit == 'recipe' and n_sets > 0")
     return [
         f"- *{claim['statement']}* ({papers[claim['paper']]}): **{describe_verdict(claim)}**, {claim['effect']:+.2f} "
         f"points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}), {claim['n_pretrainings']} pretrainings a side; "
         f"the paper prints {claim['paper_effect_here']:+.2f} on these sets and {claim['paper_effect']:+.2f} on all of "
         f"its own. Corrected p {claim['p']:.3f}; {claim['note']}."
-        for claim in measured.to_dict("records")
+        for claim in list_measured_recipes(judged).to_dict("records")
     ]
 
 

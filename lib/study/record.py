@@ -11,7 +11,7 @@ import pandas as pd
 
 from lib import artefacts
 from lib.errors import StudyError
-from lib.study import claims, open_study, params, paths, results, scores, show
+from lib.study import claims, gains, open_study, params, paths, results, scores, show
 
 PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
@@ -113,9 +113,11 @@ def thin(log: list) -> list:
 
 
 def update_summaries(scale: str) -> None:
-    """Write the scale's summary between its marks in README.md and docs/*.md, where they are."""
+    """Write the scale's summary, and what was found at all scales, between their marks in README.md and docs/*.md,
+    where they are."""
     for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
         write_between(path, scale, lambda: summarise(scale))
+        write_between(path, "findings", list_findings)
 
 
 def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
@@ -125,6 +127,45 @@ def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
     _, _, after = rest.partition(end)
     if after:
         artefacts.write_text(path, f"{before}{begin}\n{make()}\n{end}{after}")
+
+
+def list_findings() -> str:
+    """What a reader should know first, from the record's tables (Markdown)."""
+    audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "buys"))
+    recipes = claims.list_measured_recipes(claims.read("weekend")).query("verdict != 'undecided'")
+    largest = recipes.nlargest(1, "effect").to_dict("records")
+    found = [say_audit(audit), *map(say_recipe, largest), say_baselines(bought)]
+    return "\n".join(f"- {one}" for one in found)
+
+
+def say_audit(audit: pd.DataFrame) -> str:
+    own = audit[~audit["kind"].isin(("two tables", "two papers"))]
+    return (
+        f"**Printed numbers.** {(own['verdict'] == 'differs').sum()} of {len(own)} numbers that follow from others in "
+        "their paper (an F1, an average, a difference) do not, even allowing for rounding and averaging over runs "
+        "([page 90](outputs/record/laptop/notebooks/90_audit.ipynb))."
+    )
+
+
+def say_recipe(claim: dict) -> str:
+    statement = claim["statement"][0].upper() + claim["statement"][1:]
+    return (
+        f"**Recipes.** {statement}: {claim['effect']:+.1f} points here (95% interval {claim['ci_low']:+.1f} to "
+        f"{claim['ci_high']:+.1f}; the paper {claim['paper_effect_here']:+.1f}) on {claim['n_sets']} datasets, "
+        f"{claim['n_pretrainings']} pretrainings a recipe. Verdict, corrected for all claims (p {claim['p']:.2f}): "
+        f"*{claims.describe_verdict(claim)}* ([design](docs/measurement.md))."
+    )
+
+
+def say_baselines(bought: pd.DataFrame) -> str:
+    known = gains.keep_known(bought)
+    printed = known["above_without_pretraining"].dropna()
+    ours = gains.keep_ours(known)["ours_above_without_pretraining"]
+    return (
+        f"**Baselines.** A CRF, an SVM or a dictionary beats {(printed < 0).sum()} of {len(printed)} printed scores, "
+        f"and {(ours < 0).sum()} of {len(ours)} scores of our small encoders "
+        "([page 15](notebooks/15_without_pretraining.ipynb))."
+    )
 
 
 def summarise(scale: str) -> str:
