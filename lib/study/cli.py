@@ -29,8 +29,6 @@ from lib.study import (
     receipts,
     record,
     report,
-    requests,
-    scores,
     texts,
 )
 
@@ -179,52 +177,13 @@ def evaluate(words: list[str]) -> int:
     where = "where to save the best model of each dataset, in a folder of its name"
     parser.add_argument("--save", metavar="FOLDER", type=lambda word: Path(word).expanduser().absolute(), help=where)
     options = parser.parse_args(words)
-    from lib.study import workload  # here, as it takes seconds
+    from lib.study import evaluation  # here, as it takes seconds
 
-    scale, protocol = options.scale, options.protocol
-    study, _ = open_study(scale), params.load("protocols", protocol)
+    study = open_study(options.scale)
     if study.budget.made_up and not study.data.is_dir():
-        make_up_data(scale)
-    paths.require_data(scale)
-    encoder = study.encoder(options.model)
-    loaded = {encoder: encoder.load()}
-    print(loaded[encoder].describe())
-    for name in params.keys("encoders") if options.compare == [] else options.compare or []:
-        try:
-            other = study.encoder(name)
-            loaded[other] = other.load()
-            print(f"beside it: {loaded[other].describe()}")
-        except StudyError as error:
-            print(f"left out: {name}: {error}")
-    chosen = options.datasets or scores.choose(protocol)
-    at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
-    for key in chosen:
-        if key not in at_hand:
-            print(f"left out: {key}: {study.why_missing(key, protocol)}")
-    if not at_hand:
-        raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{scale}': see ./run_all.sh data")
-    shares = {key: workload.share_cut(loaded[encoder], key, protocol, scale) for key in at_hand}
-    for key, (lacking, cut) in shares.items():
-        print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
-    unsaved = anew.list_unsaved(study, options.model, at_hand, protocol, options.save) if options.save else []
-    if unsaved:
-        print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
-    trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand) * len(loaded)
-    print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
-    hours = sum(workload.estimate_hours(one, at_hand, protocol, scale) for one in loaded.values())
-    print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
-    others = [one for one in loaded if one != encoder]
-    compared, save = [one.key for one in others], str(options.save or "")
-    requests.write_request(scale, encoder, protocol, datasets=chosen, compared=compared, words=shares, save=save)
-    for one in others:  # which keep what was asked of them before
-        before = {"datasets": []}
-        if paths.evaluation(scale, one.key, protocol).exists():
-            before = requests.read_request(scale, one.key, protocol)
-        before["datasets"] = list(dict.fromkeys([*before["datasets"], *chosen]))
-        requests.write_request(scale, one, protocol, **before)
-    if not options.dry_run:
-        anew.forget_runs(scale, encoder.key, unsaved, protocol)
-    asked = [scale, f"{encoder.key}--{protocol}"]
+        make_up_data(options.scale)
+    paths.require_data(options.scale)
+    asked = [options.scale, evaluation.ask(options)]
     given = vars(options) | {"words": asked, "partial": True, "profile": None}
     return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
 

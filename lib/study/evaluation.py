@@ -1,0 +1,77 @@
+"""Before the jobs of `./run_all.sh evaluate`: encoders are tried, datasets looked for, costs told, the request kept."""
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lib.errors import StudyError
+from lib.study import anew, open_study, params, paths, requests, scores, workload
+
+if TYPE_CHECKING:
+    from lib.modeling.loading import Encoder
+    from lib.modeling.models import Checkpoint
+    from lib.study import Study
+
+
+def ask(options: argparse.Namespace) -> str:
+    """Keep what the options of a command line ask for, after saying what it comes to; the target that does it.
+
+    StudyError, before anything is written, for what is no encoder and for datasets of which none is at hand.
+    """
+    scale, protocol = options.scale, options.protocol
+    study, _ = open_study(scale), params.load("protocols", protocol)
+    encoder, *others = loaded = load_encoders(study, options.model, options.compare)
+    chosen, at_hand = choose_datasets(study, options.datasets, protocol)
+    shares = {key: workload.share_cut(loaded[encoder], key, protocol, scale) for key in at_hand}
+    for key, (lacking, cut) in shares.items():
+        print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
+    unsaved = anew.list_unsaved(study, options.model, at_hand, protocol, options.save) if options.save else []
+    if unsaved:
+        print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
+    trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand) * len(loaded)
+    print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
+    hours = sum(workload.estimate_hours(one, at_hand, protocol, scale) for one in loaded.values())
+    print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
+    compared, save = [one.key for one in others], str(options.save or "")
+    requests.write_request(scale, encoder, protocol, datasets=chosen, compared=compared, words=shares, save=save)
+    for one in others:
+        add_datasets(scale, one, protocol, chosen)
+    if not options.dry_run:
+        anew.forget_runs(scale, encoder.key, unsaved, protocol)
+    return f"{encoder.key}--{protocol}"
+
+
+def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict["Checkpoint", "Encoder"]:
+    """The encoder, and those to put beside it that can be opened; without a name (`compare: []`) published ones."""
+    encoder = study.encoder(model)
+    loaded = {encoder: encoder.load()}
+    print(loaded[encoder].describe())
+    for name in params.keys("encoders") if compare == [] else compare or []:
+        try:
+            other = study.encoder(name)
+            loaded[other] = other.load()
+            print(f"beside it: {loaded[other].describe()}")
+        except StudyError as error:
+            print(f"left out: {name}: {error}")
+    return loaded
+
+
+def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> tuple[list[str], list[str]]:
+    """The datasets that are asked for, and those of them that are at hand; StudyError where none is."""
+    chosen = named or scores.choose(protocol)
+    at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
+    for key in chosen:
+        if key not in at_hand:
+            print(f"left out: {key}: {study.why_missing(key, protocol)}")
+    if not at_hand:
+        raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{study.scale}': see ./run_all.sh data")
+    return chosen, at_hand
+
+
+def add_datasets(scale: str, encoder: "Checkpoint", protocol: str, datasets: Iterable[str]) -> None:
+    """Ask for datasets of an encoder that stands beside another; it keeps what was asked of it before."""
+    before = {"datasets": []}
+    if paths.evaluation(scale, encoder.key, protocol).exists():
+        before = requests.read_request(scale, encoder.key, protocol)
+    before["datasets"] = list(dict.fromkeys([*before["datasets"], *datasets]))
+    requests.write_request(scale, encoder, protocol, **before)
