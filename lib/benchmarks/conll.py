@@ -14,6 +14,7 @@ MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
 TAG = re.compile(r"O|[BIESLU](?:-\S+)?")
 BIO = {"E": "I", "L": "I", "S": "B", "U": "B"}  # letters of BIOES and BILOU -> those of BIO
 PICO_TAG = re.compile(r"O|I-(?:INT|OUT|PAR)")
+ANY_WIDTH = tuple(range(2, 30))
 
 
 def read(path: Path) -> Iterator[Sentence]:
@@ -26,6 +27,14 @@ def read(path: Path) -> Iterator[Sentence]:
     has when that has no end, as where a file was cut, for bytes that are not UTF-8, and for a file without sentences.
     """
     return read_tagged(path, "", (2, 4), TAG, "'word<TAB>tag', the tag O, B, I, B-type or I-type")
+
+
+def read_any(path: Path) -> Iterator[Sentence]:
+    """Sentences as in read, of any number of columns, the tag last; runs of spaces separate as one does, and each mark
+    `-DOCSTART-` without an id names a document by its line."""
+    expected = ("a word and, in the last column, its tag on each line (O, B-type, I-type, or the letters of BIOES or "
+                "BILOU), or, in a table, a header with the columns text and label")  # fmt: skip
+    return read_tagged(path, "", ANY_WIDTH, TAG, expected, loose=True)
 
 
 def read_merged(path: Path) -> Iterator[Sentence]:
@@ -43,12 +52,12 @@ def read_pico(path: Path) -> Iterator[Sentence]:
 
 
 def read_tagged(
-    path: Path, separator: str, widths: tuple[int, ...], tag: re.Pattern, expected: str
+    path: Path, separator: str, widths: tuple[int, ...], tag: re.Pattern, expected: str, loose: bool = False
 ) -> Iterator[Sentence]:
     """Sentences of lines of cells, the word first and its tag last; errors as in read, naming `expected`.
 
     `separator`: of the cells, of which the first row has one of the `widths`, and all others as many; empty: as the
-    first row has it.
+    first row has it. `loose`: as read_any says.
     """
     where, words, tags, document, empty = show_path(path), [], [], "", True
     own, added = not separator, 0  # whether comments are known; the line of the newest tag
@@ -57,7 +66,7 @@ def read_tagged(
         marked = line.startswith(DOCUMENT) and MARK.fullmatch(line)
         if line.strip() and not marked:
             between = separator or ("\t" if "\t" in line else " ")
-            *cells, last = line.split(between)
+            *cells, last = line.split() if loose and between == " " else line.split(between)
             if last not in good and tag.fullmatch(last):
                 good[last] = BIO.get(last[0], last[0]) + last[1:]
                 added = number
@@ -74,7 +83,7 @@ def read_tagged(
             yield Sentence(words, tags, document)
             empty, words, tags = False, [], []
         if marked:
-            document = marked[1] or ""
+            document = marked[1] or (f"line {number}" if loose else "")
     if words:
         if own and added == number and last != "O" and [tag[2:] for tag in good].count(last[2:]) == 1:
             with open_bytes(path) as file:

@@ -31,7 +31,7 @@ LOWEST = -100.0  # below every score that is worth a choice: stands for one that
 HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
-MULTILABEL = ("multilabel-micro-f1", "example-f1")  # metrics of sets of labels
+MULTILABEL = ("multilabel-micro-f1", "example-f1", "label-f1")  # metrics of sets of labels
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Dataset:
     files: dict[str, tuple[str, ...]]
     group: str = ""  # of params/downloads.yaml: how to get it, and its licence
     results: tuple[str, ...] = ()  # the published tables with scores on it
-    access: str = "public"  # else registration or credentialed: no text may leave the data folder
+    access: str = "public"  # `own`: of whoever runs it; else registration or credentialed: no text leaves its folder
     members: dict[str, str] = field(default_factory=dict)
     folds: int = 1
     divide: Callable[[list, str, int], list] | None = None

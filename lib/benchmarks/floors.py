@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lib import artefacts, provenance, statistics
-from lib.benchmarks import baselines, jackknife, seen
+from lib.benchmarks import baselines, jackknife, metrics, seen
 from lib.benchmarks.baselines import Baseline
 from lib.benchmarks.datasets import Dataset, fill_undefined
 from lib.benchmarks.word_classes import WordClasses
@@ -47,7 +47,7 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         found.append((fill_undefined(value, 0.0), point))  # what is constant is reported as not correlated
         sizes.append((len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_out(dataset, test, predicted)))
-    if dataset.metric == "entity-f1":  # of which no set is in folds
+    if dataset.metric in metrics.ENTITIES:  # of which no set is in folds
         entities = seen.count_names(train, test) | seen.score(test, predicted, seen.find_names(train))
     mean, (variance, freedom) = fmean(value for value, _ in found), statistics.add_variances(variances)
     judged = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))

@@ -114,7 +114,7 @@ class Relation:
 class Pair:
     """Two texts and a label, or a score: similarity, inference, a question with what may answer it.
 
-    `group`: what is ranked together, the id of a question.
+    `group`: what is ranked together, the id of a question; elsewhere the document that a pair is of, if known.
     """
 
     id: str
@@ -138,11 +138,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A text, in sentences where the source has them, and its labels: none, one or many."""
+    """A text, in sentences where the source has them, and its labels: none, one or many.
+
+    `document`: that it is a part of, where that is known.
+    """
 
     id: str
     sentences: tuple[str, ...]
     labels: tuple[str, ...]
+    document: str = ""
 
     @property
     def gold(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
 def name_document(dataset: Dataset, one: Instance) -> str:
     """The document that an instance is of, or the question that it is a candidate for; empty where it does not say."""
     if isinstance(one, Labelled):
-        return one.sentences[-1] if dataset.question_first else ""
+        return one.sentences[-1] if dataset.question_first else one.document
     return getattr(one, "document", "") or getattr(one, "group", "")
 
 

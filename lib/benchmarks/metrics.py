@@ -82,6 +82,19 @@ def mention_sets(texts: Tags) -> list[set[tuple]]:
     return found
 
 
+def entity_type_scores(gold: Tags, predicted: Tags) -> Scores:
+    """entity_scores, and `macro f1`: the mean over types of each one's F1, of the types that gold or predictions have.
+
+    No paper prints a macro average; lee, gu, wada and ozyurt print the micro one. Of data of one's own, where a rare
+    type may be the one that counts.
+    """
+    scores = entity_scores(gold, predicted)
+    sides = [entity_sets(side) for side in (gold, predicted)]
+    kinds = sorted({entity[0] for side in sides for entities in side for entity in entities})
+    f1s = [set_rates(*([[e for e in one if e[0] == kind] for one in side] for side in sides))["f1"] for kind in kinds]
+    return scores | {"macro f1": fmean(f1s) if f1s else 0.0}
+
+
 def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
     """Precision, recall and F1 per word.
 
@@ -204,6 +217,17 @@ def accuracy(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
     return 100 * fmean(g == p for g, p in zip(gold, predicted, strict=True))
 
 
+def class_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Scores:
+    """The accuracy, and `macro f1`: the mean over the classes of gold and predictions of each one's F1.
+
+    As scikit-learn's f1_score with average="macro". No paper prints a macro average over classes (gu prints the
+    accuracy); of data of one's own.
+    """
+    classes = {*gold, *predicted}
+    f1s = [class_rates(gold, predicted, one)["f1"] for one in classes]
+    return {"accuracy": accuracy(gold, predicted), "macro f1": math.fsum(f1s) / len(f1s)}
+
+
 def multilabel_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
     """Precision, recall and F1, micro over all documents and the ten labels.
 
@@ -211,6 +235,16 @@ def multilabel_scores(gold: Sequence[Collection[str]], predicted: Sequence[Colle
     (HoC, 371 documents).
     """
     return set_rates(gold, predicted)
+
+
+def label_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
+    """multilabel_scores, and `macro f1`: the mean over labels of each one's F1, of those that gold or predictions have.
+
+    No paper prints a macro average (gu prints the micro one, of HoC); of data of one's own.
+    """
+    labels = {label for side in (gold, predicted) for one in side for label in one}
+    f1s = [class_rates(*([label in one for one in side] for side in (gold, predicted)), True)["f1"] for label in labels]
+    return multilabel_scores(gold, predicted) | {"macro f1": math.fsum(f1s) / len(f1s) if f1s else 0.0}
 
 
 def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
@@ -251,6 +285,7 @@ class Metric:
     main: str = "f1"  # the value of its result that ranks models; empty where the result is one number
 
 
+ENTITIES = "entity-f1", "entity-type-f1"  # keys of metrics that count entities
 METRICS = {
     "entity-f1": Metric("Entity-level F1", entity_scores),
     "token-f1": Metric("Word-level F1", token_scores),
@@ -262,6 +297,9 @@ METRICS = {
     "accuracy": Metric("Accuracy", accuracy, ""),
     "multilabel-micro-f1": Metric("Multilabel micro F1", multilabel_scores),
     "example-f1": Metric("Example-based F1", example_scores),
+    "class-f1": Metric("Accuracy and macro F1", class_scores, "accuracy"),
+    "entity-type-f1": Metric("Entity-level F1, micro and macro over types", entity_type_scores),
+    "label-f1": Metric("F1 of labels, micro and macro", label_scores),
     "answer-class-f1": Metric("F1 of yes and of no", answer_class_scores, "f1 (no)"),
     "bioasq-factoid": Metric("BioASQ factoid measures", answer_metrics.bioasq_factoid, "mrr"),
     "squad": Metric("SQuAD exact match and F1", answer_metrics.squad_scores),

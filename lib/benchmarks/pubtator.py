@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from lib.reading import open_bytes, read_lines
 KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
     ("Disease", "SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"), "DISEASE"
 )
-HEAD = re.compile(r"([0-9]+)\|([ta])\|(.*)", re.DOTALL)
+HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 
 
 class Abstract(NamedTuple):
@@ -33,7 +33,7 @@ class Abstract(NamedTuple):
     mentions: list[Mention]
 
 
-def read(path: Path) -> Iterator[Abstract]:
+def read(path: Path, left_out: Counter | None = None) -> Iterator[Abstract]:
     """Abstracts of a PubTator file in its order; one that the file repeats comes as often.
 
     A record is `PMID|t|title`, `PMID|a|abstract`, lines `PMID TAB start TAB end TAB text TAB type TAB concept`, with
@@ -41,22 +41,25 @@ def read(path: Path) -> Iterator[Abstract]:
     a blank line ends it. Offsets count characters of the title, one character between, and the abstract. StudyError
     with the line for anything else, a text that is not at its offsets, a type that is not in KINDS, a mention that is
     there twice, a cut last line, an empty file.
+
+    With `left_out`, types may be any and are kept as they are, a mention needs no concept, and relations of any form
+    are counted there.
     """
     name, number, empty, record = show_path(path), 0, True, []
     for number, line in read_lines(path):
         if line.strip():
             record.append((f"{name}:{number}", line))
         elif record:
-            yield parse(record)
+            yield parse(record, left_out)
             empty, record = False, []
     if record:
         require_end(path, number)
-        yield parse(record)
+        yield parse(record, left_out)
     elif empty:
         raise StudyError(f"{name}: no abstracts in the file")
 
 
-def parse(record: list[tuple[str, str]]) -> Abstract:
+def parse(record: list[tuple[str, str]], left_out: Counter | None = None) -> Abstract:
     """The abstract of a record, given as its lines with the place that a message names; errors as in read."""
     heads = [HEAD.fullmatch(line) for _, line in record[:2]]
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
@@ -66,26 +69,31 @@ def parse(record: list[tuple[str, str]]) -> Abstract:
         cells = line.split("\t")
         if cells[0] != pmid:
             raise StudyError(f"{where}: expected a line of PMID {pmid}")
+        if left_out is not None and len(cells) > 2 and not OFFSET.fullmatch(cells[1]):
+            left_out["relations"] += 1
+            continue
         if len(cells) == 4 and cells[1] == "CID":  # which chemical induces which disease: another task
             continue
+        if left_out is not None and len(cells) == 5:
+            cells.append("")
         if len(cells) not in (6, 7):
             raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4")
-        mention = parse_mention(where, cells, text)
+        mention = parse_mention(where, cells, text, KINDS if left_out is None else {cells[4]: cells[4]})
         if mention in mentions:
             raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice")
         mentions.append(mention)
     return Abstract(pmid, compose(text), mentions)
 
 
-def parse_mention(where: str, cells: list[str], text: str) -> Mention:
+def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
     start, end, words, kind, concept = cells[1:6]
-    if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in KINDS:
-        raise StudyError(f"{where}: expected two offsets and a type of {', '.join(KINDS)}")
+    if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in kinds:
+        raise StudyError(f"{where}: expected two offsets and a type of {', '.join(kinds)}")
     at_offsets, words = compose(text[int(start) : int(end)]), compose(words)
     if not at_offsets or at_offsets not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
         raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}")
     first, last = (len(compose(text[: int(offset)])) for offset in (start, end))
-    return Mention(concept.strip(), KINDS[kind], first, last)
+    return Mention(concept.strip(), kinds[kind], first, last)
 
 
 def compose(text: str) -> str:
@@ -102,17 +110,30 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
     """
     if kind not in ("Chemical", "Disease"):
         raise unknown("kind", kind, ("Chemical", "Disease"))
+    sentences = []
+    for pmid, text, mentions in keep_first(path, read(path), left_out):
+        of_kind = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]
+        sentences += standoff.tag(text, of_kind, pmid, left_out=left_out)
+    return sentences
+
+
+def read_all_kinds(path: Path, left_out: Counter | None = None) -> list[Sentence]:
+    """Sentences with the mentions of every type, of a file of anybody's; errors and `left_out` as in read_sentences."""
+    left_out, sentences = Counter() if left_out is None else left_out, []
+    for pmid, text, mentions in keep_first(path, read(path, left_out), left_out):
+        sentences += standoff.tag(text, mentions, pmid, left_out=left_out)
+    return sentences
+
+
+def keep_first(path: Path, abstracts: Iterable[Abstract], left_out: Counter | None) -> list[Abstract]:
+    """Each abstract once; StudyError for two records of one PMID that differ."""
     known: dict[str, Abstract] = {}
-    for abstract in read(path):
+    for abstract in abstracts:
         if known.setdefault(abstract.pmid, abstract) != abstract:
             raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}")
         if left_out is not None:
             left_out["records that come again"] += known[abstract.pmid] is not abstract
-    sentences = []
-    for pmid, text, mentions in known.values():
-        of_kind = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]
-        sentences += standoff.tag(text, of_kind, pmid, left_out=left_out)
-    return sentences
+    return [*known.values()]
 
 
 def require_end(path: Path, number: int) -> None:
@@ -122,4 +143,4 @@ def require_end(path: Path, number: int) -> None:
         for line in file:
             end = line[-1:]
     if end != b"\n":
-        raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off?")
+        raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off? If not, end it")

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from lib import artefacts, provenance
-from lib.benchmarks import jackknife, seen
+from lib.benchmarks import jackknife, metrics, seen
 from lib.benchmarks.datasets import Dataset, fill_undefined
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
@@ -318,7 +318,7 @@ class Finetuning:
         """
         left_out = jackknife.leave_out(self.dataset, tested, predicted)
         found = {"jackknife": [round(score, 4) for score in left_out]}
-        if self.dataset.metric == "entity-f1":
+        if self.dataset.metric in metrics.ENTITIES:
             known = seen.find_names(self.dataset.load(self.splits.base, fold))
             scores = seen.score(tested, predicted, known)
             found |= {name: round(scores[name], 4) for name in seen.SCORES}

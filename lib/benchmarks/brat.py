@@ -1,0 +1,89 @@
+"""Tagged sentences from BRAT's standoff files: a text `x.txt`, and in `x.ann` what is marked in it.
+
+Source: https://brat.nlplab.org/standoff.html
+"""
+
+from collections import Counter
+from pathlib import Path
+
+from lib.benchmarks import standoff
+from lib.benchmarks.instances import Mention, Sentence
+from lib.benchmarks.standoff import OFFSET
+from lib.errors import StudyError
+from lib.places import show_path
+from lib.reading import open_bytes, read_lines
+
+IN_PARTS = "entities in several parts"
+OTHERS = {  # the first letter of a line -> what it is
+    "R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "concept ids",
+    "#": "comments",
+}  # fmt: skip
+
+
+def read(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
+    """The sentences of a folder's texts, in the order of their names, each with its text's name as `document`.
+
+    `left_out` counts entities in parts, entities that overlap a longer one, and all that is marked besides entities.
+    StudyError for a text without annotations or annotations without a text, no text at all, a line of another form, an
+    entity that is not at its offsets.
+    """
+    left_out = Counter() if left_out is None else left_out
+    texts, marked = ({path.stem: path for path in folder.glob(f"*{ending}")} for ending in (".txt", ".ann"))
+    for name in sorted(texts.keys() ^ marked.keys()):
+        there, lacks = (texts, ".ann") if name in texts else (marked, ".txt")
+        hint = "; an empty file says that nothing is marked" if lacks == ".ann" else ""
+        raise StudyError(f"{show_path(there[name])}: no {name}{lacks} beside it{hint}")
+    if not texts:
+        raise StudyError(f"{show_path(folder)}: no .txt file in it")
+    sentences = []
+    for name in sorted(texts):
+        text = read_text(texts[name])
+        mentions = read_entities(marked[name], text, left_out)
+        try:
+            sentences += standoff.tag(text, mentions, name, left_out=left_out)
+        except StudyError as error:
+            raise StudyError(f"{show_path(marked[name])}: {error}") from None
+    return sentences
+
+
+def read_text(path: Path) -> str:
+    """A text as it is, as offsets count its line ends; StudyError for bytes that are not UTF-8."""
+    with open_bytes(path) as file:
+        data = file.read()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise StudyError(f"{show_path(path)}:{line}: not UTF-8 text ({error.reason}); convert the file") from None
+
+
+def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
+    """The entities of a text that are in one part; errors and `left_out` as in read."""
+    mentions = []
+    for number, line in read_lines(path):
+        where = f"{show_path(path)}:{number}"
+        if not line.strip():
+            continue
+        if line[0] != "T":
+            if line[0] not in OTHERS:
+                raise StudyError(f"{where}: expected a line of BRAT, which begins with T, {', '.join(OTHERS)}")
+            left_out[OTHERS[line[0]]] += 1
+            continue
+        name, place, words = (*line.split("\t", 2), "", "")[:3]
+        kind, _, spans = place.partition(" ")
+        spans = [span.split() for span in spans.split(";")]
+        if not kind or not all(len(span) == 2 and all(map(OFFSET.fullmatch, span)) for span in spans):
+            raise StudyError(f"{where}: expected 'T1<TAB>type start end<TAB>text'")
+        if len(spans) > 1:
+            left_out[IN_PARTS] += 1
+            continue
+        start, end = map(int, spans[0])
+        if not words.strip() or join_words(text[start:end]) != join_words(words):
+            raise StudyError(f"{where}: the text has other words at {start} to {end}; offsets count characters from 0")
+        mentions.append(Mention(name, kind, start, end))
+    return mentions
+
+
+def join_words(text: str) -> str:
+    """A text with one space for each white space: BRAT writes none of its line ends."""
+    return " ".join(text.split())

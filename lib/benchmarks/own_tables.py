@@ -1,0 +1,171 @@
+"""Tables of anybody's texts: CSV, TSV or JSON lines with named columns, which say the task.
+
+| columns | task |
+|---|---|
+| text, label | one of several classes |
+| text, labels | any number of labels, separated by `;` or, in JSON, a list |
+| text, text2, label | two texts, one of several classes |
+| text, text2, score | two texts, a number: how similar they are |
+
+A column `document` names what a row is a part of; rows of one document stay together where a file is divided. Other
+columns are not read. What is malformed is a StudyError that names file and line and quotes no text.
+"""
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lib.benchmarks.instances import Labelled, Pair
+from lib.benchmarks.tables import QUOTED
+from lib.errors import StudyError
+from lib.places import show_path
+from lib.reading import read_json_lines, read_lines
+
+ANSWERS = "label", "labels", "score"
+COLUMNS = "text", "text2", *ANSWERS, "document"
+FAMILIES = {  # columns -> family, metric
+    ("text", "label"): ("documents", "class-f1"),
+    ("text", "labels"): ("documents", "label-f1"),
+    ("text", "text2", "label"): ("inference", "class-f1"),
+    ("text", "text2", "score"): ("similarity", "pearson"),
+}  # fmt: skip
+FORMS = " or ".join(", ".join(columns) for columns in FAMILIES)
+Row = Mapping[str, object]
+
+
+def find_columns(path: Path) -> tuple[str, ...]:
+    """The columns of a table that say its task, a key of FAMILIES; StudyError for others."""
+    _, first = next(read_rows(path), ("", None))
+    if first is None:
+        raise StudyError(f"{show_path(path)}: no rows in the file")
+    where = f"{show_path(path)}:1"
+    found = tuple(name for name in COLUMNS[:-1] if name in first)
+    if found in FAMILIES:
+        return found
+    if found == ("text", "score"):
+        raise StudyError(
+            f"{where}: no task of the study predicts a number of one text; name the column label to take its values as "
+            "classes, or add a column text2 to compare two texts"
+        )
+    known = ", ".join(name for name in first if isinstance(name, str)) or "none"
+    raise StudyError(f"{where}: expected the columns {FORMS}; found {known}: rename or delete columns")
+
+
+def list_unread(path: Path) -> list[str]:
+    """The columns of a table that are not read."""
+    _, first = next(read_rows(path))
+    return [name for name in first if name not in COLUMNS]
+
+
+def read(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair]:
+    """The instances of a table with these columns; the number of its row is the id of each. Errors as above."""
+    instances: list[Labelled | Pair] = []
+    for number, (where, row) in enumerate(read_rows(path), start=1):
+        if missing := [name for name in columns if name not in row]:
+            raise StudyError(f"{where}: no {' and '.join(missing)}, which the other rows or files have")
+        texts = [read_word(where, row, name) for name in columns if name.startswith("text")]
+        document, answer = str(row.get("document") or "").strip(), read_answer(where, row, columns[-1])
+        if len(texts) == 1:
+            instances.append(Labelled(str(number), (texts[0],), answer, document))
+        else:
+            label = answer[0] if isinstance(answer, tuple) else answer
+            instances.append(Pair(str(number), *texts, label, document))
+    if not instances:
+        raise StudyError(f"{show_path(path)}: no rows in the file")
+    if columns[-1] == "label":
+        refuse_scores(path, instances)
+    return instances
+
+
+def read_answer(where: str, row: Row, column: str) -> tuple[str, ...] | float:
+    """One label or several as a tuple, or a number."""
+    if column == "score":
+        try:
+            score = float(str(row[column]))
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            raise StudyError(f"{where}: the score is not a number")
+        return score
+    if column == "label":
+        return (read_word(where, row, column),)
+    several = row[column] if isinstance(row[column], list) else parse_list(str(row[column] or ""))
+    if not all(isinstance(one, str | int) for one in several):
+        raise StudyError(f"{where}: expected labels separated by ; or a JSON list of them")
+    return tuple(sorted({str(one).strip() for one in several} - {""}))
+
+
+def parse_list(written: str) -> list:
+    """Labels in one cell: a JSON list, or separated by `;`."""
+    if written.lstrip().startswith("["):
+        try:
+            return json.loads(written)
+        except ValueError:
+            return [None]
+    return written.split(";")
+
+
+def read_word(where: str, row: Row, name: str) -> str:
+    """What a cell says; StudyError for a blank one and, in JSON, for a list or an object."""
+    value = row[name]
+    if isinstance(value, list | dict):
+        raise StudyError(f"{where}: expected a text or a number under {name}")
+    if value is None or not (said := str(value).strip()):
+        raise StudyError(f"{where}: {name} is blank: fill it or delete the row")
+    return said
+
+
+def refuse_scores(path: Path, instances: list[Labelled | Pair]) -> None:
+    """StudyError for labels that are all numbers, of which some are not whole: scores, by their looks."""
+    labels = {one.label if isinstance(one, Pair) else one.labels[0] for one in instances}
+    try:
+        numbers = [float(label) for label in labels]
+    except ValueError:
+        return
+    if any(number % 1 for number in numbers):
+        raise StudyError(
+            f"{show_path(path)}: its labels are {len(labels)} numbers, not all of them whole; name the column score to "
+            "have a number predicted of two texts, or write the classes in words"
+        )
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, dict]]:
+    """`file:line` and the cells of each row, by column."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".jsonl"):
+        yield from read_json_lines(path)
+        return
+    rows = read_csv(path) if name.endswith(".csv") else read_tsv(path)
+    names: list[str] = []
+    for where, cells in rows:
+        if not names:
+            names = [cell.strip().lower() for cell in cells]
+            if len(set(names)) < len(names):
+                raise StudyError(f"{where}: a column stands there twice")
+        elif len(cells) != len(names):
+            raise StudyError(f"{where}: expected {len(names)} columns, found {len(cells)}; is a quotation missing?")
+        else:
+            yield where, dict(zip(names, cells, strict=True))
+
+
+def read_csv(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The rows of a CSV, each with its last line, blank lines left out. Semicolons separate where the first line has
+    more of them than commas."""
+    where, first = show_path(path), next(read_lines(path), (1, ""))[1]
+    between = ";" if first.count(";") > first.count(",") else ","
+    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), delimiter=between, strict=True)
+    try:
+        yield from ((f"{where}:{reader.line_num}", cells) for cells in reader if cells)
+    except csv.Error as error:
+        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
+
+
+def read_tsv(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The rows of a TSV, a line each, blank ones left out; a cell that is quoted as a whole comes without quotes."""
+    for number, line in read_lines(path):
+        if line.strip():
+            quoted = [(cell, QUOTED.fullmatch(cell)) for cell in line.split("\t")]
+            cells = [match[1].replace('""', '"') if match else cell for cell, match in quoted]
+            yield f"{show_path(path)}:{number}", cells
