@@ -256,7 +256,7 @@ def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
     number = dataset.family == "similarity"
     if (len({one.label for one in test}) == 1) if number else not list_labels(test):
         what = "scores that differ" if number else "entity or label"
-        raise StudyError(f"{show_path(dataset.paths('test')[0])}: the test part has no {what}: no score can be computed")
+        raise StudyError(f"{show_path(dataset.paths('test')[0])}: test has no {what}: no score can be computed")
 
 
 def say_task(dataset: Dataset) -> str:

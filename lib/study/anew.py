@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lib.study import params, paths, receipts
 from lib.study.keyless import FLOORS
-from lib.study.plan import Plan, name_job
+from lib.study.plan import Plan
 from lib.study.study import Study
 
 
@@ -46,8 +46,9 @@ def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, f
 
 def forget_runs(scale: str, model: str, datasets: list[str], protocol: str) -> None:
     """Take away what says that an encoder's runs on some datasets are done; their predictions stay."""
+    plan = Plan(scale)
     for key in datasets:
-        (paths.ROOT / receipts.name(scale, "finetune", name_job((model, key, protocol)))).unlink(missing_ok=True)
+        (paths.ROOT / receipts.name(scale, "finetune", plan.name_job((model, key, protocol)))).unlink(missing_ok=True)
 
 
 def corpus(plan: Plan, key: str) -> Iterator[Path]:

@@ -37,9 +37,10 @@ USAGE = """\
 ./run_all.sh [scale] report         only the report, from what is there and from the record
 ./run_all.sh released [target ...]  the papers' tables from public weights, nothing pretrained (--quick: one seed)
 ./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
-./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ...] [--scale laptop]
+./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ... | --data FOLDER] [--scale laptop]
                       [--compare [model ...]] [--save FOLDER]
-                                    put an encoder through a paper's benchmarks, others beside it; save the best models
+                                    put an encoder through a paper's benchmarks, or data of your own, others beside it;
+                                    save the best models
 ./run_all.sh data [name ...] [--files N]
                                     fetch or make the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
@@ -168,21 +169,25 @@ def evaluate(words: list[str]) -> int:
     model = "a folder in the save_pretrained layout, a hub name, or a key"
     parser.add_argument("--model", required=True, type=name_encoder, help=model)
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
-    parser.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
+    own = "your own: train, dev and test as CoNLL, BRAT, PubTator, CSV, TSV or JSON lines (docs/adding.md)"
+    sets.add_argument("--data", metavar="FOLDER", type=as_path, help=own)
     others = f"encoders to put beside it; without a name {', '.join(params.keys('encoders'))}"
     parser.add_argument("--compare", nargs="*", metavar="MODEL", type=name_encoder, help=others)
     parser.add_argument("--scale", default="laptop", help="whose budget: laptop, or paper for the paper's own settings")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     where = "where to save the best model of each dataset, in a folder of its name"
-    parser.add_argument("--save", metavar="FOLDER", type=lambda word: Path(word).expanduser().absolute(), help=where)
+    parser.add_argument("--save", metavar="FOLDER", type=as_path, help=where)
     options = parser.parse_args(words)
     from lib.study import evaluation  # here, as it takes seconds
 
     study = open_study(options.scale)
     if study.budget.made_up and not study.data.is_dir():
         make_up_data(options.scale)
-    paths.require_data(options.scale)
+    if not options.data:
+        paths.require_data(options.scale)
     asked = [options.scale, evaluation.ask(options)]
     given = vars(options) | {"words": asked, "partial": True, "profile": None}
     return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
@@ -196,6 +201,11 @@ def make_up_data(scale: str) -> None:
             raise StudyError(f"the made-up data of scale '{scale}' could not be made (see above)")
 
 
+def as_path(word: str) -> Path:
+    """A path that a person wrote, from where they stand."""
+    return Path(word).expanduser().absolute()
+
+
 def name_encoder(word: str) -> str:
     """What --model says, a folder as an absolute path; a key of the study goes before a folder of that name."""
     return word if params.find_kind(word) else from_here(word)
@@ -203,9 +213,9 @@ def name_encoder(word: str) -> str:
 
 def check(wanted: plan.Plan, partial: bool) -> None:
     """Find bad settings and missing raw data before anything starts; with `partial` data may be missing."""
-    if not wanted.study.budget.made_up:
+    needed = find_groups(wanted)
+    if not wanted.study.budget.made_up and needed != set():
         folder = paths.require_data(wanted.scale)
-        needed = find_groups(wanted)
         missing = [name for name in downloads.list_missing(folder) if needed is None or name in needed]
         if missing and not partial:
             raise StudyError(
@@ -220,7 +230,8 @@ def check(wanted: plan.Plan, partial: bool) -> None:
 
 
 def find_groups(wanted: plan.Plan) -> set[str] | None:
-    """The groups of params/downloads.yaml that targets read; None, for all of them, where a page over all is one."""
+    """The groups of params/downloads.yaml that targets read; None, for all of them, where a page over all is one; none
+    of an encoder that is evaluated on data of somebody's own."""
     if any(wanted.asked[stage] for stage in ("page", "explored")):
         return None
     runs = [run for (table,) in wanted.asked["table"] for run in wanted.runs_of_tables.get(table, [])]
@@ -231,7 +242,9 @@ def find_groups(wanted: plan.Plan) -> set[str] | None:
     patterns = [params.load("sources", source).files for source in sources]
     groups = downloads.load().items()
     texts_of = {name for name, group in groups if any(fnmatch(p, q) for p in group.paths() for q in patterns)}
-    return {registry.lookup(dataset).group for dataset in datasets} | texts_of | {"vocab"}
+    if datasets and not datasets & {*registry.DATASETS}:
+        return texts_of
+    return {registry.lookup(dataset).group for dataset in datasets & {*registry.DATASETS}} | texts_of | {"vocab"}
 
 
 def choose_place(options: argparse.Namespace) -> list[str]:

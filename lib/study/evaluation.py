@@ -2,10 +2,14 @@
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lib.benchmarks import own_data
+from lib.benchmarks.own_data import OwnData
 from lib.errors import StudyError
-from lib.study import anew, open_study, params, paths, requests, scores, workload
+from lib.places import show_path
+from lib.study import anew, datasets, open_study, params, paths, requests, scores, workload
 
 if TYPE_CHECKING:
     from lib.modeling.loading import Encoder
@@ -16,15 +20,19 @@ if TYPE_CHECKING:
 def ask(options: argparse.Namespace) -> str:
     """Keep what the options of a command line ask for, after saying what it comes to; the target that does it.
 
-    StudyError, before anything is written, for what is no encoder and for datasets of which none is at hand.
+    StudyError, before anything is written, for what is no encoder, for datasets of which none is at hand, and for data
+    of one's own that cannot be trained and tested on.
     """
     scale, protocol = options.scale, options.protocol
     study, _ = open_study(scale), params.load("protocols", protocol)
+    own = read_own(options.data) if options.data else None
     encoder, *others = loaded = load_encoders(study, options.model, options.compare)
-    chosen, at_hand = choose_datasets(study, options.datasets, protocol)
+    named = [keep_own(scale, own)] if own else options.datasets
+    chosen, at_hand = choose_datasets(study, named, protocol)
     shares = {key: workload.share_cut(loaded[encoder], key, protocol, scale) for key in at_hand}
     for key, (lacking, cut) in shares.items():
         print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
+    cut = {key: say_cut(loaded[encoder], key, protocol, scale) for key in at_hand} if own else {}
     unsaved = anew.list_unsaved(study, options.model, at_hand, protocol, options.save) if options.save else []
     if unsaved:
         print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
@@ -32,13 +40,39 @@ def ask(options: argparse.Namespace) -> str:
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
     hours = sum(workload.estimate_hours(one, at_hand, protocol, scale) for one in loaded.values())
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
-    compared, save = [one.key for one in others], str(options.save or "")
-    requests.write_request(scale, encoder, protocol, datasets=chosen, compared=compared, words=shares, save=save)
+    asked = {"datasets": chosen, "compared": [one.key for one in others], "words": shares, "cut": cut}
+    requests.write_request(scale, encoder, protocol, **asked, save=str(options.save or ""))
     for one in others:
         add_datasets(scale, one, protocol, chosen)
     if not options.dry_run:
         anew.forget_runs(scale, encoder.key, unsaved, protocol)
     return f"{encoder.key}--{protocol}"
+
+
+def read_own(folder: Path) -> OwnData:
+    """A folder of somebody's data, checked, after saying what is in it."""
+    own = own_data.read(folder)
+    print("\n".join(own.notes), flush=True)
+    return own
+
+
+def keep_own(scale: str, own: OwnData) -> str:
+    """The key of somebody's data, after saying where its texts will be shown and how it was divided."""
+    key = datasets.keep(scale, own)
+    print(f"{own.dataset.title} is called {key}; pages below outputs/{scale}/ will show texts of it")
+    if own.division:
+        print(f"which document is in which part: {show_path(paths.own_data(scale, key) / datasets.DIVISION)}")
+    return key
+
+
+def say_cut(encoder: "Encoder", key: str, protocol: str, scale: str) -> dict[str, tuple[int, int]]:
+    """workload.count_cut, said."""
+    study, counts = open_study(scale), workload.count_cut(encoder, key, protocol, scale)
+    length = encoder.length(study.protocol(protocol, key).max_length)
+    what = "are read in several sequences" if study.dataset(key).family == "tagging" else "lose their end"
+    said = ", ".join(f"{longer:,} of {number:,} in {split}" for split, (longer, number) in counts.items())
+    print(f"longer than {length} tokens, so that they {what}: {said}")
+    return counts
 
 
 def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict["Checkpoint", "Encoder"]:
@@ -68,10 +102,10 @@ def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> t
     return chosen, at_hand
 
 
-def add_datasets(scale: str, encoder: "Checkpoint", protocol: str, datasets: Iterable[str]) -> None:
+def add_datasets(scale: str, encoder: "Checkpoint", protocol: str, keys: Iterable[str]) -> None:
     """Ask for datasets of an encoder that stands beside another; it keeps what was asked of it before."""
     before = {"datasets": []}
     if paths.evaluation(scale, encoder.key, protocol).exists():
         before = requests.read_request(scale, encoder.key, protocol)
-    before["datasets"] = list(dict.fromkeys([*before["datasets"], *datasets]))
+    before["datasets"] = list(dict.fromkeys([*before["datasets"], *keys]))
     requests.write_request(scale, encoder, protocol, **before)

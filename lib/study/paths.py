@@ -117,6 +117,14 @@ def evaluation(scale: str, model_key: str, setting: str) -> Path:
     return evaluations(scale) / f"{model_key}--{setting}.json"
 
 
+def own_data(scale: str, key: str) -> Path:
+    return output(scale, "own-data", key)
+
+
+def own_floors(scale: str, key: str) -> Path:
+    return output(scale, "floors", key, "floors.csv")
+
+
 def table(scale: str, key: str) -> Path:
     return output(scale, "tables", f"{key}.csv")
 

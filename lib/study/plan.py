@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from lib import provenance
-from lib.benchmarks import registry
 from lib.errors import unknown
 from lib.study import claims, contrasts, open_study, params, paths, published, receipts, requests, state, vocabularies
 from lib.study.keyless import FLOORS, PAGES, Keys, each
@@ -214,12 +213,17 @@ class Plan:
         found: dict[tuple[str, ...], list[params.RunKey]] = {}
         for run in dict.fromkeys(named):
             if not self.study.why_not(run[1], run[2]) and not params.why_no_weights(run[0], self.scale):
-                found.setdefault(name_job(run), []).append(run)
+                found.setdefault(self.name_job(run), []).append(run)
         return found
+
+    def name_job(self, run: params.RunKey) -> tuple[str, str, str]:
+        """The job that makes a run: model, protocol and family of tasks."""
+        model, dataset, protocol = run
+        return model, protocol, self.study.dataset(dataset).family
 
     def runs_in(self, model: str, protocol: str, family: str) -> list[params.RunKey]:
         """The runs of a job: those that are planned, and those that were asked for of an encoder that is evaluated."""
-        asked = [run for run in self.requested(model, protocol) if name_job(run)[2] == family]
+        asked = [run for run in self.requested(model, protocol) if self.name_job(run)[2] == family]
         return list(dict.fromkeys([*self.planned.get((model, protocol, family), []), *asked]))
 
     def requested(self, model: str, protocol: str) -> list[params.RunKey]:
@@ -231,7 +235,7 @@ class Plan:
 
     def jobs_of(self, runs: Iterable[params.RunKey]) -> Keys:
         """The jobs of those of some runs that can be made here."""
-        return [job for job in dict.fromkeys(map(name_job, runs)) if job in self.planned]
+        return [job for job in dict.fromkeys(map(self.name_job, runs)) if job in self.planned]
 
     def runs_of(self, table: str) -> Keys:
         """The jobs of the runs that stand for the cells of a table or figure."""
@@ -244,18 +248,12 @@ class Plan:
     def evaluated(self, model: str, protocol: str) -> Keys:
         """The jobs of the runs that were asked for of somebody's encoder, and of those that it is compared with."""
         several = [model, *requests.read_request(self.scale, model, protocol)["compared"]]
-        return list(dict.fromkeys(name_job(run) for one in several for run in self.requested(one, protocol)))
+        return list(dict.fromkeys(self.name_job(run) for one in several for run in self.requested(one, protocol)))
 
     @property
     def common_vocabularies(self) -> Keys:
         """Those in which page 02 shows a sentence."""
         return self.trained(vocabulary.key for vocabulary in vocabularies.choose_common(self.scale))
-
-
-def name_job(run: params.RunKey) -> tuple[str, str, str]:
-    """The job that makes a run: model, protocol and family of tasks."""
-    model, dataset, protocol = run
-    return model, protocol, registry.lookup(dataset).family
 
 
 def list_targets(scale: str) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib import artefacts
+from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.study import claims, gains, open_study, params, paths, results, scores, show
 
@@ -58,7 +59,7 @@ def list_files(scale: str) -> list[Path]:
     """What is recorded of a scale: runs of the study's own models, tables, FIGURES and those with a number of ours,
     pages, vocabularies."""
     here = paths.output(scale)
-    runs = [path for path in here.glob("results/*.json") if is_ours(path.stem.split("--")[0])]
+    runs = [path for path in here.glob("results/*.json") if is_ours(*path.stem.split("--")[:2])]
     tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
     drawn = [path for path in here.glob("figures/*.svg") if path.stem in FIGURES or has_ours(scale, path.stem)]
     pages = [path for pattern in PAGES for path in here.glob(f"notebooks/{pattern}.ipynb")]
@@ -68,9 +69,9 @@ def list_files(scale: str) -> list[Path]:
     return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
 
 
-def is_ours(model: str) -> bool:
-    """Whether runs of a model are the study's, and not of somebody's encoder."""
-    return params.is_model(model) or model in params.BASELINES
+def is_ours(model: str, dataset: str) -> bool:
+    """Whether runs of a model on a dataset are the study's, and not of somebody's encoder or data."""
+    return dataset in registry.DATASETS and (params.is_model(model) or model in params.BASELINES)
 
 
 def has_ours(scale: str, key: str) -> bool:

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from lib.modeling.models import Checkpoint
 
 # What may be asked for of an encoder: the keys of others beside it, what its vocabulary makes of each dataset's words
-# (workload.share_cut), and a folder to save models in.
-REQUEST = {"compared": [], "words": {}, "save": ""}
+# (workload.share_cut), of data of one's own how many instances of each part are longer than a sequence
+# (workload.count_cut), and a folder to save models in.
+REQUEST = {"compared": [], "words": {}, "cut": {}, "save": ""}
 
 
 def read_request(scale: str, model: str, setting: str) -> dict:

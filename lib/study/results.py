@@ -60,7 +60,8 @@ def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
 def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
     """Gold and predicted of one run of a result; StudyError where they are not here, or are those of another run."""
     keys = result["model"], result["dataset"], result["setting"]
-    name = runs.name_run(run["seed"], run["fold"], registry.lookup(result["dataset"]).folds)
+    registered = registry.DATASETS.get(result["dataset"])  # data of one's own have no folds
+    name = runs.name_run(run["seed"], run["fold"], registered.folds if registered else 1)
     path = paths.predictions(scale, *keys, name)
     if not path.exists():
         raise StudyError("the predictions are not on this machine; only scores are committed")
@@ -108,8 +109,8 @@ def gather(scale: str) -> pd.DataFrame:
     rows, is_model = [], cache(params.is_model)  # which looks through all models
     for path in paths.find_all(scale, "results", "*.json"):
         model, dataset, setting = path.stem.split("--")
-        if not is_model(model):
-            continue  # somebody's own encoder: not part of the study
+        if not is_model(model) or dataset not in registry.DATASETS:
+            continue  # somebody's own encoder or data: not part of the study
         result = read(scale, model, dataset, setting)
         for run in result["runs"]:
             rows.append(
@@ -122,14 +123,17 @@ def gather(scale: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def list_scores(scale: str) -> pd.DataFrame:
+def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
     """Every score of every run on a test set at one scale, here or in the record, a line each; `model` is its key.
 
+    `own`: on data of one's own too, which are no part of the study.
     `jackknife`: of the score that ranks models, that without each group of test documents; empty where it was not kept.
     """
     lines, split_seed = [], cache(params.split_seed)  # which looks through all models
     for path in paths.find_all(scale, "results", "*.json"):
         result = artefacts.read_json(path)
+        if not own and result["dataset"] not in registry.DATASETS:
+            continue
         model, pretraining = split_seed(result["model"])
         run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
         for run in result["runs"]:
@@ -153,6 +157,11 @@ def list_floors(scale: str) -> pd.DataFrame:
     found = find_table(paths.table(scale, "floors"))
     if found is None and not params.load("scales", scale).made_up:
         found = find_table(paths.table("laptop", "floors"))
+    return widen_floors(found)
+
+
+def widen_floors(found: pd.DataFrame | None) -> pd.DataFrame:
+    """Rows of floors.measure with a line a dataset and score, and the best of each kind of methods in a column."""
     if found is None:
         return pd.DataFrame(columns=["dataset", "score", *FLOORS.values()])
     measured = found[found["kind"].isin(FLOORS)]  # what is printed of other systems stands in the table too

@@ -12,7 +12,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks import metrics, registry, seen
 from lib.finetuning.runs import average_folds
-from lib.study import params, paths, published, results, show, tables
+from lib.study import datasets, params, paths, published, results, show, tables
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -36,7 +36,7 @@ def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
     """
     lines = []
     for model, key, protocol in runs:
-        dataset = registry.lookup(key)
+        dataset = study.dataset(key)
         line = {"protocol": protocol, "dataset": key, "family": dataset.family, "model": model}
         line |= {"score": dataset.main_score, "n_seeds": 0}
         if result := results.read(study.scale, model, key, protocol):
@@ -62,8 +62,9 @@ def summarise(result: dict) -> dict:
 
 
 def list_runs(study: "Study") -> pd.DataFrame:
-    """Study.results with the names that models have in files: `pubmedbert.2` of a second pretraining."""
-    runs = study.results()
+    """Study.results, also on data of one's own, with the names that models have in files: `pubmedbert.2` of a second
+    pretraining."""
+    runs = study.results(own=True)
     names = list(map(params.name_model, runs["model"], runs["pretraining"]))
     return runs.assign(model=pd.Series(names, runs.index, dtype=str))  # text too where there is no run
 
@@ -136,7 +137,9 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     if study.budget.bar:
         printed = printed[printed["whose"] == study.budget.bar]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
-    rows = rows.merge(study.floors(), how="left", on=["dataset", "score"])
+    own = [key for key in rows["dataset"].unique() if key not in registry.DATASETS]
+    floors = pd.concat([study.floors(), *([datasets.list_floors(study.scale, own)] if own else [])])
+    rows = rows.merge(floors, how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
 
 

@@ -68,8 +68,9 @@ def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> s
 
 
 def may_show(dataset: Dataset, show_text: bool) -> bool:
-    """Whether a page may hold text of a dataset: where that is public, and whoever runs the page wants it."""
-    return show_text and dataset.access == "public"
+    """Whether a page may hold text of a dataset: where that is public or their own, and whoever runs the page wants it.
+    """
+    return show_text and dataset.access in ("public", "own")
 
 
 def readable(dataset: Dataset, show_text: bool) -> Dataset:
@@ -268,7 +269,7 @@ def finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
     rows = [
         {"dataset": key} | row
         for key in datasets
-        for row in params.explain_finetuning(protocol, key, registry.lookup(key).family, study.scale)
+        for row in params.explain_finetuning(protocol, key, study.dataset(key).family, study.scale)
         if row["value"] != "None"
     ]
     alike = pd.DataFrame(rows).groupby(["setting", "value", "from"], sort=False)["dataset"].agg(", ".join)

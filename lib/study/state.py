@@ -114,7 +114,7 @@ def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
         files = datasets.list_files(file for part in found.parts for file in found.paths(*part))
     settings = study.protocol(protocol, dataset).model_dump()
     made_by = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
-    of_data = {"reader's version": registry.lookup(dataset).edition, "files": raw_files(scale, files)}
+    of_data = {"reader's version": study.dataset(dataset).edition, "files": raw_files(scale, files)}
     return settings | budget(scale, "seeds", "precision", "threads") | {"version": made_by} | of_data
 
 

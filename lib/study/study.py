@@ -11,7 +11,7 @@ from lib.benchmarks.datasets import Dataset
 from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
 from lib.finetuning.settings import FinetuningSettings
-from lib.study import params, paths, requests
+from lib.study import datasets, params, paths, requests
 from lib.training.settings import Machine
 
 if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a while
@@ -70,7 +70,10 @@ class Study:
         return Vocabulary(key, self.scale)
 
     def dataset(self, key: str) -> Dataset:
-        """A registered dataset where its files lie at this scale; StudyError with the nearest names for no such one."""
+        """A registered dataset where its files lie at this scale, or that of a folder given to `evaluate --data`;
+        StudyError with the nearest names for no such one."""
+        if key not in registry.DATASETS and datasets.is_own(self.scale, key):
+            return datasets.find(self.scale, key)
         dataset = registry.lookup(key)
         how = f"./run_all.sh data {dataset.group} fetches it or says how to get it" if dataset.group else ""
         return dataset.at(self.data, "./run_all.sh makes it up" if self.budget.made_up else how)
@@ -97,7 +100,7 @@ class Study:
 
     def protocol(self, key: str, dataset: str) -> FinetuningSettings:
         """How a dataset is fine-tuned on under a protocol, with what the budget changes of it; StudyError for none."""
-        return params.load_finetuning(key, dataset, registry.lookup(dataset).family, self.scale)
+        return params.load_finetuning(key, dataset, self.dataset(dataset).family, self.scale)
 
     def published(self, table: str) -> "pd.DataFrame":
         """A published table or figure of scores: a line a printed cell and dataset, with the run that stands for it.
@@ -113,15 +116,16 @@ class Study:
 
         return published.tabulate(table, self.scale)
 
-    def results(self) -> "pd.DataFrame":
+    def results(self, own: bool = False) -> "pd.DataFrame":
         """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.
 
+        `own`: on data of one's own too.
         Columns: model, pretraining (its seed), dataset, protocol, seed, fold, train (its instances), device (on what an
         encoder was computed, and how precisely), score, value.
         """
         from lib.study import results
 
-        return results.list_scores(self.scale)
+        return results.list_scores(self.scale, own)
 
     def floors(self) -> "pd.DataFrame":
         """What datasets score without an encoder, of page 15 here or of the record; no lines where neither is there.

@@ -9,7 +9,6 @@ import torch
 from torch.utils.benchmark import Timer
 from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
-from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
 from lib.corpora.cleaning import segment_japanese
 from lib.finetuning.settings import FinetuningSettings
@@ -30,7 +29,8 @@ COUNTED_BY = "bert-cased"  # the vocabulary in whose pieces texts are counted be
 
 def count_runs(key: str, protocol: str, scale: str) -> tuple[int, int]:
     """Seeds and folds of a model on a dataset; what settings are chosen by comes on top."""
-    study, dataset = open_study(scale), registry.lookup(key)
+    study = open_study(scale)
+    dataset = study.dataset(key)
     settings = study.protocol(protocol, key)
     return len(study.budget.seeds[: settings.runs]), min(dataset.folds, settings.folds or dataset.folds)
 
@@ -88,6 +88,19 @@ def share_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> tupl
     if found.language == "ja":
         texts = map(segment_japanese, texts)
     return words.measure_words(encoder.tokenizer, texts, dataset)
+
+
+def count_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> dict[str, tuple[int, int]]:
+    """Of each split, how many instances are longer than a sequence, and of how many: texts lose what does not fit, and
+    sentences with entities are read in several sequences."""
+    study = open_study(scale)
+    splits, counts = Splits(encoder, study.dataset(dataset), study.protocol(protocol, dataset)), {}
+    for split in splits.dataset.files:
+        sequences, instances = splits.encode(split, 1), splits.read(split, 1)
+        several = Counter(sequence.instance for sequence in sequences)
+        longer = sum(number > 1 for number in several.values()) or splits.cut[split, 1]
+        counts[split] = longer, len(instances)
+    return counts
 
 
 def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: str) -> float:

@@ -1,0 +1,102 @@
+"""Folders of anybody's data as datasets of the study: each has a key, which its name and its content decide.
+
+`evaluate --data` keeps below outputs/<scale>/own-data/<key>/ where the folder lies and what was found in it; its texts
+stay where they are. A folder whose content has changed is another dataset.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lib import artefacts
+from lib.benchmarks import own_data
+from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.own_data import OwnData
+from lib.errors import StudyError
+from lib.study import paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lib.benchmarks.word_classes import WordClasses
+    from lib.study import Study
+
+DIVISION = "division.tsv"  # of a folder that was divided, the part of each document
+LONGEST = 40  # letters of a folder's name in a key
+
+
+def keep(scale: str, own: OwnData) -> str:
+    """Write down a folder that was read, and the part of each document where it was divided; the key of its dataset."""
+    from lib.study.models import to_key  # here, as it takes seconds
+
+    fingerprint = own.fingerprint
+    key = to_key(f"own-{own.dataset.title[:LONGEST]}-{fingerprint[:6]}")
+    record = {"fingerprint": fingerprint, "folder": str(own.dataset.folder.resolve()), "labels": own.dataset.labels,
+              "form": own.form, "notes": own.notes, "parts": own.parts}  # fmt: skip
+    with artefacts.whole_folder(paths.own_data(scale, key)) as new:
+        if own.division:
+            lines = ["document\tpart", *("\t".join(one) for one in own.division)]
+            artefacts.write_text(new / DIVISION, "\n".join(lines) + "\n")
+        artefacts.write_record(new, record)
+    return key
+
+
+def is_own(scale: str, key: str) -> bool:
+    """Whether a key is that of a folder that was given."""
+    return (paths.own_data(scale, key) / "record.json").exists()
+
+
+def read_record(scale: str, key: str) -> dict:
+    """What was found in a folder."""
+    return artefacts.read_record(paths.own_data(scale, key)) or {}
+
+
+def find(scale: str, key: str) -> Dataset:
+    """The dataset of a folder that was given; StudyError where the folder is gone, or has changed since."""
+    record = read_record(scale, key)
+    return open_folder(key, record["folder"], record["fingerprint"], record["labels"])
+
+
+@cache  # as it reads every file
+def open_folder(key: str, folder: str, fingerprint: str, labels: str) -> Dataset:
+    dataset, _ = own_data.describe(Path(folder))
+    if own_data.fingerprint(dataset) != fingerprint:
+        raise StudyError(f"{folder}: its files have changed since: run ./run_all.sh evaluate --data again")
+    return replace(dataset, key=key, labels=labels)
+
+
+def find_classes(study: "Study") -> "WordClasses | None":
+    """The classes of the words of the corpus `pubmed`, made once; None where it is not built."""
+    from lib.benchmarks import word_classes  # here, as it takes seconds
+
+    corpus = study.corpus("pubmed")
+    if artefacts.read_record(corpus.folder) is None:
+        return None
+    texts = (document.text for document in corpus.documents())
+    return word_classes.keep_classes(paths.output(study.scale, "word-classes"), texts, corpus.record["content"])
+
+
+def measure_floors(study: "Study", key: str) -> "pd.DataFrame":
+    """What the dataset of a folder scores without an encoder, a row a method; each score is kept."""
+    import pandas as pd  # here, as these take seconds
+
+    from lib.benchmarks import floors
+    from lib.study import results
+
+    dataset = study.dataset(key)
+    classes = find_classes(study) if dataset.family == "tagging" else None
+    rows = pd.DataFrame(floors.measure(dataset, paths.output(study.scale, "floors", key), classes))
+    results.write_csv(paths.own_floors(study.scale, key), rows)
+    return rows
+
+
+def list_floors(scale: str, keys: Iterable[str]) -> "pd.DataFrame":
+    """The same of several folders as Study.floors has it, as far as it was measured."""
+    import pandas as pd  # here, as these take seconds
+
+    from lib.study import results
+
+    found = [results.read_table(path) for path in (paths.own_floors(scale, key) for key in keys) if path.exists()]
+    return pd.concat([results.widen_floors(rows) for rows in found]) if found else results.widen_floors(None)
