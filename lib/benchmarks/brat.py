@@ -3,6 +3,7 @@
 Source: https://brat.nlplab.org/standoff.html
 """
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import open_bytes, read_lines
 
+ID = re.compile(r"[TREAMN]\S*[0-9]|\*|#\S*")  # of a line; its first letter says what it is
 IN_PARTS = "entities in several parts"
 OTHERS = {  # the first letter of a line -> what it is
     "R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "concept ids",
@@ -64,12 +66,12 @@ def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
         where = f"{show_path(path)}:{number}"
         if not line.strip():
             continue
-        if line[0] != "T":
-            if line[0] not in OTHERS:
-                raise StudyError(f"{where}: expected a line of BRAT, which begins with T, {', '.join(OTHERS)}")
-            left_out[OTHERS[line[0]]] += 1
-            continue
         name, place, words = (*line.split("\t", 2), "", "")[:3]
+        if not ID.fullmatch(name):
+            raise StudyError(f"{where}: expected a line of BRAT, which begins with T1 or {', '.join(OTHERS)}")
+        if name[0] != "T":
+            left_out[OTHERS[name[0]]] += 1
+            continue
         kind, _, spans = place.partition(" ")
         spans = [span.split() for span in spans.split(";")]
         if not kind or not all(len(span) == 2 and all(map(OFFSET.fullmatch, span)) for span in spans):

@@ -98,7 +98,7 @@ def describe(folder: Path) -> tuple[Dataset, str]:
     if not folder.is_dir():
         raise StudyError(f"{show_path(folder)}: no such folder; --data takes one with train, dev and test files")
     found = find_parts(folder)
-    forms = {split: find_form(path) for split, path in found.items()}
+    forms = {split: find_form(found[split]) for split in SPLITS if split in found}
     if len(set(forms.values())) > 1:
         said = ", ".join(f"{show_path(found[split])} is {form}" for split, form in forms.items())
         raise StudyError(f"{said}: give all parts in one form")
@@ -256,7 +256,7 @@ def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
     number = dataset.family == "similarity"
     if (len({one.label for one in test}) == 1) if number else not list_labels(test):
         what = "scores that differ" if number else "entity or label"
-        raise StudyError(f"{show_path(dataset.paths('test')[0])}: test has no {what}: no score can be computed")
+        raise StudyError(f"{show_path(dataset.paths('test')[0])}: the test part has no {what}: it gives no score")
 
 
 def say_task(dataset: Dataset) -> str:

@@ -1,0 +1,242 @@
+"""A folder of anybody's data: each form as it is read, what is counted and said of it, and what is refused."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from conftest import each
+from golden import write, write_files
+
+from lib.benchmarks import confusion, metrics, own_data
+from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.instances import Labelled, Pair, Sentence
+from lib.errors import StudyError
+from lib.study import cli, datasets, open_study, paths
+
+CONLL = "Aspirin\tB-Drug\nhelps\tO\n\nGout\tB-Disease\n"
+ROWS = "text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20))
+TEXT = "Aspirin helps gout.\nIt is old.\n"
+MARKED = "T1\tDrug 0 7\tAspirin\nT2\tDisease 14 18\tgout\n"
+MORE = "R1\tTreats Arg1:T1 Arg2:T2\nT3\tDrug 0 7;14 18\tAspirin gout\nT4\tDrug 0 4\tAspi\n#1\tNote T1\tsure\n"
+PUBTATOR = "d1|t|Gold and gout\nd1|a|It hurts.\nd1\t0\t4\tGold\tDrug\nd1\t9\t13\tgout\tDisease\tD2\n"
+RELATION = "d1\tAssociation\tD1\tD2\tNovel\n"
+TAGS = Dataset("tags", "Tags", "tagging", "", "entity-type-f1", list, {})
+
+
+def parts(name: str, content: str) -> dict[str, str]:
+    return {name.format(part): content for part in ("train", "dev", "test")}
+
+
+def read(folder: Path, files: dict[str, str]) -> own_data.OwnData:
+    return own_data.read(write_files(folder, files))
+
+
+def load(own: own_data.OwnData, split: str = "train") -> list:
+    return own.dataset.load(split)
+
+
+@each(
+    ("form", "content"),
+    [
+        ("tabs", CONLL),
+        ("spaces, columns between", "Aspirin  NN  x B-Drug\nhelps    VB  x O\n\nGout     NN  x B-Disease\n"),
+        ("BIOES", "Aspirin S-Drug\nhelps O\n\nGout S-Disease\n"),
+        ("BILOU", "Aspirin U-Drug\nhelps O\n\nGout U-Disease\n"),
+        ("marks", "-DOCSTART- -X- O O\n\nAspirin NN x B-Drug\nhelps VB x O\n\nGout NN x B-Disease\n"),
+    ],
+)
+def test_tagged_words(tmp_path, form, content):
+    own = read(tmp_path / form, parts("{}.txt", content))
+    assert [(one.words, one.tags) for one in load(own)] == [
+        (["Aspirin", "helps"], ["B-Drug", "O"]),
+        (["Gout"], ["B-Disease"]),
+    ]
+    assert own.form == own_data.CONLL and own.dataset.family == "tagging" and own.division == []
+    assert own.notes[0] == f"{form}: CoNLL, entities to be tagged (Disease, Drug)"
+
+
+def test_tags_without_a_beginning(tmp_path):
+    own = read(tmp_path, parts("{}.conll", "blood I-Test\ncount I-Test\nwas O\n"))
+    assert load(own)[0].tags == ["I-Test", "I-Test", "O"] and own.parts[0]["labels"] == "Test 1"
+
+
+def test_brat(tmp_path):
+    whole = {"a.txt": TEXT, "a.ann": MARKED}
+    files = {f"{part}/{name}": one for part in ("train", "valid", "test") for name, one in whole.items()}
+    own = read(tmp_path / "parts", files)
+    assert load(own, "dev")[0] == Sentence(["Aspirin", "helps", "gout", "."], ["B-Drug", "O", "B-Disease", "O"], "a")
+    flat = {f"{name}.{end}": one for name in "abcd" for end, one in (("txt", TEXT), ("ann", MARKED + MORE))}
+    own = read(tmp_path / "flat", flat | {"annotation.conf": "[entities]"})
+    assert {one.document for one in load(own)} | {one.document for one in load(own, "test")} < {*"abcd"}
+    left_out = [note for note in own.notes if note.startswith("left out")]
+    what = "relations", "entities in several parts", "comments", "mentions that overlap a longer one"
+    assert left_out == [f"left out: 4 {one}" for one in what]
+    assert [part for _, part in own.division] == ["train", "train", "dev", "test"]
+
+
+def test_pubtator(tmp_path):
+    own = read(tmp_path, {"CDR_TrainingSet.txt": PUBTATOR + RELATION, "dev.txt": PUBTATOR, "test.txt": PUBTATOR})
+    assert load(own)[0].tags == ["B-Drug", "O", "B-Disease"] and load(own)[0].document == "d1"
+    assert "left out: 1 relations" in own.notes
+
+
+@each(
+    ("name", "content", "first", "family", "metric"),
+    [
+        ("{}.csv", 'text,label\n"a, b",x\nc,y\n', Labelled("1", ("a, b",), ("x",)), "documents", "class-f1"),
+        ("{}.csv", 'text;label\n"a; b";x\nc;y\n', Labelled("1", ("a; b",), ("x",)), "documents", "class-f1"),
+        ("{}.tsv", 'Text\tLabel\na "b"\t1\nc\t0\n', Labelled("1", ('a "b"',), ("1",)), "documents", "class-f1"),
+        ("{}.tsv", "text\tlabels\na\ty; x\nb\t\n", Labelled("1", ("a",), ("x", "y")), "documents", "label-f1"),
+        ("{}.csv", 'text,labels\na,"[""x"", ""y""]"\n', Labelled("1", ("a",), ("x", "y")), "documents", "label-f1"),
+        ("{}.csv", "text,text2,label\na,b,x\nb,c,y\n", Pair("1", "a", "b", "x"), "inference", "class-f1"),
+        ("{}.csv", "text,text2,score\na,b,1.5\nb,c,2\n", Pair("1", "a", "b", 1.5), "similarity", "pearson"),
+        ("{}.jsonl", '{"text": "a", "labels": ["x"]}\n', Labelled("1", ("a",), ("x",)), "documents", "label-f1"),
+        ("{}.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', Labelled("1", ("a",), ("1",)),
+         "documents", "class-f1"),
+        ("{}.csv", "text,label,document\na,x,d\nb,y,e\n", Labelled("1", ("a",), ("x",), "d"), "documents", "class-f1"),
+    ],
+)  # fmt: skip
+def test_tables_say_their_task(tmp_path, name, content, first, family, metric):
+    folder = tmp_path / str(abs(hash(content)))
+    own = read(folder, parts(name, content))
+    assert load(own)[0] == first and (own.dataset.family, own.dataset.metric) == (family, metric)
+    scores = own.dataset.score(load(own), [one.gold for one in load(own)])
+    assert all(math.isclose(score, 100) for score in scores.values())
+
+
+@each(
+    ("files", "message"),
+    [
+        ({}, "0 files, of which none is named train"),
+        ({"a.csv": ROWS, "b.csv": ROWS}, "2 files, of which none is named train"),
+        ({"test.csv": ROWS}, "no train file beside test: add one"),
+        ({"train.csv": ROWS, "train.tsv": ROWS}, "train.csv and train.tsv are both train: leave one"),
+        ({"train-test.csv": ROWS}, "a file's name says more than one of train, dev and test: rename it"),
+        ({"train.csv": ROWS, "test.txt": CONLL}, "train.csv is a table, test.txt is CoNLL: give all parts in one form"),
+        ({"train.json": "[]"}, "train.json: not a form that is read; save it as"),
+        ({"train.csv": ""}, "train.csv: empty file"),
+        ({"train.csv": "text,label\n"}, "train.csv: no rows in the file"),
+        ({"train.csv": ROWS, "test.csv": "text,label\n"}, "test.csv: no rows in the file"),
+        ({"train.csv": "sentence,class\na,b\n"}, "train.csv:1: expected the columns text, label or .*found sentence"),
+        ({"train.csv": "text,score\na,1\n"}, "train.csv:1: no task of the study predicts a number of one text"),
+        ({"train.csv": f"{ROWS}last\n"}, "train.csv:22: expected 2 columns, found 1"),
+        ({"train.csv": f"{ROWS} ,a\n"}, "train.csv:22: text is blank: fill it or delete the row"),
+        ({"train.csv": "text,label\na,0.5\nb,1\n"}, "train.csv: its labels are 2 numbers, .* name the column score"),
+        ({"train.csv": 'text,label\n"a,b\n'}, "train.csv:2: not CSV"),
+        ({"train.csv": "text,text2,score\na,b,high\n"}, "train.csv:2: the score is not a number"),
+        ({"train.csv": "text,label\na,x\nb,x\nc,x\n"}, "train.csv: the training part has one label only"),
+        ({"train.csv": "text,label\na,x\nb,y\n"}, "train.csv: 2 documents are too few for train, dev, test: give each"),
+        ({"train.csv": ROWS, "test.csv": "text,labels\na,x\n"}, "test.csv:2: no label, which the other rows"),
+        ({"train.jsonl": '{"text": "a"'}, "train.jsonl:1: not JSON"),
+        ({"train.txt": "Aspirin\tB-Drug\nhelps\n"}, "train.txt:2: expected a word and, in the last column, its tag"),
+        ({"train.txt": "Aspirin\tDrug\n"}, "train.txt:1: expected a word .*found another tag"),
+        ({"train.txt": "a O\n\nb O\n\nc O\n"}, "train.txt: the training part has no entity or label"),
+        ({"train.txt": CONLL, "test.txt": "a O\n"}, "test.txt: the test part has no entity or label"),
+        ({"a.txt": TEXT, "a.ann": MARKED, "b.txt": TEXT}, "b.txt: no b.ann beside it; an empty file says"),
+        ({"a.ann": MARKED}, "a.ann: no a.txt beside it"),
+        ({"a.txt": TEXT, "a.ann": "T1\tDrug 1 7\tAspirin\n"}, "a.ann:1: the text has other words at 1 to 7; offsets"),
+        ({"a.txt": TEXT, "a.ann": "T1\tDrug x 7\tAspirin\n"}, "a.ann:1: expected 'T1<TAB>type start end<TAB>text'"),
+        ({"a.txt": TEXT, "a.ann": "Aspirin\n"}, "a.ann:1: expected a line of BRAT"),
+        ({"train.txt": PUBTATOR.replace("d1\t0\t4", "d1\t1\t4")}, "train.txt:3: PMID d1 has another text at 1 to 4"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_names_file_and_line_and_what_to_do(tmp_path, files, message):
+    folder = tmp_path / str(len([*tmp_path.iterdir()]))
+    folder.mkdir()
+    with pytest.raises(StudyError, match=message):
+        read(folder, files)
+
+
+def test_documents_stay_together_and_a_division_stays_the_same(tmp_path):
+    rows = "".join(f'{{"text": "t{n % 25}", "label": "{"ab"[n % 2]}", "document": "d{n % 10}"}}\n' for n in range(50))
+    own = read(tmp_path, {"all.jsonl": rows})
+    found = {split: {one.document for one in load(own, split)} for split in ("train", "dev", "test")}
+    assert {split: len(names) for split, names in found.items()} == {"train": 7, "dev": 1, "test": 2}
+    assert len(set.union(*found.values())) == 10
+    assert {name: split for split, names in found.items() for name in names} == dict(own.division)
+    assert own_data.read(tmp_path).division == own.division
+    said = "no dev and no test part: train is divided by document (seed 0): 7 for train, 1 for dev, 2 for test"
+    assert said in own.notes
+    assert own.fingerprint == own_data.read(tmp_path).fingerprint
+    assert own.fingerprint != read(tmp_path, {"all.jsonl": rows.replace("t1", "u1")}).fingerprint
+
+
+def test_without_dev_equal_texts_stay_together_and_the_test_part_stays_whole(tmp_path):
+    train = "text,label\n" + "".join(f"text {n % 10},{'ab'[n % 2]}\n" for n in range(40))
+    own = read(tmp_path, {"train.csv": train, "test.csv": "text,label\nnew,a\nother,b\n"})
+    texts = [{one.inputs[0] for one in load(own, split)} for split in ("train", "dev")]
+    assert (len(texts[0]), len(texts[1]), texts[0] & texts[1]) == (9, 1, set()) and len(load(own, "test")) == 2
+
+
+def test_what_parts_share_and_what_training_lacks_is_counted(tmp_path):
+    dev, test = "text,label\ntext 1,b\nnew,a\n", "text,label\ntext 1,b\nnew,a\nother,c\n"
+    own = read(tmp_path, {"train.csv": ROWS, "dev.csv": dev, "test.csv": test, "README.md": "x", "old.bak": "x"})
+    assert own.notes[1:] == [
+        "not read: old.bak",
+        "train: 20 texts, a 10, b 10",
+        "dev: 2 texts, a 1, b 1",
+        "test: 3 texts, a 1, b 1, c 1",
+        "1 of 2 texts of dev stand in train too, word for word",
+        "1 of 3 texts of test stand in train too, word for word",
+        "2 of 3 texts of test stand in dev too, word for word",
+        "test has labels that train lacks and no model can find: c (1)",
+    ]
+
+
+def test_macro_f1_is_the_mean_over_types_classes_or_labels():
+    gold, predicted = [["B-A", "B-B", "B-A"]], [["B-A", "O", "B-A"]]
+    found = metrics.entity_type_scores(gold, predicted)
+    assert (found["f1"], found["macro f1"]) == (pytest.approx(80), 50)
+    assert metrics.class_scores(["a", "a", "b"], ["a", "a", "a"]) == {
+        "accuracy": pytest.approx(200 / 3), "macro f1": pytest.approx(40)
+    }  # fmt: skip
+    assert metrics.label_scores([("a",), ("a", "b")], [("a",), ("a",)])["macro f1"] == 50
+
+
+def test_entities_are_paired_and_errors_counted():
+    words = [*"abcdef"]
+    gold = Sentence(words, ["B-X", "I-X", "B-Y", "B-X", "O", "O"])
+    said = ["B-X", "O", "B-X", "B-X", "O", "B-Y"]
+    pairs = confusion.pair(TAGS, [gold], [said])
+    assert pairs == [("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("X", "X", "d"), ("none", "Y", "f")]
+    assert confusion.count(pairs)[0] == {"gold": "X", "X": 1, "X, other bounds": 1, "Y": 0}
+    assert [(one["gold"], one["predicted"], one["as in"]) for one in confusion.list_errors(pairs)] == [
+        ("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("none", "Y", "f")
+    ]  # fmt: skip
+    each_type = {row["label"]: (row["gold"], round(row["f1"])) for row in confusion.score_each(TAGS, [gold], [said])}
+    assert each_type == {"X": (2, 40), "Y": (1, 0)}
+
+
+def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    key = datasets.keep("smoke", read(tmp_path / "My Notes", {"all.csv": ROWS}))
+    study = open_study("smoke")
+    assert key.startswith("own-my-notes-") and study.dataset(key).key == key and study.dataset(key).labels == "a, b"
+    assert study.protocol("gu", key).max_length == 64
+    division = (paths.own_data("smoke", key) / "division.tsv").read_text().splitlines()
+    assert division[0] == "document\tpart" and len(division) == 21 and "row 1\ttrain" in division
+    (tmp_path / "My Notes/all.csv").write_text(ROWS.replace("text 3", "text three"))
+    datasets.open_folder.cache_clear()
+    with pytest.raises(StudyError, match="files have changed since: run ./run_all.sh evaluate --data again"):
+        study.dataset(key)
+
+
+def test_bad_data_end_in_one_line_before_anything_is_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    monkeypatch.setattr(cli, "make_up_data", lambda scale: None)
+    write(tmp_path / "mine/train.csv", "text,label\na\n")
+    assert cli.main(["evaluate", "--model", "bert-general", "--data", str(tmp_path / "mine"), "--scale", "smoke"]) == 1
+    assert capsys.readouterr().err == "error: train.csv:2: expected 2 columns, found 1; is a quotation missing?\n"
+    assert not (tmp_path / "outputs").exists()
+    with pytest.raises(SystemExit):
+        cli.main(["evaluate", "--model", "x", "--data", str(tmp_path), "--datasets", "bc2gm"])
+
+
+def test_own_results_are_no_part_of_the_study(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    run = {"seed": 1, "fold": 1, "instances": {"train": 9}, "scores": {"accuracy": 50.0}}
+    result = {"model": "bert-general", "dataset": "own-x-1", "setting": "gu", "main score": "accuracy", "runs": [run]}
+    write(paths.results("smoke", "bert-general", "own-x-1", "gu"), json.dumps(result))
+    study = open_study("smoke")
+    assert study.results().empty and study.results(own=True)["value"].tolist() == [50.0]
