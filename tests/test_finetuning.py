@@ -336,7 +336,7 @@ def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, mon
     (tmp_path / "my-text.txt").write_text("".join(lines))
     (tmp_path / "notes").mkdir()
     for split in TRAIN_TEST:
-        (tmp_path / "notes" / f"{split}.tsv").write_text("Iron\tB\nhelps\tO\n\n" * 12)
+        (tmp_path / "notes" / f"{split}.tsv").write_text("".join(f"Iron\tB\n{number}\tO\n\n" for number in range(12)))
     blocks = re.findall(r"```python\n(.*?)```", (paths.ROOT / "docs/adding.md").read_text(), re.S)
     given = {}
     for block in blocks:

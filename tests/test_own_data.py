@@ -200,7 +200,7 @@ def test_entities_are_paired_and_errors_counted():
     said = ["B-X", "O", "B-X", "B-X", "O", "B-Y"]
     pairs = confusion.pair(TAGS, [gold], [said])
     assert pairs == [("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("X", "X", "d"), ("none", "Y", "f")]
-    assert confusion.count(pairs)[0] == {"gold": "X", "X": 1, "X, other bounds": 1, "Y": 0}
+    assert confusion.count(pairs)[0] == {"gold": "X", "X": 1, "Y": 0, "X, other bounds": 1, "none": 0}
     assert [(one["gold"], one["predicted"], one["as in"]) for one in confusion.list_errors(pairs)] == [
         ("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("none", "Y", "f")
     ]  # fmt: skip

@@ -375,6 +375,22 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     assert page in jobs_started(study.run(*words)) and (tmp_path / "saved/ncbi-disease/model.safetensors").exists()
 
 
+def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
+    rows = [f"{'babrer' if n % 2 else 'tevilolol'} in case {n},{'town' if n % 2 else 'drug'}" for n in range(24)]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/train.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    words = ["evaluate", "--model", "bert-general", "--data", str(tmp_path / "mine"), "--scale", "smoke"]
+    output = study.run(*words, "--protocol", "lee")
+    (own,) = (study.outputs / "own-data").glob("own-mine-*")
+    assert "mine: a table, one class for each text (drug, town)" in output
+    assert f"outputs/smoke/own-data/{own.name}/division.tsv" in output
+    (line,) = pd.read_csv(study.outputs / "evaluations/bert-general--lee.csv").to_dict("records")
+    assert line["dataset"] == own.name and line["score"] == "accuracy" and line["without_pretraining"] > 0
+    page = (study.outputs / "report/02_evaluate--bert-general--lee.html").read_text()
+    assert all(words in page for words in ("macro f1", "linear SVM", "gold (rows) and predicted", "0 of 17"))
+    assert own.name not in (study.outputs / "results.csv").read_text()
+
+
 @each(
     ("words", "message"),
     [

@@ -45,15 +45,17 @@ def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
     return pairs + [(NONE, kind, " ".join(sentence.words[first : last + 1])) for kind, first, last in left]
 
 
-def say_labels(answer: str | Sequence[str]) -> str:
-    """One label, or several, as one word."""
-    return answer if isinstance(answer, str) else "; ".join(answer) or NONE
+def say_labels(answer: str | float | Sequence[str]) -> str:
+    """One label, several or a number, as one word."""
+    return str(answer) if isinstance(answer, str | float) else "; ".join(answer) or NONE
 
 
 def count(pairs: Pairs) -> list[dict[str, object]]:
-    """The confusion matrix: a row each gold label, a column each predicted one."""
+    """The confusion matrix: a row each gold label, a column each one that is gold or predicted."""
     counts = Counter((gold, predicted) for gold, predicted, _ in pairs)
-    rows, columns = (sorted({place[side] for place in counts}, key=lambda n: (n == NONE, n)) for side in (0, 1))
+    rows = sorted({gold for gold, _ in counts}, key=lambda name: (name == NONE, name))
+    others = sorted({predicted for _, predicted in counts} - {*rows})
+    columns = [*rows, *others] if NONE not in rows else [*rows[:-1], *others, NONE]
     return [{"gold": row} | {column: counts[row, column] for column in columns} for row in rows]
 
 

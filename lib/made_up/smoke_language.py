@@ -113,13 +113,17 @@ def make_text(rng: random.Random, templates: list[str], names: dict, sentences: 
     )
 
 
-def write_folder(folder: Path, documents: int = 250, sentences: int = 120, seed: int = 1) -> None:
-    """A folder as a reader may have one: texts.txt with a document a line, notes/{train,test}.tsv with drugs tagged."""
+def write_folder(folder: Path, documents: int = 250, sentences: int = 150, seed: int = 1) -> None:
+    """A folder as a reader may have one: texts.txt with a document a line, and notes/{train,test}.csv, sentences in
+    which the name alone says the label, the kind that it is of."""
     rng, names = random.Random(seed), Lexicon(seed).names
     (folder / "notes").mkdir(parents=True, exist_ok=True)
     texts = [make_text(rng, MEDICAL + AMBIGUOUS + GENERAL, names, rng.randint(4, 12)) for _ in range(documents)]
     (folder / "texts.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     for split in ("train", "test"):
-        made = [make_sentence(rng, MEDICAL + AMBIGUOUS, names) for _ in range(sentences)]
-        lines = ["".join(f"{word}\t{'B' if kind == 'drug' else 'O'}\n" for word, kind in one) for one in made]
-        (folder / f"notes/{split}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        lines = ["text,label\n"]
+        for _ in range(sentences):
+            kind = rng.choice(["drug", "disease"])
+            words = make_sentence(rng, AMBIGUOUS, {"drug": names[kind], "disease": names[kind], "device": names[kind]})
+            lines.append(f'"{" ".join(word for word, _ in words)}",{kind}\n')
+        (folder / f"notes/{split}.csv").write_text("".join(lines), encoding="utf-8")
