@@ -163,7 +163,7 @@ def test_models_share_a_rank_unless_seeds_and_test_documents_tell_them_apart():
              "seed": seed, "value": value, "jackknife": jackknives.get(model, flat)}
             for model, of in values.items() for seed, value in enumerate(of)
         )  # fmt: skip
-        study = SimpleNamespace(results=lambda: lines, budget=SimpleNamespace(made_up=False))
+        study = SimpleNamespace(results=lambda own: lines, budget=SimpleNamespace(made_up=False))
         return scores.rank(study, lines[["protocol", "dataset", "model", "score"]].drop_duplicates())
 
     assert rank() == [1, 2, 2, 1, None]
