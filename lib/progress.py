@@ -63,6 +63,20 @@ class Progress:
             )
 
 
+class Bar:
+    """A line on the terminal that rewrites itself; nothing where standard error is none, or `quiet`."""
+
+    def __init__(self, what: str, total: int, quiet: bool = False):
+        self.what, self.total, self.shows = what, total, sys.stderr.isatty() and not quiet
+        self.begun = time.monotonic()
+
+    def update(self, done: int) -> None:
+        if self.shows:
+            left = (time.monotonic() - self.begun) / max(1, done) * (self.total - done)
+            line = f"\r{self.what}: {done:,} of {self.total:,}, {left:.0f} s left \x1b[K"
+            print(line, end="" if done < self.total else "\n", file=sys.stderr, flush=True)
+
+
 def draw_log(axes, name: str, log: list[dict]) -> None:
     """Loss against tokens; the loss on held-out text as markers where there is one."""
     tokens, losses = ([row[key] for row in log] for key in ("tokens", "loss"))

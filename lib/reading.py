@@ -99,10 +99,15 @@ def read_columns(path: Path, width: int, header: str = "", member: str = "") -> 
         raise StudyError(f"{name}: empty file")
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[str, dict]]:
-    """`file:line` and the JSON object of every line; StudyError for a line that is none."""
+def read_json_lines(path: Path, blank: bool = False) -> Iterator[tuple[str, dict]]:
+    """`file:line` and the JSON object of every line; StudyError for a line that is none.
+
+    `blank`: blank lines may stand between them.
+    """
     name, number = show_path(path), 0
     for number, line in read_lines(path):
+        if blank and not line.strip():
+            continue
         where = f"{name}:{number}"
         try:
             record = json.loads(line)
@@ -141,10 +146,13 @@ def read_rows(
             raise ValueError(form)
 
 
-def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV with a header, each with its last line; StudyError for a missing column or a malformed row."""
+def read_csv(path: Path, needed: list[str], **form) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a CSV with a header, each with its last line; StudyError for a missing column or a malformed row.
+
+    `form`: of csv.reader, where the file has other separators or quotes.
+    """
     where, names = show_path(path), []
-    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
+    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True, **form)
     try:
         for cells in reader:
             at = f"{where}:{reader.line_num}"

@@ -40,7 +40,8 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
     scores, lengths = torch.randn(2, 4, LAYERS, LABELS), [4, 2]
     words = torch.arange(4)[None] < torch.tensor(lengths)[:, None]
     labels = torch.randint(LABELS, (2, 4, LAYERS))
-    best, expected = crf.decode(scores, words), 0.0
+    with torch.inference_mode():
+        best, marginals, expected = crf.decode(scores, words), crf.marginals(scores, words), 0.0
     crf.requires_grad_(False)
     for i, length in enumerate(lengths):
         for layer in range(LAYERS):
@@ -48,6 +49,11 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
             all_scores = torch.stack([score(crf, scores[i], layer, path) for path in paths])
             assert tuple(best[i, :length, layer].tolist()) == paths[int(all_scores.argmax())]
             assert not best[i, length:, layer].any()
+            for position, label in itertools.product(range(length), range(LABELS)):
+                here = torch.stack([all_scores[n] for n, path in enumerate(paths) if path[position] == label])
+                chance = (here.logsumexp(0) - all_scores.logsumexp(0)).exp()
+                assert float(marginals[i, position, layer, label]) == pytest.approx(float(chance), abs=1e-5)
+            assert not marginals[i, length:, layer].any()
             gold = score(crf, scores[i], layer, labels[i, :length, layer].tolist())
             expected += float(all_scores.logsumexp(0) - gold)
     assert float(crf.loss(scores, labels, words)) == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)

@@ -51,8 +51,7 @@ def tag(
         raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")
     starts = {start for start, _, _, _ in parts}
     part_at = {at: number for number, (start, end, _, _) in enumerate(parts) for at in range(start, end)}
-    split = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
-    located = locate(split, text, f"document {document}")
+    located = find_sentences(text, paragraph, f"document {document}")
     breaks = {start for start, _ in located if start in starts or start not in part_at}
     edges = sorted({0, len(text), *breaks, *starts, *(end for _, end, _, _ in parts)})
     sentences, words, tags, tagged = [], [], [], set()
@@ -72,6 +71,19 @@ def tag(
     if len(tagged) < len(parts):
         raise StudyError(f"document {document}: a mention holds no word; check its offsets")
     return [*sentences, Sentence(words, tags, document)] if words else sentences
+
+
+def find_words(text: str, paragraph: str = LINE) -> list[list[tuple[int, int]]]:
+    """The (start, end) of the words of each sentence of a text: those of `tag` where nothing is marked."""
+    starts = [start for start, _ in find_sentences(text, paragraph, "a text")]
+    found = ([word.span() for word in WORD.finditer(text, *part)] for part in pairwise([*starts, len(text)]))
+    return [words for words in found if words]
+
+
+def find_sentences(text: str, paragraph: str, where: str) -> Iterator[tuple[int, int]]:
+    """The (start, end) of each sentence of each paragraph of a text; StudyError as in locate."""
+    split = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
+    return locate(split, text, where)
 
 
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:

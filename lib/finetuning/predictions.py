@@ -1,20 +1,22 @@
 """Predictions of a fine-tuned model: made, and looked at for what says that it learnt nothing."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from accelerate import Accelerator
 
 from lib.benchmarks import metrics
-from lib.finetuning.examples import CPU_TOKENS, TOKENS, Example, cut_evenly
+from lib.finetuning.examples import CPU_TOKENS, TOKENS, Batch, Example, cut_evenly
 from lib.finetuning.splits import Task
 
 WORDS = ("tagging", "pico")  # families whose predictions are tags of words
 FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
 
 
-def predict(model: torch.nn.Module, task: Task, sequences: Sequence[Example], device: Accelerator) -> list:
+def predict(
+    model: Callable[[Batch], torch.Tensor], task: Task, sequences: Sequence[Example], device: Accelerator
+) -> list:
     """What the head predicts of each sequence, as the task reads it."""
     results: list = [None] * len(sequences)
     with torch.inference_mode(), device.autocast():

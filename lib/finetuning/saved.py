@@ -154,6 +154,8 @@ def write(folder: Path, model: nn.Module, task: Task, tried: Sequence[Example], 
         artefacts.write_json(folder / "config.json", config | {"encoder": model.config.to_dict()})
         weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if name != "weights"}
         save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    weights = folder / "model.safetensors"
+    weights.chmod((folder / "config.json").stat().st_mode & 0o777)  # safetensors lets nobody else read it
     tokenizer = copy.deepcopy(task.tokenizer)
     tokenizer.model_max_length = longest
     tokenizer.save_pretrained(folder)

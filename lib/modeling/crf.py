@@ -40,6 +40,16 @@ class Crf(nn.Module):
             total = longer.where(words[:, position, None, None], total)
         return (total + self.last).logsumexp(-1)
 
+    def marginals(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        """The probability of each label of each word over all label sequences, (sequences, length, layers, labels).
+
+        It is the gradient of log_total by the word's scores; 0 where there is no word.
+        """
+        with torch.inference_mode(False), torch.enable_grad():
+            # Clones, since tensors of inference mode take no gradient.
+            scores, words = scores.detach().clone().requires_grad_(), words.clone()
+            return torch.autograd.grad(self.log_total(scores, words).sum(), scores)[0]
+
     def decode(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """The best label sequence, (sequences, length, layers); 0 where there is no word (Viterbi)."""
         best, backpointers = self.first + scores[:, 0], []

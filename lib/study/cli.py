@@ -21,6 +21,7 @@ from lib.study import (
     anew,
     downloads,
     graph,
+    labelling,
     open_study,
     params,
     parsing,
@@ -41,6 +42,10 @@ USAGE = """\
                       [--compare [model ...]] [--save FOLDER]
                                     put an encoder through a paper's benchmarks, or data of your own, others beside it;
                                     save the best models
+./run_all.sh tag --model FOLDER [text ...] [--format jsonl|tsv|brat|pubtator] [-o PATH]
+                                    the entities of new text, by a saved model; without a file, of standard input
+./run_all.sh classify --model FOLDER [text ...] [--format jsonl|tsv] [-o PATH]
+                                    the classes of new texts or pairs, by a saved model
 ./run_all.sh data [name ...] [--files N]
                                     fetch or make the public raw data that are not there; steps for the rest
 ./run_all.sh test [pytest options]  ruff and the tests
@@ -57,6 +62,8 @@ def main(words: list[str]) -> int:
     if words[:1] == ["lab"]:
         os.chdir(paths.ROOT)
         os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
+    if words[:1] in (["tag"], ["classify"]):
+        return guard(lambda: labelling.run(words))
     if "evaluate" in words:
         words = [word for word in words if word != "evaluate"]
         return guard(lambda: evaluate(words))

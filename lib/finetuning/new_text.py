@@ -1,0 +1,174 @@
+"""New text and a fine-tuned model that was saved: the entities of texts, the classes of texts and of pairs."""
+
+import re
+import statistics
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+
+from lib.benchmarks import metrics, pubtator, standoff
+from lib.benchmarks.instances import DUMMY, Instance, Labelled, Mention, Pair, Relation, Sentence
+from lib.errors import StudyError
+from lib.finetuning import predictions
+from lib.finetuning.saved import Saved
+from lib.finetuning.tagging import Tagging, to_bio
+from lib.finetuning.texts import Texts
+from lib.modeling import heads
+
+PAIRS = ("similarity", "inference", "answers", "ranking")  # families of two texts
+SPACE = re.compile(r"[^\S\n]")  # sentencex fails on some that take several bytes
+BOTH = re.compile("-|other", re.IGNORECASE)  # in a dummy of two mentions
+MARK = re.compile(r"\[E([12])\] ?| ?\[/E([12])\]")  # with the space that lib/finetuning/texts.py puts inside
+
+
+class Entity(NamedTuple):
+    """Where an entity stands in its text as given, its type, and how probable the tags of its words are, on average."""
+
+    start: int
+    end: int  # one past the last character
+    type: str
+    probability: float
+
+
+def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
+    """The entities of each text, in its order.
+
+    The model reads a sentence at a time, as in training, one that is too long in parts; a line end ends a sentence.
+    StudyError for a model that is no tagger.
+    """
+    check_tagger(model)
+    sentences, owners = [], []  # an owner: the text, and where each word of the sentence stands in it
+    for number, text in enumerate(texts):
+        composed, places = compose(text)
+        for words in standoff.find_words(SPACE.sub(" ", composed)):
+            sentences.append(Sentence([composed[start:end] for start, end in words], ["O"] * len(words)))
+            owners.append((number, [(places[start], places[end]) for start, end in words]))
+    sequences = model.task.encode(sentences)
+    rated = predictions.predict(lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device)
+    of_sentences = [[] for _ in sentences]
+    for sequence, words in zip(sequences, rated, strict=True):
+        of_sentences[sequence.instance] += words
+    found = [[] for _ in texts]
+    for (number, spans), words in zip(owners, of_sentences, strict=True):
+        found[number] += find_entities(model.task, spans, words)
+    return [sorted(entities) for entities in found]
+
+
+def check_tagger(model: Saved) -> None:
+    """StudyError for a saved model that finds no entities."""
+    if not isinstance(model.task, Tagging):
+        raise StudyError(f"{model.title}: no tagger but a model of {describe(model)}; {hint(model)}")
+
+
+def compose(text: str) -> tuple[str, Sequence[int]]:
+    """A text in composed letters (NFC), as the study's readers have it, and where its characters begin in what was
+    given; the last number is the end."""
+    if unicodedata.is_normalized("NFC", text):
+        return text, range(len(text) + 1)
+    starts = [i for i, letter in enumerate(text) if i == 0 or not unicodedata.combining(letter)]
+    parts, places = [], []
+    for start, end in pairwise([*starts, len(text)]):
+        parts.append(pubtator.compose(text[start:end]))
+        places += [start] * len(parts[-1])
+    return "".join(parts), [*places, len(text)]
+
+
+def rate_tags(tagger: heads.Tagger, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The label of each word and its probability, (sequences, words, layers, 2)."""
+    scores = tagger.scores(batch)
+    if tagger.crf:
+        labels, rates = tagger.crf.decode(scores, batch["words"]), tagger.crf.marginals(scores, batch["words"])
+    else:
+        labels, rates = scores.argmax(-1), scores.softmax(-1)
+    return torch.stack([labels.to(rates.dtype), rates.gather(-1, labels[..., None])[..., 0]], -1)
+
+
+def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], words: Sequence) -> Iterator[Entity]:
+    """The entities of a sentence, from where its words stand and what rate_tags gives for them."""
+    for layer, kind in enumerate(task.layers):
+        tags = to_bio([task.labels[int(word[layer][0])] for word in words])
+        for name, first, last in metrics.entity_sets([tags])[0]:
+            rate = statistics.fmean(word[layer][1] for word in words[first : last + 1])
+            yield Entity(spans[first][0], spans[last][1], kind or name, rate)
+
+
+def classify(model: Saved, instances: Sequence[Instance]) -> list[dict]:
+    """What a classifier says of each instance (of make_instance): {label, probabilities}, {labels, probabilities} or
+    {number}.
+
+    Probabilities are by name; those of `labels` are each of its own, and a label of half or more is given.
+    """
+    task = model.task
+    sequences = task.encode(instances)
+    rated = predictions.predict(model.model, task, sequences, model.device)
+    if task.target == "number":
+        return [{"number": number} for number in rated]
+    named = [dict(zip(task.classes, one, strict=True)) for one in rated]
+    if task.target == "class":
+        return [{"label": max(one, key=one.get), "probabilities": one} for one in named]
+    labels = task.decode(instances, sequences, rated)
+    return [{"labels": [*some], "probabilities": one} for some, one in zip(labels, named, strict=True)]
+
+
+def check_classifier(model: Saved) -> None:
+    """StudyError for a saved model that does not judge whole texts."""
+    if not isinstance(model.task, Texts):
+        raise StudyError(f"{model.title}: no classifier but a model of {describe(model)}; {hint(model)}")
+
+
+def make_instance(model: Saved, text: str, second: str | None = None) -> Instance:
+    """The instance that a classifier reads of a text, or of two.
+
+    Of relations the text shows its two mentions: by dummies, or by [E1] ... [/E1] and [E2] ... [/E2], as the model was
+    trained. StudyError where it does not, and for a second text too many or too few.
+    """
+    task = model.task
+    paired = task.dataset.family in PAIRS or task.dataset.question_first
+    if paired and not (second and second.strip()):
+        raise StudyError(f"no second text, and {model.title} reads pairs: give it under text2")
+    if not paired and second:
+        raise StudyError(f"a second text, and {model.title} reads one: leave out text2")
+    if task.dataset.family == "relations":
+        return read_dummies(text) if task.settings.mentions == "dummies" else read_marks(text)
+    if task.dataset.family == "documents":
+        return Labelled("", (text, second) if second else (text,), () if task.target == "labels" else ("",))
+    return Pair("", text, second, 0.0 if task.target == "number" else "")
+
+
+def read_dummies(text: str) -> Relation:
+    """The relation of a text with two dummies, or one that stands for both mentions, such as @CHEM-GENE$."""
+    found = [Mention("", match[0].strip("@$"), *match.span()) for match in DUMMY.finditer(text)]
+    if len(found) != 2 and not (len(found) == 1 and BOTH.search(found[0].kind)):
+        raise StudyError(
+            f"{len(found)} dummies in the text: write one such as @GENE$ in the place of each of the two mentions, by "
+            "the names that the model was trained on"
+        )
+    return Relation("", text, found[0], found[-1], "", masked=True)
+
+
+def read_marks(text: str) -> Relation:
+    """The relation of a text with marks around its two mentions, which are taken out."""
+    bare, places, end = "", {}, 0
+    for match in MARK.finditer(text):
+        bare, end = bare + text[end : match.start()], match.end()
+        places.setdefault(match[0].strip(), len(bare))
+    bare += text[end:]
+    ends = [places.get(mark, -1) for mark in ("[E1]", "[/E1]", "[E2]", "[/E2]")]
+    first, second = (Mention("", "", *ends[i : i + 2]) for i in (0, 2))
+    if len(MARK.findall(text)) != 4 or not (0 <= first.start < first.end and first.start <= second.start < second.end):
+        raise StudyError("expected the first mention as [E1] ... [/E1] and the second as [E2] ... [/E2], each once")
+    return Relation("", bare, first, second, "")
+
+
+def describe(model: Saved) -> str:
+    return f"{model.dataset.family} ({model.dataset.title})"
+
+
+def hint(model: Saved) -> str:
+    """What to do with a model that was given to the wrong command."""
+    if isinstance(model.task, Tagging):
+        return "./run_all.sh tag takes it"
+    return "./run_all.sh classify takes it" if isinstance(model.task, Texts) else "lib.finetuning.saved.load opens it"

@@ -1,0 +1,235 @@
+"""The commands that put new text through a saved model: ./run_all.sh tag and classify."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lib import artefacts
+from lib.errors import StudyError
+from lib.places import show_path
+from lib.progress import Bar
+from lib.study import paths
+
+if TYPE_CHECKING:  # importing torch takes seconds
+    from lib.finetuning.formats import Document
+    from lib.finetuning.saved import Saved
+
+WINDOW = 400_000  # characters that are read, sorted by length and predicted together
+TO_MAKE = "./run_all.sh evaluate --model ENCODER --datasets ncbi-disease --save FOLDER makes one in FOLDER/ncbi-disease"
+FORMS = {"tag": ("jsonl", "tsv", "brat", "pubtator"), "classify": ("jsonl", "tsv")}
+HELP = {
+    "tag": """\
+Finds the entities of new text with a tagger that `evaluate --save` kept: characters, type and probability.
+
+input   a document a line; JSON lines with "text" and perhaps "id" (.jsonl, or lines from a pipe that begin so);
+        .csv or .tsv with a column text; PubTator (PMID|t|title, PMID|a|abstract); a folder of .txt files, a document
+        each; .gz may follow a name; without a file, standard input
+output  jsonl     {"id", "text", "entities": [{"start", "end", "type", "text", "probability"}]}
+        tsv       an entity a line: id, start, end, type, text, probability
+        brat      an .ann and a .txt file for each document, in the folder -o; probabilities are notes
+        pubtator  the text with its mentions, without probabilities; the first line of a text is its title
+        Offsets count characters of the text as given, in PubTator of title, line end and abstract.""",
+    "classify": """\
+Classifies new texts, or pairs of texts, with a model that `evaluate --save` kept.
+
+input   a text a line; JSON lines with "text", of pairs "text2", perhaps "id"; .csv or .tsv with these columns;
+        PubTator; a folder of .txt files; .gz may follow a name; without a file, standard input. The text of a relation
+        holds its two mentions as the model was trained: dummies such as @GENE$, or [E1] ... [/E1] and [E2] ... [/E2].
+output  jsonl     {"id", "text", "label", "probabilities"}; "labels" where a text may have several, "number" for scores
+        tsv       a text a line: id, label, labels or number, then each probability""",
+}
+
+
+def run(words: list[str]) -> int:
+    """`tag` or `classify` with the rest of the command line; returns the exit status."""
+    command, *words = words
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(f"run_all.sh {command}", description=HELP[command], formatter_class=form)
+    several = ", or one with several taggers in it; default: model/" if command == "tag" else ""
+    parser.add_argument("files", nargs="*", metavar="file", help="text; - or none: standard input")
+    parser.add_argument("--model", metavar="FOLDER", help=f"a folder that evaluate --save has made{several}")
+    parser.add_argument("--format", choices=FORMS[command], help="default: that of -o by its name, else jsonl")
+    parser.add_argument("-o", "--output", metavar="PATH", help="the file to write, of brat the folder")
+    options = parser.parse_intermixed_args(words)
+    try:
+        with ExitStack() as ends:
+            label(command, options, ends)
+    except BrokenPipeError:  # as of `| head`
+        sys.stdout = None  # or Python would try to write the rest at its end
+    except OSError as error:
+        raise StudyError(f"{show_path(Path(error.filename or 'output'))}: {error.strerror}") from None
+    except KeyboardInterrupt:
+        print("\nstopped; no file was written", file=sys.stderr)
+        return 130
+    return 0
+
+
+def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
+    """Read all input once to check it, then once more to label it."""
+    output = Path(options.output).expanduser() if options.output else None
+    named = output.suffix[1:] if output else ""
+    form = options.format or (named if named in ("jsonl", "tsv") else "jsonl")
+    folders = find_models(command, options.model)
+    files = [ends.enter_context(spool()) if file == "-" else Path(file).expanduser() for file in options.files or ["-"]]
+    check_output(form, output, files)
+    from lib.finetuning import new_text, saved  # here, as they take seconds
+
+    models = [saved.load(folder) for folder in folders]
+    for model in models:
+        (new_text.check_tagger if command == "tag" else new_text.check_classifier)(model)
+    count = sum(1 for document in read_all(files) if command == "tag" or make_instance(models[0], document))
+    bar = Bar(command, count, quiet=output is None and sys.stdout.isatty())
+    found = (tag if command == "tag" else classify)(models, follow(read_all(files), bar))
+    if form == "brat":
+        write_folder(output, found)
+    else:
+        header, write = choose_writer(command, form, models[0])
+        with open_output(output) as file:
+            file.write(header)
+            for document, one in found:
+                file.write(write(document, one))
+
+
+def find_models(command: str, word: str | None) -> list[Path]:
+    """The folders of the models asked for; StudyError where none is."""
+    folder = Path(word).expanduser() if word else paths.ROOT / "model"
+    if command == "classify" and not word:
+        raise StudyError(f"say with which model: --model FOLDER; {TO_MAKE}".replace("ncbi-disease", "hoc"))
+    if not word and not folder.is_dir():
+        raise StudyError(f"say with which tagger: --model FOLDER; {TO_MAKE}")
+    if command == "tag" and folder.is_dir() and not (folder / "record.json").exists():
+        inside = [path.parent for path in sorted(folder.glob("*/record.json"))]
+        taggers = [one for one in inside if is_tagger(one)]
+        if not taggers:
+            raise StudyError(f"{show_path(folder)}: no tagger in it; {TO_MAKE}")
+        return taggers
+    return [folder]
+
+
+def is_tagger(folder: Path) -> bool:
+    """Whether a folder has a saved model that finds entities."""
+    record = artefacts.read_record(folder)
+    about = record.get("task") if record.get("stage") == "saved model" else None
+    return bool(about) and about["dataset"]["family"] in ("tagging", "pico")
+
+
+@contextmanager
+def spool() -> Iterator[Path]:
+    """Standard input as a file, which can be read twice."""
+    if sys.stdin.isatty():
+        print("text from the terminal, to Ctrl-D:", file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="study-") as folder:
+        path = Path(folder) / "standard input"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield path
+
+
+def check_output(form: str, output: Path | None, files: list[Path]) -> None:
+    """StudyError where the output cannot go, or would go over something else."""
+    if form == "brat":
+        if output is None:
+            raise StudyError("brat is a file for each document: name a folder with -o")
+        if output.is_file() or (output.is_dir() and any(output.iterdir())):
+            raise StudyError(f"{show_path(output)}: something lies there; name a new folder with -o")
+    elif output is not None and output.is_dir():
+        raise StudyError(f"{show_path(output)}: a folder; name a file with -o, or take --format brat")
+    elif output is not None and any(file.exists() and output.resolve() == file.resolve() for file in files):
+        raise StudyError(f"{show_path(output)}: the input; name another file with -o")
+
+
+def read_all(files: list[Path]) -> Iterator["Document"]:
+    """The documents of all files in turn; of several files an id that is a line's number has the file's name before."""
+    from lib.finetuning import formats
+
+    for file in files:
+        for document in formats.read(file):
+            numbered = len(files) > 1 and document.where.endswith(f":{document.id}")
+            yield document._replace(id=f"{file.stem}-{document.id}") if numbered else document
+
+
+def follow(documents: Iterable["Document"], bar: Bar) -> Iterator[list["Document"]]:
+    """Documents in windows of about WINDOW characters, the bar moved on after each."""
+    window, size, done = [], 0, 0
+    for document in documents:
+        window.append(document)
+        size += len(document.text) + len(document.second or "")
+        if size >= WINDOW:
+            yield window
+            done += len(window)
+            bar.update(done)
+            window, size = [], 0
+    if window:
+        yield window
+        bar.update(done + len(window))
+
+
+def tag(models: list["Saved"], windows: Iterable[list["Document"]]) -> Iterator[tuple["Document", list]]:
+    """Each document with the entities of all taggers."""
+    from lib.finetuning import new_text
+
+    for window in windows:
+        found = [new_text.tag(model, [document.text for document in window]) for model in models]
+        for document, *entities in zip(window, *found, strict=True):
+            yield document, sorted(sum(entities, []))
+
+
+def classify(models: list["Saved"], windows: Iterable[list["Document"]]) -> Iterator[tuple["Document", dict]]:
+    """Each document with what the classifier says of it."""
+    from lib.finetuning import new_text
+
+    for window in windows:
+        instances = [make_instance(models[0], document) for document in window]
+        yield from zip(window, new_text.classify(models[0], instances), strict=True)
+
+
+def make_instance(model: "Saved", document: "Document"):
+    """What the classifier reads of a document; StudyError with its place."""
+    from lib.finetuning import new_text
+
+    try:
+        return new_text.make_instance(model, document.text, document.second)
+    except StudyError as error:
+        raise StudyError(f"{document.where}: {error}") from None
+
+
+def choose_writer(command: str, form: str, model: "Saved") -> tuple[str, Callable[..., str]]:
+    """The first line of a format, empty where it has none, and what writes a document."""
+    from lib.finetuning import formats
+
+    if command == "tag":
+        header = formats.to_cells("id", *formats.FIELDS) if form == "tsv" else ""
+        writers = {"jsonl": formats.write_json, "tsv": formats.write_rows, "pubtator": formats.write_pubtator}
+        return header, writers[form]
+    said = {"number": "number", "labels": "labels", "class": "label"}[model.task.target]
+    header = formats.to_cells("id", said, *model.task.classes) if form == "tsv" else ""
+    return header, formats.write_judged if form == "jsonl" else formats.write_judged_row
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator:
+    """Standard output, or a file that takes its name when it is whole."""
+    if path is None:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with artefacts.whole_file(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        yield file
+
+
+def write_folder(folder: Path, found: Iterable[tuple["Document", list]]) -> None:
+    """An .ann file beside each text, as BRAT has them, in a folder that is there when it is whole."""
+    from lib.finetuning import formats
+
+    with artefacts.whole_folder(folder) as new:
+        for document, entities in found:
+            text = new / f"{document.id}.txt"
+            if text.parent != new or text.exists():
+                raise StudyError(f"{document.where}: the id {document.id!r} is no name of a file, or comes twice")
+            text.write_text(document.text, encoding="utf-8", newline="")
+            (new / f"{document.id}.ann").write_text(formats.write_brat(document, entities), encoding="utf-8")

@@ -1,0 +1,311 @@
+"""New text with a saved model: offsets in the text as given, the same entities as transformers, files in and out."""
+
+import functools
+import io
+import json
+import os
+import re
+import shutil
+
+import pytest
+import torch
+from conftest import each
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_loading import FAMILIES, make
+from test_saved import work_on
+from transformers import AutoModelForTokenClassification, pipeline
+
+from lib.benchmarks import pubtator, registry, standoff
+from lib.errors import StudyError
+from lib.finetuning import formats, new_text, saved
+from lib.finetuning.texts import add_markers
+from lib.study import cli, labelling, paths
+
+ABSTRACT = "1|t|Symptoms of gratix.\n1|a|It improved after it. It came back.\n1\t12\t18\tgratix\tDisease\tD1\n\n"
+ODD = ["aB.", " ", "\u2028", "\n", "\r", "e\u0301", "é", "\u0301", "😀", "x-1", "M.", "\u1100\u1161", "±", "\x00"]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("encoder") / "bert"
+    make(folder, "bert", FAMILIES["bert"])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def keep(encoder, tmp_path_factory):
+    """Fine-tunes on a made-up dataset and gives the folder in which the model is kept, each once."""
+    made = {}
+
+    def give(key: str, **choice):
+        name = f"{key} {choice}"
+        if name not in made:
+            folder = tmp_path_factory.mktemp("work")
+            work_on(folder, encoder, key, folds=1, **choice).run([1], folder / "saved")
+            made[name] = folder / "saved"
+        return made[name]
+
+    return give
+
+
+@pytest.fixture(scope="module")
+def tagger(keep):
+    return keep("ncbi-disease")
+
+
+def read_test(key: str) -> list:
+    return registry.lookup(key).at(paths.MADE_UP).load("test")
+
+
+@functools.cache
+def tag_every_word(folder) -> saved.Saved:
+    """A tagger that says of every word that it begins an entity."""
+    model = saved.load(folder)
+    with torch.no_grad():
+        model.model.score.bias[:] = torch.tensor([0.0, 99.0, 0.0])
+    return model
+
+
+def test_the_pipeline_of_transformers_finds_the_same_entities(tagger, tmp_path):
+    folder = shutil.copytree(tagger, tmp_path / "random")
+    library = AutoModelForTokenClassification.from_pretrained(folder)
+    torch.nn.init.normal_(library.classifier.weight, generator=torch.Generator().manual_seed(0))  # tags of every kind
+    library.save_pretrained(folder)
+    texts = [" ".join(sentence.words) for sentence in read_test("ncbi-disease")][:20]
+    ours = new_text.tag(saved.load(folder), texts)
+    found = pipeline("token-classification", str(folder), aggregation_strategy="first")(texts)
+    theirs = [[(one["start"], one["end"], one["entity_group"]) for one in of_text] for of_text in found]
+    assert [[entity[:3] for entity in of_text] for of_text in ours] == theirs
+    assert sum(map(len, ours)) > 20
+    rates = [one["score"] for of_text in found for one in of_text]
+    assert [entity.probability for of_text in ours for entity in of_text] == pytest.approx(rates, abs=1e-4)
+
+
+@given(st.lists(st.sampled_from(ODD), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_every_word_is_read_once_at_its_place_in_the_text_as_given(tagger, pieces):
+    text = "".join(pieces)
+    (entities,) = new_text.tag(tag_every_word(tagger), [text])
+    composed = pubtator.compose(text)
+    if composed == new_text.compose(text)[0]:  # but for letters that are composed of more than marks
+        found = [pubtator.compose(text[entity.start : entity.end]) for entity in entities]
+        assert found == standoff.WORD.findall(composed)
+    assert all(a.end <= b.start for a, b in zip(entities, entities[1:], strict=False))
+    between = zip([0, *(one.end for one in entities)], [*(one.start for one in entities), len(text)], strict=True)
+    assert not any(text[end:start].strip() for end, start in between)
+
+
+def test_a_long_text_is_cut_and_its_offsets_stay(tagger):
+    text = "pain and fever, " * 400 + "é" * 300 + ". More pain (here)."
+    (entities,) = new_text.tag(tag_every_word(tagger), [text])
+    assert [text[one.start : one.end] for one in entities] == standoff.WORD.findall(text)
+
+
+@each(
+    ("key", "choice", "kinds"),
+    [
+        ("ncbi-disease", {"head": "CRF"}, {"Disease"}),
+        ("ncbi-disease", {"scheme": "BIOUL", "characters": True}, {"Disease"}),
+        ("ebm-pico", {}, {"INT", "OUT", "PAR"}),
+        ("jnlpba", {}, {"entity"}),  # whose types are dropped
+    ],
+)
+def test_every_kind_of_tagger_tags_as_it_predicts(keep, key, choice, kinds):
+    model, sentences = saved.load(keep(key, **choice)), read_test(key)[:30]
+    torch.manual_seed(0)
+    torch.nn.init.normal_(model.model.score.weight)  # tags of every kind
+    one_word = re.compile(standoff.WORD.pattern + r"\Z").match
+    sentences = [one for one in sentences if all(map(one_word, one.words))]
+    predicted = model.predict(sentences)
+    found = new_text.tag(model, [" ".join(one.words) for one in sentences])
+    assert {entity.type for entities in found for entity in entities} == kinds
+    for sentence, tags, entities in zip(sentences, predicted, found, strict=True):
+        marked = set()
+        for entity in entities:
+            assert 0 < entity.probability <= 1
+            ends = " ".join(sentence.words)
+            first, last = ends[: entity.start].count(" "), ends[: entity.end].count(" ")
+            marked |= set(range(first, last + 1))
+        assert marked == {i for i, tag in enumerate(tags) if tag != "O"}
+
+
+@each("key", ["mednli", "hoc", "biosses", "gad", "pubmedqa", "bioasq-reranker"])
+def test_a_classifier_says_of_a_text_what_it_says_of_the_instance(keep, key):
+    model, instances = saved.load(keep(key)), read_test(key)[:8]
+    made = []
+    for one in instances:
+        texts = (" ".join(one.sentences),) if key == "hoc" else (one.text,) if key == "gad" else (one.first, one.second)
+        made.append(new_text.make_instance(model, *texts))
+    found, expected = new_text.classify(model, made), model.predict(instances)
+    match key:
+        case "biosses":
+            assert [one["number"] for one in found] == pytest.approx(expected, abs=1e-6)
+        case "hoc":
+            assert [tuple(one["labels"]) for one in found] == expected
+        case "bioasq-reranker":
+            assert [one["probabilities"]["1"] for one in found] == pytest.approx(expected, abs=1e-6)
+        case _:
+            assert [one["label"] for one in found] == expected
+            assert all(sum(one["probabilities"].values()) == pytest.approx(1) for one in found)
+
+
+def test_a_relation_is_read_by_its_marks_or_dummies(keep):
+    relations = read_test("ddi")[:8]
+    for mentions in ("markers", "dummies"):
+        model = saved.load(keep("ddi", mentions=mentions, encoding="mentions"))
+        texts = [(add_markers(one) if mentions == "markers" else one.dummify()).text for one in relations]
+        made = [new_text.make_instance(model, text) for text in texts]
+        found = new_text.classify(model, made)
+        assert [one["label"] for one in found] == model.predict(relations)
+        assert [a.tokens for a in model.task.encode(made)] == [a.tokens for a in model.task.encode(relations)]
+        with pytest.raises(StudyError, match=r"\[E1\]" if mentions == "markers" else "0 dummies in the text"):
+            new_text.make_instance(model, "No mention here.")
+    with pytest.raises(StudyError, match="1 dummies"):
+        new_text.make_instance(model, "Of @DRUG$ alone.")
+
+
+# The commands.
+
+
+@pytest.fixture
+def say(capsys, monkeypatch):
+    """Runs a command with a text as standard input; gives the exit status, what it prints, and its error."""
+
+    def give(*words, text: str | bytes = ""):
+        content = text if isinstance(text, bytes) else text.encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        capsys.readouterr()
+        status = cli.main([str(word) for word in words])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return give
+
+
+@pytest.fixture
+def every(monkeypatch, tagger):
+    """The tagger of the commands begins an entity at every word."""
+    model = tag_every_word(tagger)
+    monkeypatch.setattr(saved, "load", lambda folder: model)
+    return tagger
+
+
+def test_a_sentence_from_standard_input(say, every):
+    status, out, err = say("tag", "--model", every, text="Ataxia is\n\n inherited.\n")
+    first, second = map(json.loads, out.splitlines())
+    assert (status, err) == (0, "") and (first["id"], second["id"]) == ("1", "3")
+    assert first["entities"][0] == {"start": 0, "end": 6, "type": "Disease", "text": "Ataxia", "probability": 1.0}
+    assert second["text"] == " inherited." and second["entities"][0]["start"] == 1
+
+
+def test_the_same_documents_in_every_form(say, every, tmp_path):
+    (tmp_path / "one.jsonl").write_text('{"id": "d", "text": "No\\nfever"}\n\n')
+    (tmp_path / "one.tsv").write_text('text\tid\n"No fever\td\n')
+    (tmp_path / "one.csv").write_text('id,text,more\nd,"No ""x"", fever",\n')
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "d.txt").write_bytes(b"\xef\xbb\xbfNo\r\nfever")
+    found = {}
+    for name in ("one.jsonl", "one.tsv", "one.csv", "notes"):
+        status, out, _ = say("tag", "--model", every, tmp_path / name, "--format", "tsv")
+        header, *lines = [line.split("\t") for line in out.splitlines()]
+        assert status == 0 and header == ["id", *formats.FIELDS] and all(line[0] == "d" for line in lines)
+        found[name] = [(*map(int, line[1:3]), line[4]) for line in lines]
+    assert found["one.jsonl"] == [(0, 2, "No"), (3, 8, "fever")]
+    assert found["one.tsv"] == [(0, 1, '"'), (1, 3, "No"), (4, 9, "fever")]
+    assert found["one.csv"][-1] == (8, 13, "fever") and found["notes"] == [(0, 2, "No"), (4, 9, "fever")]
+
+
+def test_pubtator_in_and_out_is_read_again_with_its_offsets(say, every, tmp_path):
+    (tmp_path / "in.txt").write_text(ABSTRACT + ABSTRACT.replace("1|", "2|").replace("1\t", "2\t"))
+    words = ["--format", "pubtator", "-o", tmp_path / "out" / "found.txt"]
+    assert say("tag", "--model", every, tmp_path / "in.txt", *words) == (0, "", "")
+    first, second = pubtator.read(tmp_path / "out" / "found.txt")
+    assert (first.pmid, second.pmid) == ("1", "2") and first.text.count("\n") == 1
+    assert [first.text[one.start : one.end] for one in first.mentions] == standoff.WORD.findall(first.text)
+
+
+def test_brat_has_a_text_and_its_entities_in_a_new_folder(say, every, tmp_path):
+    text = "Fever\r\nand pain"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_bytes(text.encode())
+    (tmp_path / "notes" / "b.txt").write_bytes(b"")
+    words = ["tag", "--model", every, tmp_path / "notes", "--format", "brat"]
+    assert say(*words, "-o", tmp_path / "out")[0] == 0
+    lines = [line.split("\t") for line in (tmp_path / "out" / "a.ann").read_text().splitlines()]
+    assert lines[0] == ["T1", "Disease 0 5", "Fever"] and lines[1][:2] == ["#1", "AnnotatorNotes T1"]
+    assert lines[4] == ["T3", "Disease 11 15", "pain"]
+    assert (tmp_path / "out" / "a.txt").read_bytes() == text.encode() and not (tmp_path / "out" / "b.ann").read_bytes()
+    assert "something lies there" in say(*words, "-o", tmp_path / "out")[2]
+    assert "with -o" in say(*words)[2]
+
+
+@each(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"good\nb\xe9d\n", "a.txt:2: not UTF-8 text"),
+        ("a.txt", b" \n\n", "a.txt: no text in it"),
+        ("a.jsonl", b"", "a.jsonl: empty file"),
+        ("a.jsonl", b'{"text": "a"}\n{"id": 1}\n', 'a.jsonl:2: no text under "text"'),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "b"', "a.jsonl:2: not JSON"),
+        ("a.jsonl", b'{"text": "a \\ud800"}\n', "a.jsonl:1: half of a surrogate pair"),
+        ("a.tsv", b"id\ttitle\n1\ta\n", "a.tsv:1: expected the columns text"),
+        ("a.csv", b"id,text\n1\n", "a.csv:2: expected 2 columns, found 1"),
+        ("a.txt", b"1|t|A title\n2|a|An abstract\n", "a.txt:2: expected 'PMID|t|title'"),
+        ("a.txt", b"1|t|A title\n", "was the file cut off"),
+        ("folder/a.md", b"text", "folder: no .txt files"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(say, every, tmp_path_factory, name, content, message):
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    path = folder / name if name.startswith("a") else folder / "folder"
+    for words in ([], ["-o", folder / "out"]):
+        status, out, err = say("tag", "--model", every, path, *words)
+        assert status == 1 and out == "" and err.startswith("error: ") and message in err and err.count("\n") == 1
+    assert sorted(one.name for one in folder.iterdir()) == [name.split("/")[0]]
+
+
+def test_a_wrong_model_or_none_is_one_line(say, keep, tagger, tmp_path, monkeypatch):
+    pairs = keep("mednli")
+    status, _, err = say("tag", "--model", pairs, text="a")
+    assert status == 1 and "no tagger but a model of inference" in err and "classify takes it" in err
+    assert "no classifier but a model of tagging" in say("classify", "--model", tagger, text="a")[2]
+    assert "text2" in say("classify", "--model", pairs, text="a")[2]
+    assert "no folder" in say("tag", "--model", tmp_path / "none", text="a")[2]
+    assert "no tagger in it" in say("tag", "--model", tmp_path, text="a")[2]
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    for command in ("tag", "classify"):
+        status, _, err = say(command, text="a")
+        assert status == 1 and "evaluate --model ENCODER" in err and err.count("\n") == 1
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "diseases").symlink_to(tagger)
+    (tmp_path / "model" / "pairs").symlink_to(pairs)
+    assert say("tag", text="Ataxia.") == say("tag", "--model", tagger, text="Ataxia.")
+
+
+def test_classes_of_pairs_as_lines_and_as_a_table(say, keep, tmp_path):
+    (tmp_path / "pairs.jsonl").write_text('{"text": "A.", "text2": "B.", "id": 7}\n')
+    status, out, _ = say("classify", "--model", keep("mednli"), tmp_path / "pairs.jsonl")
+    found = json.loads(out)
+    assert status == 0 and list(found) == ["id", "text", "text2", "label", "probabilities"] and found["id"] == "7"
+    assert say("classify", "--model", keep("mednli"), tmp_path / "pairs.jsonl", "-o", tmp_path / "out.tsv")[0] == 0
+    header, line = [row.split("\t") for row in (tmp_path / "out.tsv").read_text().splitlines()]
+    assert header == ["id", "label", *found["probabilities"]]
+    assert line == ["7", found["label"], *map(str, found["probabilities"].values())]
+
+
+def test_no_more_is_read_than_a_window(monkeypatch):
+    monkeypatch.setattr(labelling, "WINDOW", 10)
+    read = []
+    documents = (read.append(n) or formats.Document("", str(n), "four") for n in range(100))
+    windows = labelling.follow(documents, labelling.Bar("tag", 100))
+    assert [len(next(windows)), len(read), len(next(windows)), len(read)] == [3, 3, 3, 6]
+
+
+def test_all_files_of_a_saved_model_have_the_mode_that_the_umask_gives(tagger, keep):
+    umask = os.umask(0)
+    os.umask(umask)
+    for folder in (tagger, keep("ncbi-disease", head="CRF")):
+        assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666 & ~umask}
