@@ -16,7 +16,7 @@ from test_loading import FAMILIES, make
 from test_saved import work_on
 from transformers import AutoModelForTokenClassification, pipeline
 
-from lib.benchmarks import pubtator, registry, standoff
+from lib.benchmarks import metrics, pubtator, registry, standoff
 from lib.errors import StudyError
 from lib.finetuning import formats, new_text, saved
 from lib.finetuning.texts import add_markers
@@ -94,6 +94,11 @@ def test_every_word_is_read_once_at_its_place_in_the_text_as_given(tagger, piece
     assert all(a.end <= b.start for a, b in zip(entities, entities[1:], strict=False))
     between = zip([0, *(one.end for one in entities)], [*(one.start for one in entities), len(text)], strict=True)
     assert not any(text[end:start].strip() for end, start in between)
+
+
+@given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])))
+def test_entities_are_those_that_the_score_counts(tags):
+    assert [set(new_text.find_runs(tags))] == metrics.entity_sets([tags])
 
 
 def test_a_long_text_is_cut_and_its_offsets_stay(tagger):
