@@ -7,9 +7,9 @@ of BC5CDR's test set, in PubTator form. Each side runs in a process of its own, 
 that should have nothing else to do, after a few abstracts that do not count; a ratio is that of two runs of one
 repetition, shown are the median, the lowest and the highest.
 
-The pipeline runs with aggregation_strategy="first" and all other settings its default, in two ways: on the sentences
-that the study cuts, which is the same work; and on whole abstracts with a `stride`, without which it leaves out what
-goes beyond the length that the model takes. `same_entities`: F1 of its entities against the study's.
+The pipeline runs with aggregation_strategy="first" on the sentences that the study cuts, which is the same work, one at
+a time as by default and in batches; and on whole abstracts with a `stride`, without which it leaves out what goes
+beyond the length that the model takes. `same_entities`: F1 of its entities against the study's.
 
 Writes its lines into outputs/record/benchmarks/tagging.csv.
 """
@@ -33,6 +33,7 @@ from lib.places import real_data
 
 SOURCE = "ner/bc5cdr-pubtator/CDR_TestSet.PubTator.txt"
 WARM_UP = 4  # abstracts
+BATCH = 16
 STRIDE = 32  # tokens that two parts of a long text share
 
 
@@ -45,10 +46,10 @@ def run_ours(folder: Path, texts: list[str]) -> tuple[float, list[set]]:
     return time.perf_counter() - begun, [{entity[:3] for entity in entities} for entities in found]
 
 
-def run_pipeline(folder: Path, texts: list[str], by_sentence: bool) -> tuple[float, list[set]]:
+def run_pipeline(folder: Path, texts: list[str], by_sentence: bool, batch: int) -> tuple[float, list[set]]:
     """The same by the library."""
-    options = {} if by_sentence else {"stride": STRIDE}
-    model = pipeline("token-classification", str(folder), aggregation_strategy="first", device="cpu", **options)
+    options = {"aggregation_strategy": "first", "batch_size": batch} | ({} if by_sentence else {"stride": STRIDE})
+    model = pipeline("token-classification", str(folder), device="cpu", **options)
     owners, parts = [], []
     for number, text in enumerate(texts):
         for start, end in standoff.find_sentences(text, standoff.LINE, "") if by_sentence else [(0, len(text))]:
@@ -63,7 +64,11 @@ def run_pipeline(folder: Path, texts: list[str], by_sentence: bool) -> tuple[flo
     return seconds, found
 
 
-PEERS = {"sentences": True, f"abstracts, stride {STRIDE}": False}
+PEERS = {  # by sentence, sequences in a batch
+    "sentences": (True, 1),
+    f"sentences, {BATCH} together": (True, BATCH),
+    f"abstracts, stride {STRIDE}": (False, 1),
+}
 
 
 def measure(folder: Path, texts: list[str], repetitions: int) -> list[dict]:
@@ -72,8 +77,8 @@ def measure(folder: Path, texts: list[str], repetitions: int) -> list[dict]:
     ours, peers = [], {name: [] for name in PEERS}
     for _ in range(repetitions):
         ours.append(run_apart(run_ours, folder, texts))
-        for name, by_sentence in PEERS.items():
-            peers[name].append(run_apart(run_pipeline, folder, texts, by_sentence))
+        for name, choice in PEERS.items():
+            peers[name].append(run_apart(run_pipeline, folder, texts, *choice))
     lines = []
     for name, runs in peers.items():
         ratios = [peer / own for (own, _), (peer, _) in zip(ours, runs, strict=True)]
