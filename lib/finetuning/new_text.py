@@ -24,6 +24,9 @@ BOTH = re.compile("-|other", re.IGNORECASE)  # in a dummy of two mentions
 MARK = re.compile(r"\[E([12])\] ?| ?\[/E([12])\]")  # with the space that lib/finetuning/texts.py puts inside
 
 
+TOKENS = 512  # in a batch on a CPU: 1.6 times as fast as 4,096 for a hidden size of 384
+
+
 class Entity(NamedTuple):
     """Where an entity stands in its text as given, its type, and how probable the tags of its words are, on average."""
 
@@ -47,7 +50,7 @@ def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
             sentences.append(Sentence([composed[start:end] for start, end in words], ["O"] * len(words)))
             owners.append((number, [(places[start], places[end]) for start, end in words]))
     sequences = model.task.encode(sentences)
-    rated = predictions.predict(lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device)
+    rated = predictions.predict(lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device, TOKENS)
     of_sentences = [[] for _ in sentences]
     for sequence, words in zip(sequences, rated, strict=True):
         of_sentences[sequence.instance] += words
@@ -115,7 +118,7 @@ def classify(model: Saved, instances: Sequence[Instance]) -> list[dict]:
     """
     task = model.task
     sequences = task.encode(instances)
-    rated = predictions.predict(model.model, task, sequences, model.device)
+    rated = predictions.predict(model.model, task, sequences, model.device, TOKENS)
     if task.target == "number":
         return [{"number": number} for number in rated]
     named = [dict(zip(task.classes, one, strict=True)) for one in rated]

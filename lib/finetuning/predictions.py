@@ -15,12 +15,16 @@ FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginnin
 
 
 def predict(
-    model: Callable[[Batch], torch.Tensor], task: Task, sequences: Sequence[Example], device: Accelerator
+    model: Callable[[Batch], torch.Tensor],
+    task: Task,
+    sequences: Sequence[Example],
+    device: Accelerator,
+    on_cpu: int = CPU_TOKENS,
 ) -> list:
-    """What the head predicts of each sequence, as the task reads it."""
+    """What the head predicts of each sequence, as the task reads it; `on_cpu`: the tokens of a batch on a CPU."""
     results: list = [None] * len(sequences)
     with torch.inference_mode(), device.autocast():
-        for numbers in cut_evenly(sequences, CPU_TOKENS if device.device.type == "cpu" else TOKENS):
+        for numbers in cut_evenly(sequences, on_cpu if device.device.type == "cpu" else TOKENS):
             chosen = [sequences[number] for number in numbers]
             batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
             for number, one in zip(numbers, task.read(model(batch), chosen), strict=True):
