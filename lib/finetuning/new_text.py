@@ -22,8 +22,6 @@ PAIRS = ("similarity", "inference", "answers", "ranking")  # families of two tex
 SPACE = re.compile(r"[^\S\n]")  # sentencex fails on some that take several bytes
 BOTH = re.compile("-|other", re.IGNORECASE)  # in a dummy of two mentions
 MARK = re.compile(r"\[E([12])\] ?| ?\[/E([12])\]")  # with the space that lib/finetuning/texts.py puts inside
-
-
 TOKENS = 512  # in a batch on a CPU: 1.6 times as fast as 4,096 for a hidden size of 384
 
 
@@ -50,7 +48,9 @@ def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
             sentences.append(Sentence([composed[start:end] for start, end in words], ["O"] * len(words)))
             owners.append((number, [(places[start], places[end]) for start, end in words]))
     sequences = model.task.encode(sentences)
-    rated = predictions.predict(lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device, TOKENS)
+    rated = predictions.predict(
+        lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device, TOKENS
+    )
     of_sentences = [[] for _ in sentences]
     for sequence, words in zip(sequences, rated, strict=True):
         of_sentences[sequence.instance] += words
