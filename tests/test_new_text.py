@@ -23,7 +23,23 @@ from lib.finetuning.texts import add_markers
 from lib.study import cli, labelling, paths
 
 ABSTRACT = "1|t|Symptoms of gratix.\n1|a|It improved after it. It came back.\n1\t12\t18\tgratix\tDisease\tD1\n\n"
-ODD = ["aB.", " ", "\u2028", "\n", "\r", "e\u0301", "é", "\u0301", "😀", "x-1", "M.", "\u1100\u1161", "±", "\x00"]
+ODD = [
+    "aB.",
+    " ",
+    "\u2028",
+    "\n",
+    "\r",
+    "e\u0301",
+    "é",
+    "\u0301",
+    "😀",
+    "x-1",
+    "M.",
+    "\u1100\u1161",
+    "±",
+    "\x00",
+    "\u0958",
+]
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +107,7 @@ def test_every_word_is_read_once_at_its_place_in_the_text_as_given(tagger, piece
     if composed == new_text.compose(text)[0]:  # but for letters that are composed of more than marks
         found = [pubtator.compose(text[entity.start : entity.end]) for entity in entities]
         assert found == standoff.WORD.findall(composed)
+    assert all(entity.start < entity.end for entity in entities)
     assert all(a.end <= b.start for a, b in zip(entities, entities[1:], strict=False))
     between = zip([0, *(one.end for one in entities)], [*(one.start for one in entities), len(text)], strict=True)
     assert not any(text[end:start].strip() for end, start in between)

@@ -46,7 +46,7 @@ def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
         composed, places = compose(text)
         for words in standoff.find_words(SPACE.sub(" ", composed)):
             sentences.append(Sentence([composed[start:end] for start, end in words], ["O"] * len(words)))
-            owners.append((number, [(places[start], places[end]) for start, end in words]))
+            owners.append((number, [(places[start], max(places[end], places[start] + 1)) for start, end in words]))
     sequences = model.task.encode(sentences)
     rated = predictions.predict(
         lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device, TOKENS
@@ -75,7 +75,8 @@ def compose(text: str) -> tuple[str, Sequence[int]]:
     parts, places = [], []
     for start, end in pairwise([*starts, len(text)]):
         parts.append(pubtator.compose(text[start:end]))
-        places += [start] * len(parts[-1])
+        # Marks that stay marks are the last ones of the letter.
+        places += [start, *(max(start, end - left) for left in range(len(parts[-1]) - 1, 0, -1))]
     return "".join(parts), [*places, len(text)]
 
 
