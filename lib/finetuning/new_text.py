@@ -74,7 +74,8 @@ def compose(text: str) -> tuple[str, Sequence[int]]:
     starts = [i for i, letter in enumerate(text) if i == 0 or not unicodedata.combining(letter)]
     parts, places = [], []
     for start, end in pairwise([*starts, len(text)]):
-        parts.append(pubtator.compose(text[start:end]))
+        composed = pubtator.compose(text[start:end])
+        parts.append(composed if len(composed) <= end - start else text[start:end])  # some NFC takes apart
         # Marks that stay marks are the last ones of the letter.
         places += [start, *(max(start, end - left) for left in range(len(parts[-1]) - 1, 0, -1))]
     return "".join(parts), [*places, len(text)]

@@ -12,7 +12,7 @@ import pandas as pd
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
-from lib.study import claims, gains, open_study, params, paths, results, scores, show
+from lib.study import claims, open_study, params, paths, results, scores, show
 
 PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
@@ -159,6 +159,8 @@ def say_recipe(claim: dict) -> str:
 
 
 def say_baselines(bought: pd.DataFrame) -> str:
+    from lib.study import gains  # here, as it takes seconds
+
     known = gains.keep_known(bought)
     printed = known["above_without_pretraining"].dropna()
     ours = gains.keep_ours(known)["ours_above_without_pretraining"]
