@@ -17,17 +17,21 @@ from lib.study.show import bracket
 from lib.study.show import table as show
 
 
-def open_page(scale: str) -> None:
+def open_page(scale: str, own_data: bool = False) -> None:
     """Versions, device, commit and scale; and, where the data are made up, a notice that says so.
 
-    Raises StudyError when the notebook was given parameters that it does not have, as `papermill -p` allows.
+    `own_data`: all datasets of the page are somebody's own. StudyError when the notebook was given parameters that it
+    does not have, as `papermill -p` allows.
     """
     check_parameters(get_ipython().user_ns.get("In", []))
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
     title = params.load("scales", scale).title
     display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
     if params.load("scales", scale).made_up:
-        display(Markdown(f"> **Made-up data.** {smoke_language.NOTICE.strip()} Its numbers are not findings."))
+        notice = f"**Made-up data.** {smoke_language.NOTICE.strip()}"
+        if own_data:
+            notice = "**A trial.** The data are your own, the training lasts seconds."
+        display(Markdown(f"> {notice} Its numbers are not findings."))
 
 
 def check_parameters(cells: list[str]) -> None:
