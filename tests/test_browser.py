@@ -80,7 +80,7 @@ def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finishe
 def test_the_menu_and_the_search_lead_to_pages(window, finished_study):
     window.goto((finished_study.outputs / "report" / "index.html").as_uri())
     menu = window.get_by_role("complementary").first
-    menu.get_by_role("link", name="What is easily missed, and what could not be done?").click()
+    menu.get_by_role("link", name="What is easily missed, and what could we not do?").click()
     assert window.url.endswith("94_lessons.html")
     menu.get_by_role("link", name="What did the study find?").click()
     assert window.url.endswith("index.html")
