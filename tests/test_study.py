@@ -352,7 +352,7 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     page = (study.outputs / "report" / f"02_evaluate--{path.stem}.html").read_text()
     assert "paper: BioBERT (+PubMed+PMC) (lee-4)" in page and "The encoder: <strong>Some_Body" in page
     assert "with an unknown token" in page and str(tmp_path) not in page
-    side_by_side = page[page.index("Beside other encoders") : page.index("means over datasets")]
+    side_by_side = page[page.index("Beside other encoders") : page.index("averages over datasets")]
     assert f">{path.stem.split('--')[0]}<" in side_by_side and ">bert-general<" in side_by_side
     assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study
     assert jobs_started(study.run(*words)) == []
