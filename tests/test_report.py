@@ -62,3 +62,11 @@ def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_pat
     said = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]
     names = ["12_datasets", "13_dataset_counts", "14_leaks", "23_pretrain--pubmedbert"]
     assert [re.search(r"([\w-]+)\.ipynb: damaged", line)[1] for line in said] == names
+
+
+def test_the_notebooks_name_their_answers_and_one_figure_at_most():
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        tags = [tag for cell in cells if cell.cell_type == "code" for tag in cell.metadata.get("tags", [])]
+        assert ("answer" in tags) == any(cell.source.startswith("## What we see") for cell in cells), path.name
+        assert tags.count("figure") <= 1, path.name
