@@ -4,7 +4,8 @@ import fcntl
 import re
 
 import nbformat
-from nbformat.v4 import new_markdown_cell, new_notebook
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from lib.study import paths, report
 
@@ -35,7 +36,9 @@ def test_the_site_opens_on_what_was_found_then_on_what_failed_and_has_the_menu(t
     assert front.startswith("# Title of 01_results_in_brief\n\nOf ")
     assert 'Of <a href="40_biobert.html">tables</a>, leaks.\n\n## Failed' in front
     assert '- <a href="40_biobert--b--failed.html">40_biobert--b</a>: failed' in front
-    assert ":caption: Start, and what was found\n\nself\n" in front and ":caption: BioBERT\n\n40_biobert\n" in front
+    assert ":caption: Start, and what was found\n\n01 · Title of 01_results_in_brief <self>\n" in front
+    assert ":caption: BioBERT\n\n40 · Does pretraining on PubMed help" in front
+    assert "? (Tables 4, 5, 6) <40_biobert>\n" in front
     assert ":hidden:" in front
     listed = (tmp_path / "source" / "40_biobert.md").read_text()
     assert "40_biobert--a.html" in listed and "40_biobert--b--failed.html" in listed
@@ -44,7 +47,8 @@ def test_the_site_opens_on_what_was_found_then_on_what_failed_and_has_the_menu(t
 def test_where_nothing_was_found_yet_the_site_opens_on_the_menu(tmp_path):
     front = write_front(tmp_path, _01_results_in_brief="interrupted", _14_leaks="done")
     assert front.startswith(f"# {report.TITLE}: smoke\n\n## Failed or interrupted\n\n- <a href=")
-    assert "\n01_results_in_brief--interrupted\n" in front and "\n14_leaks\n" in front and ":hidden:" not in front
+    assert "01_results_in_brief <01_results_in_brief--interrupted>\n" in front and " <14_leaks>\n" in front
+    assert ":hidden:" not in front
 
 
 def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_path, monkeypatch, capsys):
@@ -62,6 +66,82 @@ def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_pat
     said = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]
     names = ["12_datasets", "13_dataset_counts", "14_leaks", "23_pretrain--pubmedbert"]
     assert [re.search(r"([\w-]+)\.ipynb: damaged", line)[1] for line in said] == names
+
+
+def show_png(words: str) -> list:
+    return [new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": words})]
+
+
+def show_words(words: str) -> list:
+    return [new_output("display_data", {"text/markdown": words})]
+
+
+def make_page(answer: list | None = None) -> list:
+    """The cells of a page whose figure stands in the middle and whose answer is the last."""
+    table = [new_output("display_data", {"text/html": "<table></table>"})]
+    return [
+        new_markdown_cell("# Does it help? (BioBERT, Table 4)\n\nOf a table.", id="title"),
+        new_code_cell("open_page()", id="open", outputs=show_words("Scale")),
+        new_markdown_cell("## Ours\n\nBy set, *paper* hollow. Ours filled.", id="ours"),
+        new_code_cell("draw()", id="draw", outputs=show_png("figure") + table),
+        new_markdown_cell("## What we see\n\nIn points.", id="see"),
+        new_code_cell("say()", id="say", outputs=show_words("It helps.") if answer is None else answer),
+        new_code_cell("where()", id="where", outputs=show_words("Kept in")),
+        new_markdown_cell("Next: another", id="next"),
+    ]
+
+
+def prepare(folder, monkeypatch, cells: list, tagged_copy: bool = False) -> list:
+    """A page as Sphinx reads it, of a copy from before its notebook had the tags, or of one with them."""
+    monkeypatch.setattr(paths, "NOTEBOOKS", folder)
+    now = new_notebook(cells=[*make_page(), new_code_cell("new()", id="new")])
+    tags = {"draw": ["figure"], "say": ["answer", "hide-input"]}
+    for cell in [*now.cells, *(cells if tagged_copy else [])]:
+        if cell.id in tags:
+            cell.metadata.tags = tags[cell.id]
+    if not tagged_copy:
+        nbformat.write(now, folder / "40_biobert.ipynb")
+    copy, path = new_notebook(cells=cells), folder / "40_biobert.ipynb"
+    return report.prepare(path, "done", copy, {"40_biobert": {"40_biobert": "40_biobert"}}).cells
+
+
+def list_shown(cells: list) -> list[str]:
+    """Texts and outputs in the order in which a reader meets them."""
+    shown = []
+    for cell in cells:
+        outputs = [] if cell.cell_type == "markdown" else cell.outputs
+        shown += [cell.source] if cell.cell_type == "markdown" else []
+        shown += [next(iter(sorted(output.get("data", {"error": ""}).values()))) for output in outputs]
+    return shown
+
+
+@pytest.mark.parametrize("tagged_copy", [False, True])
+def test_a_page_begins_with_its_answer_and_figure_and_has_them_once(tmp_path, monkeypatch, tagged_copy):
+    cells = prepare(tmp_path, monkeypatch, make_page(), tagged_copy)
+    above = ["## What we see\n\nIn points.", "It helps.", "By set, *paper* hollow. Ours filled.", "figure"]
+    assert [*map(str, list_shown(cells)[1:4]), cells[4].outputs[0].data["text/plain"]] == above
+    assert list_shown(cells)[5:] == ["Scale", "## Ours", "<table></table>", "Kept in", "Next: another"]
+    code = [cell.source for cell in cells if cell.cell_type == "code" and "hide-input" in cell.metadata.tags]
+    assert code == ["open_page()", "draw()", "say()", "where()"]
+    assert cells[4].metadata.mystnb.image.alt == "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
+
+
+@pytest.mark.parametrize("answer", [[], [new_output("error", ename="StudyError", evalue="", traceback=[])]])
+def test_a_page_that_failed_before_its_answer_stays_in_order(tmp_path, monkeypatch, answer):
+    shown = list_shown(make_page(answer))
+    assert list_shown(prepare(tmp_path, monkeypatch, make_page(answer))) == shown
+
+
+def test_a_copy_without_the_cell_of_the_answer_stays_in_order(tmp_path, monkeypatch):
+    cells = [cell for cell in make_page() if cell.id != "say"]
+    shown = list_shown(cells)
+    assert list_shown(prepare(tmp_path, monkeypatch, cells)) == shown
+
+
+def test_a_heading_below_which_nothing_is_left_goes(tmp_path, monkeypatch):
+    cells = make_page()
+    del cells[3].outputs[1], cells[6]
+    assert list_shown(prepare(tmp_path, monkeypatch, cells))[5:] == ["Scale", "Next: another"]
 
 
 def test_the_notebooks_name_their_answers_and_one_figure_at_most():

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from nbformat.v4 import new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
@@ -32,11 +32,50 @@ LINKS = (  # to an executed notebook, in prose and in what cells show: it may ha
     r"\[(?P<text>[^\]]+)\]\((?P<name>[\w-]+)\.ipynb\)(?P<rest>)",
     r'<a href="(?P<name>[^"/:#]+)\.ipynb"(?P<rest>[^>]*)>(?P<text>.*?)</a>',
 )
+HEADING = re.compile(r"(?:#+ ([^\n]*)\s*)?")  # of a text cell, where it has one; what stands behind it is prose
 STYLE = """\
-table { font-size: 0.85em; display: block; overflow-x: auto; max-width: 100%; border-collapse: collapse; }
+/* A table that is cut has a shadow on its cut edge; at its end what scrolls along covers the shadow. */
+table {
+    font-size: 0.85em; display: block; overflow-x: auto; max-width: 100%; border-collapse: collapse;
+    --stripe: color-mix(in srgb, var(--color-foreground-primary) 5%, transparent);
+    background:
+        linear-gradient(var(--color-background-primary) 0 0) right / 1.5em 100% repeat-y local,
+        linear-gradient(to left, color-mix(in srgb, var(--color-foreground-primary) 40%, transparent), transparent)
+            right / 1.2em 100% no-repeat scroll;
+}
 td, th { padding: 0.25em 0.6em; text-align: left; vertical-align: top; }
 td:first-child a { white-space: nowrap; }
-tbody tr:nth-child(odd) { background: var(--color-background-secondary); }
+tbody tr:nth-child(odd) { background: var(--stripe); }
+tr > :first-child {
+    position: sticky; left: 0; max-width: 60vw; overflow-wrap: break-word; background: var(--color-background-primary);
+}
+tr > :first-child:nth-last-child(n + 4) { max-width: min(14em, 35vw); }
+tbody tr:nth-child(odd) > :first-child {
+    background: linear-gradient(var(--stripe) 0 0), var(--color-background-primary);
+}
+@media (max-width: 46em) { h1 { font-size: 1.8em; } }
+.tag_answer { border-left: 0.25em solid var(--color-brand-primary); }
+.code-switch { font: inherit; font-size: 0.85em; padding: 0.2em 0.8em; margin-bottom: 1em; cursor: pointer; }
+.code-hidden details.above-input, .code-hidden div.cell:not(:has(.cell_output)) { display: none; }
+"""
+SWITCH = """\
+// One switch a page for all its code. Without this script each cell's code unfolds by itself.
+const folded = document.querySelectorAll("div.cell details.above-input");
+const button = document.createElement("button");
+function turn(shown) {
+    document.documentElement.classList.toggle("code-hidden", !shown);
+    for (const one of folded) one.open = shown;
+    button.textContent = shown ? "Hide code" : "Show code";
+    try { localStorage.setItem("study-code", shown ? "shown" : ""); } catch {}  // a browser may forbid it
+}
+if (folded.length) {
+    let shown = false;
+    try { shown = localStorage.getItem("study-code") === "shown"; } catch {}
+    button.className = "code-switch";
+    button.onclick = () => turn(document.documentElement.classList.contains("code-hidden"));
+    document.querySelector("article h1").after(button);
+    turn(shown);
+}
 """
 SETTINGS = {
     "project": TITLE,
@@ -47,6 +86,7 @@ SETTINGS = {
     "html_show_copyright": False,
     "html_static_path": ["_static"],
     "html_css_files": ["study.css"],
+    "html_js_files": ["study.js"],
     "html_copy_source": False,
     "html_show_sphinx": False,
     "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure", "toc.not_included"],
@@ -94,8 +134,9 @@ def name_page(path: Path, state: str) -> str:
 
 
 def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
-    """What Sphinx reads: the notebooks with their code folded, lists of runs, and the front page, run or not."""
+    """What Sphinx reads: the notebooks as pages, lists of runs, and the front page, run or not."""
     artefacts.write_text(folder / "_static" / "study.css", STYLE)
+    artefacts.write_text(folder / "_static" / "study.js", SWITCH)
     copies = {path: copy for path in pages if (copy := read_copy(path))}
     pages = {path: pages[path] for path in copies}
     groups: dict[str, dict[str, str]] = {}  # notebook -> its copies -> their pages
@@ -106,12 +147,14 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     broken = [f"- {link(name_page(*page), page[0].stem)}: {page[1]}" for page in pages.items() if page[1] != "done"]
     failed = ["## Failed or interrupted", "", *broken] if broken else []
     notebooks["index"].cells.insert(1, new_markdown_cell("\n".join(failed)))
-    notebooks["index"].cells.append(new_markdown_cell(list_chapters(groups)))
+    lists = {group: list_runs(group, copies) for group, copies in groups.items() if len(copies) > 1}
+    titles = {name: find_title(notebook).source.splitlines()[0] for name, notebook in notebooks.items()}
+    titles |= {group: text.splitlines()[0] for group, text in lists.items()}
+    notebooks["index"].cells.append(new_markdown_cell(list_chapters(groups, titles)))
     for name, notebook in notebooks.items():
         nbformat.write(notebook, folder / f"{name}.ipynb")
-    for group, copies in groups.items():
-        if len(copies) > 1:
-            artefacts.write_text(folder / f"{group}.md", list_runs(group, copies))
+    for group, text in lists.items():
+        artefacts.write_text(folder / f"{group}.md", text)
 
 
 def read_copy(path: Path) -> nbformat.NotebookNode | None:
@@ -129,10 +172,13 @@ def read_copy(path: Path) -> nbformat.NotebookNode | None:
 def prepare(
     path: Path, state: str, copy: nbformat.NotebookNode, groups: dict[str, dict[str, str]]
 ) -> nbformat.NotebookNode:
-    """An executed copy as a page: its state in the title, today's prose, its code folded, links that lead to pages."""
+    """An executed copy as a page: its state in the title, today's prose, what it found on top, its code folded,
+    pictures described, links that lead to pages."""
     group = path.stem.split("--")[0]
     notebook = with_current_prose(copy, group)
     title = find_title(notebook)
+    describe_pictures(notebook)
+    lead_with_answer(notebook)
     if state != "done":
         title.source = title.source.replace("# ", f"# {state.upper()}: ", 1)
     if len(groups[group]) > 1:
@@ -141,7 +187,8 @@ def prepare(
         if cell.cell_type == "markdown":
             cell.source = lead_to_pages(cell.source, groups)
             continue
-        cell.metadata.tags = sorted({*cell.metadata.get("tags", []), "hide-input"})
+        if "remove-input" not in (tags := cell.metadata.get("tags", [])):
+            cell.metadata.tags = sorted({*tags, "hide-input"})
         for output in cell.outputs:
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = lead_to_pages(output.data["text/html"], groups)
@@ -168,15 +215,20 @@ def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
 
 
 def with_current_prose(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """The executed copy with its text cells as they stand now: prose can be mended without running anything."""
+    """The executed copy with its text cells and its tags as they stand now: these can be mended without running
+    anything."""
     source = paths.NOTEBOOKS / f"{name}.ipynb"
     if source.exists():
-        prose = {c.id: c.source for c in nbformat.read(source, as_version=4).cells if c.cell_type == "markdown"}
+        now = nbformat.read(source, as_version=4).cells
+        prose = {c.id: c.source for c in now if c.cell_type == "markdown"}
+        tags = {c.id: c.metadata.get("tags", []) for c in now}
         first = find_title(notebook)
         title = first.source.splitlines()[0]  # holds the keys of this run
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = prose.get(cell.id, cell.source)
+            elif cell.id in tags:
+                cell.metadata.tags = tags[cell.id]
         first.source = "\n".join([title, *first.source.splitlines()[1:]])
     return notebook
 
@@ -186,16 +238,96 @@ def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return next(cell for cell in notebook.cells if cell.cell_type == "markdown" and cell.source.startswith("# "))
 
 
-def list_chapters(groups: dict[str, dict[str, str]]) -> str:
-    """The menu (MyST): each notebook under its chapter, one that was run several times as the list of its runs. The
-    front page does not show it where it has something else to show."""
+def lead_with_answer(notebook: nbformat.NotebookNode) -> None:
+    """Move what cells tagged `answer` show, and the pictures of the one tagged `figure`, up under the title, with the
+    heading and the prose that lead to them. Their code stays where it ran; a page without an answer stays as it is."""
+    cells = notebook.cells
+    answers = [cell for cell in cells if "answer" in cell.metadata.get("tags", []) and cell.outputs]
+    figures = [cell for cell in cells if "figure" in cell.metadata.get("tags", []) and find_pictures(cell)]
+    if not answers or any(output.output_type == "error" for cell in answers for output in cell.outputs):
+        return
+    heading = find_lead(cells, answers[0])
+    top = [heading] if heading else []
+    notebook.cells = [cell for cell in cells if cell is not heading]
+    top += [take_outputs(cell, "answer") for cell in answers]
+    for cell in figures[:1]:
+        lead = find_lead(notebook.cells, cell)
+        if lead and (prose := HEADING.sub("", lead.source, count=1)):
+            top.append(new_markdown_cell(prose, id=f"{lead.id}-above"))
+            lead.source = lead.source.removesuffix(prose).strip()
+        top.append(take_outputs(cell, "figure"))
+    notebook.cells = drop_empty(notebook.cells)
+    place = next(number for number, cell in enumerate(notebook.cells, start=1) if cell is find_title(notebook))
+    notebook.cells[place:place] = top
+
+
+def find_lead(cells: list[nbformat.NotebookNode], shown: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+    """The text that stands before what a cell shows; None where something else is shown in between, or the title."""
+    before = cells[: next(number for number, cell in enumerate(cells) if cell is shown)]
+    found = next((c for c in reversed(before) if c.cell_type == "markdown" or c.outputs), None)
+    return found if found and found.cell_type == "markdown" and not found.source.startswith("# ") else None
+
+
+def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode:
+    """What a cell shows as a cell of its own, without code; of a figure's cell the pictures alone."""
+    taken = find_pictures(cell) if tag == "figure" else cell.outputs
+    cell.outputs = [output for output in cell.outputs if output not in taken]
+    metadata = {**cell.metadata, "tags": [tag, "remove-input"]}
+    return new_code_cell(f"# {tag}", outputs=taken, metadata=metadata, id=f"{cell.id}-above")  # not empty, else dropped
+
+
+def find_pictures(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """The pictures among what a cell shows."""
+    return [output for output in cell.outputs if "image/png" in output.get("data", {})]
+
+
+def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Cells without texts of which nothing is left, and without headings below which nothing is shown any more."""
+    kept = []
+    for cell in reversed(cells):
+        if cell.cell_type == "markdown":
+            below = next((one for one in reversed(kept) if one.cell_type == "markdown" or one.outputs), None)
+            depth = len(cell.source) - len(cell.source.lstrip("#"))
+            ends = below is None or re.match(rf"#{{1,{depth}}} |Next: ", below.source) if depth else False
+            if not cell.source or (ends and not HEADING.sub("", cell.source, count=1)):
+                continue
+        kept.append(cell)
+    return kept[::-1]
+
+
+def describe_pictures(notebook: nbformat.NotebookNode) -> None:
+    """Give each picture without a description the heading and the first sentence before it, and the page's question."""
+    question, heading, said = HEADING.match(find_title(notebook).source)[1], "", ""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            found = HEADING.match(cell.source)
+            heading = found[1] or heading
+            said = re.split(r"(?<=[.?]) |\n|$", cell.source[found.end() :])[0]
+        elif find_pictures(cell):
+            parts = [re.sub(r"\[(.*?)\]\(.*?\)|[*`]", r"\1", part).strip(".: ") for part in (heading, said, question)]
+            image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
+            image.setdefault("alt", ". ".join(["Figure", *filter(None, parts)]))
+
+
+def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> str:
+    """The menu (MyST): each notebook under its chapter, with its number and question; one that was run several times as
+    the list of its runs. The front page does not show it where it has something else to show."""
     entries = {group: group if len(copies) > 1 else next(iter(copies.values())) for group, copies in groups.items()}
     hidden, lines = [":hidden:"] * (entries.get(FRONT) == "index"), []
     for digit, chapter in CHAPTERS.items():
-        found = [entry.replace("index", "self") for group, entry in entries.items() if group.startswith(digit)]
+        found = [
+            f"{group.split('_')[0]} · {name_entry(titles[entry], chapter)} <{entry.replace('index', 'self')}>"
+            for group, entry in entries.items()
+            if group.startswith(digit)
+        ]
         if found:
             lines += ["```{toctree}", *hidden, ":maxdepth: 1", f":caption: {chapter}", "", *found, "```", ""]
     return "\n".join(lines)
+
+
+def name_entry(title: str, chapter: str) -> str:
+    """A page's title as the menu has it: without the paper that the chapter names."""
+    return title.removeprefix("# ").replace(f"({chapter}, ", "(")
 
 
 def list_runs(group: str, copies: dict[str, str]) -> str:
