@@ -49,12 +49,14 @@ tbody tr:nth-child(odd) { background: var(--stripe); }
 tr > :first-child {
     position: sticky; left: 0; max-width: 60vw; overflow-wrap: break-word; background: var(--color-background-primary);
 }
-tr > :first-child:nth-last-child(n + 4) { max-width: min(14em, 35vw); }
+tr > :first-child:nth-last-child(n + 4) {
+    max-width: min(14em, 35vw); box-shadow: 1px 0 var(--color-background-border);
+}
 tbody tr:nth-child(odd) > :first-child {
     background: linear-gradient(var(--stripe) 0 0), var(--color-background-primary);
 }
 @media (max-width: 46em) { h1 { font-size: 1.8em; } }
-.tag_answer { border-left: 0.25em solid var(--color-brand-primary); }
+.tag_answer:has(> .cell_output) { border-left: 0.25em solid var(--color-brand-primary); }
 .code-switch { font: inherit; font-size: 0.85em; padding: 0.2em 0.8em; margin-bottom: 1em; cursor: pointer; }
 .code-hidden details.above-input, .code-hidden div.cell:not(:has(.cell_output)) { display: none; }
 """
