@@ -43,6 +43,7 @@ table {
         linear-gradient(to left, color-mix(in srgb, var(--color-foreground-primary) 40%, transparent), transparent)
             right / 1.2em 100% no-repeat scroll;
 }
+caption { display: block; position: sticky; left: 0; }
 td, th { padding: 0.25em 0.6em; text-align: left; vertical-align: top; }
 td:first-child a { white-space: nowrap; }
 tbody tr:nth-child(odd) { background: var(--stripe); }
