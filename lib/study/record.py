@@ -133,9 +133,8 @@ def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
 def list_findings() -> str:
     """What a reader should know first, from the record's tables (Markdown)."""
     audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "buys"))
-    recipes = claims.list_measured_recipes(claims.read("weekend")).query("verdict != 'undecided'")
-    largest = recipes.nlargest(1, "effect").to_dict("records")
-    found = [say_audit(audit), *map(say_recipe, largest), say_baselines(bought)]
+    recipes = claims.list_measured_recipes(claims.read("weekend"))
+    found = [say_audit(audit), *([say_recipes(recipes)] if len(recipes) else []), say_baselines(bought)]
     return "\n".join(f"- {one}" for one in found)
 
 
@@ -148,13 +147,16 @@ def say_audit(audit: pd.DataFrame) -> str:
     )
 
 
-def say_recipe(claim: dict) -> str:
-    statement = claim["statement"][0].upper() + claim["statement"][1:]
+def say_recipes(measured: pd.DataFrame) -> str:
+    """How many claims came out which way, and the first in the order of the list: not the one with most effect."""
+    counts = measured["verdict"].value_counts()
+    ways = ", ".join(f"{counts[verdict]} {words}" for verdict, words in claims.VERDICTS.items() if verdict in counts)
+    first = measured.iloc[0]
     return (
-        f"**Recipes.** {statement}: {claim['effect']:+.1f} points here (95% interval {claim['ci_low']:+.1f} to "
-        f"{claim['ci_high']:+.1f}; the paper {claim['paper_effect_here']:+.1f}) on {claim['n_sets']} datasets, "
-        f"{claim['n_pretrainings']} pretrainings a recipe. Verdict, corrected for all claims (p {claim['p']:.2f}): "
-        f"*{claims.describe_verdict(claim)}* ([design](docs/measurement.md))."
+        f"**Recipes.** Of {len(measured)} claims about recipes that were pretrained several times, {ways} "
+        f"([all](docs/measurement.md)). The first, that {first['statement']}: {first['effect']:+.1f} "
+        f"points (95% interval {first['ci_low']:+.1f} to {first['ci_high']:+.1f}; the paper "
+        f"{first['paper_effect_here']:+.1f}) on {first['n_sets']} datasets."
     )
 
 
