@@ -57,6 +57,12 @@ def test_what_ran_elsewhere_is_what_runs_here(lent, study: Study, tmp_path):
     other = study.outputs / "results" / "bert-general--bc2gm--lee.json"
     other.parent.mkdir()
     other.write_text(json.dumps({"runs": [{"inputs": {"model": "weights that were before"}}]}))
+    recorded = study.folder / "outputs/record/smoke/results/bert-general--jnlpba--lee.json"
+    recorded.parent.mkdir(parents=True)
+    recorded.write_text("{}")
+    said = lent("tools", "take", tmp_path / "out")  # its other result would be of weights that are gone
+    assert "0 files taken over" in said and "did not come again: bert-general" in said
+    recorded.unlink()
     assert "3 files taken over, 1 results of other weights" in lent("tools", "take", tmp_path / "out")
     assert not other.exists()
     assert read_scores(study.outputs) == read_scores(tmp_path)

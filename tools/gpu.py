@@ -300,9 +300,14 @@ def name_kind(job: Job) -> str:
 
 
 def take(out: Path) -> None:
-    """Put what came back below outputs/; the results that models have there of other weights go."""
+    """Put what came back below outputs/; the results that models have there of other weights go.
+
+    A model of which the record has results that did not all come again is left out: it would be of two weights.
+    """
     with tarfile.open(out / "results.tar.xz") as archive:
         members = [member for member in archive.getmembers() if member.name.startswith("outputs/")]
+        mixed = find_mixed({member.name for member in members})
+        members = [member for member in members if name_owner(member.name) not in mixed]
         archive.extractall(ROOT, members, filter="data")
     came = [ROOT / member.name for member in members if Path(member.name).parent.name == "results"]
     weights = {(path.parent, name_model(path)): read_weights(path) for path in came}
@@ -311,6 +316,23 @@ def take(out: Path) -> None:
     for path in old:
         path.unlink()
     print(f"{len(members)} files taken over, {len(old)} results of other weights taken away")
+    if mixed:
+        print(f"left out, as the record has results of theirs that did not come again: {', '.join(sorted(mixed))}")
+
+
+def find_mixed(came: set[str]) -> set[str]:
+    """The models of which some results came and others stand in the record."""
+    results = {name for name in came if Path(name).parent.name == "results"}
+    scales = {Path(name).parts[1] for name in results}
+    recorded = {f"outputs/{scale}/results/{path.name}" for scale in scales
+                for path in (ROOT / "outputs" / "record" / scale / "results").glob("*.json")}  # fmt: skip
+    return set(map(name_owner, recorded - results)) & set(map(name_owner, results))
+
+
+def name_owner(member: str) -> str:
+    """The model that a packed file is of: a result, or a file in its folder."""
+    path = Path(member)
+    return name_model(path) if path.parent.name == "results" else path.parent.name
 
 
 def name_model(result: Path) -> str:
