@@ -63,6 +63,17 @@ def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
         yield from decode_lines(show_path(path), file)
 
 
+def read_text(path: Path) -> str:
+    """A whole text as it is, line ends too; StudyError as in read_lines."""
+    with open_bytes(path) as file:
+        data = file.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise StudyError(f"{show_path(path)}:{line}: not UTF-8 text ({error.reason}); convert the file") from None
+
+
 def decode_lines(where: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     """Numbered lines without their ends; StudyError as in read_lines."""
     for number, line in enumerate(lines, start=1):

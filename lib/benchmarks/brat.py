@@ -12,7 +12,7 @@ from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.standoff import OFFSET
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import open_bytes, read_lines
+from lib.reading import read_lines, read_text
 
 ID = re.compile(r"[TREAMN]\S*[0-9]|\*|#\S*")  # of a line; its first letter says what it is
 IN_PARTS = "entities in several parts"
@@ -46,17 +46,6 @@ def read(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
         except StudyError as error:
             raise StudyError(f"{show_path(marked[name])}: {error}") from None
     return sentences
-
-
-def read_text(path: Path) -> str:
-    """A text as it is, as offsets count its line ends; StudyError for bytes that are not UTF-8."""
-    with open_bytes(path) as file:
-        data = file.read()
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise StudyError(f"{show_path(path)}:{line}: not UTF-8 text ({error.reason}); convert the file") from None
 
 
 def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:

@@ -22,6 +22,7 @@ from lib import provenance
 from lib.benchmarks import brat, conll, own_tables, pubtator
 from lib.benchmarks.datasets import SPLITS, Dataset, list_files
 from lib.benchmarks.instances import Instance, Labelled, Pair, Sentence
+from lib.benchmarks.metrics import entity_sets
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_lines
@@ -223,18 +224,12 @@ def count_labels(instances: Iterable[Instance]) -> Counter:
     counts: Counter = Counter()
     for one in instances:
         if isinstance(one, Sentence):
-            before = ("O", *one.tags)
-            counts.update(tag[2:] or "entity" for tag, last in zip(one.tags, before, strict=False) if begins(tag, last))
+            counts.update(kind or "entity" for kind, _, _ in entity_sets([one.tags])[0])
         elif isinstance(one, Labelled):
             counts.update(one.labels)
         elif isinstance(one.label, str):
             counts[one.label] += 1
     return counts
-
-
-def begins(tag: str, last: str) -> bool:
-    """Whether an entity begins at a tag that follows another, as conlleval has it."""
-    return tag[0] == "B" or (tag[0] == "I" and (last == "O" or last[1:] != tag[1:]))
 
 
 def check_learnable(dataset: Dataset, train: Sequence[Instance]) -> None:

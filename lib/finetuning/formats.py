@@ -4,17 +4,17 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from lib.benchmarks.instances import BREAKS
+from lib.benchmarks.pubtator import HEAD
 from lib.errors import StudyError
 from lib.finetuning.new_text import Entity
 from lib.places import show_path
-from lib.reading import open_bytes, read_csv, read_json_lines, read_lines
+from lib.reading import read_csv, read_json_lines, read_lines, read_text
 
-HEAD = re.compile(r"([^|\s]+)\|([ta])\|(.*)", re.DOTALL)  # of a title or an abstract in PubTator
 FIELDS = "start", "end", "type", "text", "probability"
 TABLE = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
 DIGITS = 4  # of a probability in a file
@@ -49,7 +49,8 @@ def read(path: Path) -> Iterator[Document]:
         raise StudyError(f"{show_path(path)}: {'no .txt files in the folder' if path.is_dir() else 'no text in it'}")
 
 
-def choose_reader(path: Path):
+def choose_reader(path: Path) -> Callable[[Path], Iterator[Document]]:
+    """What reads a file, by its name, else by its first line."""
     if path.is_dir():
         return read_folder
     if not path.exists():
@@ -124,11 +125,7 @@ def read_pubtator(path: Path) -> Iterator[Document]:
 def read_folder(path: Path) -> Iterator[Document]:
     """A document for each .txt file, whose id is the file's name; an empty one counts too."""
     for file in sorted(path.glob("*.txt")):
-        with open_bytes(file) as opened:
-            try:
-                yield Document(show_path(file), file.stem, opened.read().decode("utf-8-sig"))
-            except UnicodeDecodeError as error:
-                raise StudyError(f"{show_path(file)}: not UTF-8 text ({error.reason}); convert the file") from None
+        yield Document(show_path(file), file.stem, read_text(file))
 
 
 READERS = {".jsonl": read_json, ".csv": read_table, ".tsv": read_tabbed}
