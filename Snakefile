@@ -38,18 +38,7 @@ rule all:
         [receipt for stage, keys in plan.jobs.items() for receipt in done(stage, keys)],
 
 
-rule data:  # made up, in every format
-    output:
-        f"{OUT}/done/data/made-up",
-    params:
-        state=plan.state("data", "made-up"),
-    shell:
-        STEP + "lib.made_up.smoke_data {output}"
-
-
 rule texts:  # the sentences of every test set, hashed: no corpus keeps a document that holds one
-    input:
-        done("data", plan.data),
     output:
         f"{OUT}/done/texts/all",
     params:
@@ -60,7 +49,6 @@ rule texts:  # the sentences of every test set, hashed: no corpus keeps a docume
 
 rule documents:  # one raw file to rows: 1,200 files of PubMed are 1,200 jobs side by side
     input:
-        done("data", plan.data),
         rules.texts.output,
     output:
         f"{OUT}/done/documents/{{source}}--{{file}}",
@@ -113,7 +101,6 @@ rule pretrain:  # a model, from its text, its vocabulary and the model that it c
 
 rule tuning:  # the search of settings of a protocol that has one
     input:
-        done("data", plan.data),
         lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
     output:
         f"{OUT}/done/tuning/{{model}}--{{dataset}}--{{protocol}}",
@@ -128,7 +115,6 @@ rule tuning:  # the search of settings of a protocol that has one
 
 rule finetune:  # a model on a family of tasks under a protocol: every dataset, seed and fold, each kept on its own
     input:
-        done("data", plan.data),
         lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
         lambda wildcards: done("corpus", plan.text_of_vectors(wildcards.model)),
         lambda wildcards: done("tuning", plan.searches_of(*wildcards)),
@@ -147,7 +133,6 @@ rule finetune:  # a model on a family of tasks under a protocol: every dataset, 
 
 rule table:  # a published table or figure with our results beside it
     input:
-        done("data", plan.data),
         lambda wildcards: done("finetune", plan.runs_of(wildcards.table)),
         lambda wildcards: done("page", plan.floors_of(wildcards.table)),
     output:
@@ -179,7 +164,6 @@ rule page:  # what takes no key, from the first page to the last; lib/study/keyl
 
 rule explored:  # a sentence through an encoder: page 02
     input:
-        done("data", plan.data),
         lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
         done("vocabulary", plan.common_vocabularies),
     output:

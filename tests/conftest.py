@@ -309,12 +309,7 @@ def real_data(monkeypatch) -> Path:
 
 @pytest.fixture
 def smoke_data(tmp_path, monkeypatch) -> Path:
-    """Made-up data in a folder of the test's own, which the smoke scale then reads."""
+    """The made-up data, with outputs in a folder of the test's own."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
-    return copy_made_up()
-
-
-def copy_made_up() -> Path:
-    """Put the made-up data that are committed where the smoke scale reads them; tests/test_witness.py writes them."""
-    return shutil.copytree(paths.ROOT / "made-up", paths.data("smoke"))
+    return paths.MADE_UP

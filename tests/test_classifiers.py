@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from conftest import copy_made_up
 
 from lib.errors import StudyError
 from lib.study import classifiers, open_study, params, paths
@@ -15,7 +14,6 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        copy_made_up()
     return top
 
 

@@ -94,8 +94,8 @@ def test_a_document_without_text_has_a_reason(key):
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """Both tables of descriptors; returns their folder."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    folder = paths.data("smoke") / "corpora/mesh"
+    monkeypatch.setattr(paths, "MADE_UP", tmp_path)
+    folder = tmp_path / "corpora/mesh"
     folder.mkdir(parents=True)
     (folder / "mesh2017-tree.tsv.gz").write_text(
         '"Tree Number"\t"Desc Ui"\t"Term"\n"C04.557"\t"D1"\t"Made-up Disease"\n"B01.050"\t"D2"\t"Humans"\n'

@@ -1,17 +1,17 @@
 """From raw files to corpora: what is left out is counted, once; versions, deletions, near-duplicates, test texts."""
 
+import gzip
 import itertools
 import random
 from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import copy_made_up, each
+from conftest import each
 
 from lib.corpora import build as building
 from lib.corpora import leakage, rows
 from lib.errors import StudyError
-from lib.made_up import smoke_corpora, smoke_files
 from lib.study import documents, open_study, params, paths, texts
 from lib.study.study import read_mesh
 
@@ -34,6 +34,7 @@ def fresh():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty folder of data for the smoke scale, and an index of no test sentence."""
+    monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
     write_index()
@@ -47,11 +48,11 @@ def write_index(*sentences: str, scale: str = "smoke") -> None:
     pq.write_table(leakage.index_sentences(sentences), path)
 
 
-def write(folder, monkeypatch, files: dict[str, str]) -> None:
-    """Write raw files, and register them as all that there are."""
-    monkeypatch.setattr(smoke_corpora, "CORPORA", sorted(files))
+def write(folder, files: dict[str, str]) -> None:
+    """Write raw files, gzipped."""
     for name, content in files.items():
-        smoke_files.write_gzip(folder / name, content)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(gzip.compress(content.encode()))
 
 
 def read_all(key: str) -> Counter:
@@ -111,7 +112,6 @@ def outputs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        copy_made_up()
         texts.write_index("smoke")
         for source, file in {pair for key in params.keys("corpora") for pair in open_study("smoke").corpus(key).files}:
             documents.read(source, file, "smoke")
@@ -217,7 +217,7 @@ def test_versions_and_deletions(folder, monkeypatch, files, expected, left_out):
         )
         for number, records in enumerate(files)
     }
-    write(folder, monkeypatch, content)
+    write(folder, content)
     record = build("pubmed")
     assert dict(kept("pubmed")) == {pmid: texts[name] for pmid, name in expected.items()}
     assert reasons(record) == left_out
@@ -229,7 +229,7 @@ def test_versions_and_deletions(folder, monkeypatch, files, expected, left_out):
 def test_what_entered_pubmed_later_is_left_out_where_the_sources_are_the_papers(folder, monkeypatch):
     days = [(2019, 1, 31), (2019, 2, 1), (2018, 12, 1), None]
     records = (citation(number, prose(number), entered=day) for number, day in enumerate(days, 1))
-    write(folder, monkeypatch, {"corpora/pubmed-xml/a.xml.gz": pubmed(*records)})
+    write(folder, {"corpora/pubmed-xml/a.xml.gz": pubmed(*records)})
     assert build("pubmed")["kept"] == 4
     monkeypatch.setattr(type(open_study("smoke").corpus("pubmed")), "until", params.load("corpora", "pubmed").until)
     assert reasons(build("pubmed")) == {"not selected": 1} and {pmid for pmid, _ in kept("pubmed")} == {"1", "3", "4"}
@@ -250,7 +250,7 @@ def test_the_cut_is_the_papers(key, until):
 def test_a_file_that_is_left_out_decides_nothing(folder, monkeypatch):
     """Its records are counted, replace none, and no other is a duplicate of them."""
     left_out = next(iter(params.load("sources", "pubmed-tables").leave_out))
-    write(folder, monkeypatch, {
+    write(folder, {
         f"corpora/pubmed/{left_out}": table(("1", "T", prose(1)), ("2", "T", prose(2))),
         "corpora/pubmed/z.tsv.gz": table(("1", "T", prose(3)), ("", "T", prose(2))),
     })  # fmt: skip
@@ -263,7 +263,7 @@ def test_a_file_that_is_left_out_decides_nothing(folder, monkeypatch):
 def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
     monkeypatch.setattr(rows, "LONGEST", 1000)
     longest = prose(1, 200)[: 1000 - len("T")]
-    write(folder, monkeypatch, {
+    write(folder, {
         "corpora/pubmed/a.tsv.gz": table(("1", "T", longest), ("2", "T", longest + "x"), ("3", "T", prose(3))),
         "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4, 300))),  # nothing is left of it
         "corpora/pubmed/c.tsv.gz": table(("5", "T", prose(5))),
@@ -276,7 +276,7 @@ def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
 def test_the_first_of_near_duplicates_stays(folder, monkeypatch):
     words = prose(1, 200).split()
     changed = " ".join([*words[:100], "changed", *words[101:]])
-    write(folder, monkeypatch, {
+    write(folder, {
         "corpora/pubmed/a.tsv.gz": table(("1", "", prose(1, 200)), ("2", "", prose(2)), ("", "", changed)),
         "corpora/pubmed/b.tsv.gz": table(("3", "", prose(2).upper().replace(" ", " , "))),
     })  # fmt: skip
@@ -285,7 +285,7 @@ def test_the_first_of_near_duplicates_stays(folder, monkeypatch):
 
 
 def test_a_corpus_of_nothing_is_an_error(folder, monkeypatch):
-    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
     read_all("pubmed")
     with pytest.raises(StudyError, match="corpus 'pubmed': nothing is left after cleaning"):
         open_study("smoke").corpus("pubmed").build()
@@ -299,7 +299,7 @@ def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copi
     write_index(test, rare)
     rows = [(str(i), "", f"{prose(10 + i, 200)} {test} {prose(99)}") for i in range(copies)]
     rows += [("", "", text) for _, _, text in rows]  # the same again
-    write(folder, monkeypatch, {
+    write(folder, {
         "corpora/pubmed/a.tsv.gz": table(*rows),
         "corpora/pubmed/b.tsv.gz": table(("99", "", f"{prose(3)} {test} {prose(4)} {rare}"), ("98", "", prose(5))),
     })  # fmt: skip
@@ -345,7 +345,7 @@ def test_texts_of_any_length_have_a_sketch(words):
 
 def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
     lines = [prose(i, 1 + 37 * i % 300) for i in range(60)]
-    write(folder, monkeypatch, {"corpora/books/a.txt.gz": "# novel\n" + "\n".join(lines) + "\n\n# short\n" + prose(99)})
+    write(folder, {"corpora/books/a.txt.gz": "# novel\n" + "\n".join(lines) + "\n\n# short\n" + prose(99)})
     record = build("wiki-books")
     parts = [text for name, text in kept("wiki-books") if name == "novel"]
     assert "\n".join(parts) == "\n".join(lines)
@@ -357,7 +357,7 @@ def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
 def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder, monkeypatch):
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
         documents.read("pubmed-tables", "none.tsv.gz", "smoke")
-    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
     documents.index_path("smoke").unlink()
     with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 10"):
         documents.read("pubmed-tables", "a.tsv.gz", "smoke")
@@ -366,7 +366,7 @@ def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder, monkeypatc
 
 def test_documents_are_read_again_when_the_test_sentences_change(folder, monkeypatch):
     sentence = prose(1, 12)
-    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", f"{prose(2)} {sentence}"))})
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", f"{prose(2)} {sentence}"))})
     held = []
     for known in ([], [sentence], [sentence]):
         write_index(*known)
@@ -377,7 +377,7 @@ def test_documents_are_read_again_when_the_test_sentences_change(folder, monkeyp
 
 
 def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
-    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
     path = folder / "corpora/pubmed/a.tsv.gz"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged \([^;]*\)$"):
@@ -392,10 +392,10 @@ def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
 
 
 def test_what_has_not_been_read_or_built(folder, monkeypatch):
-    write(folder, monkeypatch, {})
+    write(folder, {})
     with pytest.raises(StudyError, match="corpus 'pubmed': no text at hand"):
         open_study("smoke").corpus("pubmed").build()
-    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
     with pytest.raises(StudyError, match=r"a\.tsv\.gz has not been read at scale 'smoke'"):
         open_study("smoke").corpus("pubmed").build()
     with pytest.raises(StudyError, match="corpus 'pubmed' is not built at scale 'smoke'"):
@@ -403,7 +403,7 @@ def test_what_has_not_been_read_or_built(folder, monkeypatch):
 
 
 def test_a_damaged_corpus(folder, monkeypatch):
-    write(folder, monkeypatch, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i)) for i in range(50)])})
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i)) for i in range(50)])})
     build("pubmed")
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
     content = path.read_bytes()
@@ -415,12 +415,12 @@ def test_a_damaged_corpus(folder, monkeypatch):
 
 def test_languages_and_headings_reach_the_rows(folder, monkeypatch):
     headings = "MH  - *Lupus/therapy\nMH  - Gold\nMH  - Unheard of\n"
-    write(folder, monkeypatch, {
+    write(folder, {
         "corpora/ja/a.txt.gz": "患者は治療を受けた。\n",
         "corpora/pubmed-xml/a.medline.gz": f"PMID- 1\nLA  - ger\nAB  - Text.\n{headings}",
     })  # fmt: skip
     rows = ["Tree Number\tDesc Ui\tTerm", "C17.300\tD008180\tLupus", "C20.111\tD008180\tLupus", "J01\tD006046\tGold"]
-    smoke_files.write_gzip(folder / "corpora/mesh/mesh2017-tree.tsv.gz", "\n".join(rows) + "\n")
+    write(folder, {"corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(rows) + "\n"})
     documents.read("ja-clinical", "a.txt.gz", "smoke")
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
     assert documents.read("medline-text", "a.medline.gz", "smoke")["unknown headings"] == 1

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 import torch
-from conftest import copy_made_up, each
+from conftest import each
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
@@ -43,7 +43,6 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        copy_made_up()
         words = [
             cleaning.segment_japanese(text) if dataset.language == "ja" else text
             for dataset in map(open_study("smoke").dataset, FAMILIES)
@@ -61,12 +60,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture
 def encoder(home, monkeypatch, tmp_path):
-    """The encoder, with the made-up data where the smoke scale reads them and outputs of the test's own."""
-
-    def output(scale, *parts):
-        return (home if parts[:1] == ("data",) else tmp_path).joinpath(scale, *parts)
-
-    monkeypatch.setattr(paths, "output", output)
+    """The encoder, with outputs of the test's own."""
+    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     params.load.cache_clear()
     return open_study("smoke").encoder(str(home / "tiny"))
 

@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-from conftest import copy_made_up
 from notebook_code import definitions
 
 from lib.benchmarks import baselines, floors, frequent_words, questions, registry
@@ -158,7 +157,6 @@ def test_settings_are_chosen_on_the_development_set_and_the_test_set_is_predicte
 
 def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    copy_made_up()
     keys = ["ncbi-disease", "ddi", "biosses", "hoc", "pubmedqa", "bioasq-7b-factoid", "bioasq-reranker", "gad"]
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in keys})
     gather, study = definitions("15_without_pretraining").gather, open_study("smoke")
@@ -174,7 +172,6 @@ def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatc
 
 def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    copy_made_up()
     dataset = open_study("smoke").dataset("ncbi-disease")
     methods = [one.method for one in baselines.list_baselines("tagging")]
 
@@ -193,6 +190,5 @@ def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
 def test_a_development_set_that_is_the_test_set_again_is_known(tmp_path, monkeypatch):
     """Of Bio-ELECTRA's GAD, and of no other set: several splits may lie in one file."""
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    copy_made_up()
     sets = map(open_study("smoke").dataset, registry.DATASETS)
     assert [one.key for one in sets if {"dev", "test"} <= {*one.splits} and one.repeats_test] == ["gad-bioelectra"]

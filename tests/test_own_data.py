@@ -224,7 +224,6 @@ def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):
 
 def test_bad_data_end_in_one_line_before_anything_is_written(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    monkeypatch.setattr(cli, "make_up_data", lambda scale: None)
     write(tmp_path / "mine/train.csv", "text,label\na\n")
     assert cli.main(["evaluate", "--model", "bert-general", "--data", str(tmp_path / "mine"), "--scale", "smoke"]) == 1
     assert capsys.readouterr().err == "error: train.csv:2: expected 2 columns, found 1; is a quotation missing?\n"

@@ -193,11 +193,12 @@ FORMATS = {
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """The data folder of the smoke scale, empty, and an index of no test sentence."""
+    monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
     paths.test_sentences("smoke").mkdir(parents=True)
     pq.write_table(leakage.index_sentences([]), paths.test_sentences("smoke") / "index.parquet")
-    yield paths.data("smoke")
+    yield paths.MADE_UP
     read_mesh.cache_clear()
 
 

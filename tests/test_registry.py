@@ -7,7 +7,7 @@ from functools import cache
 from itertools import product
 
 import pytest
-from conftest import copy_made_up, each
+from conftest import each
 
 from lib.benchmarks import chemprot, datasets, metrics, registry
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
@@ -25,21 +25,9 @@ PUBLIC = {"chemprot-blurb": ["dev"], "ddi-blurb": ["dev", "test"]}
 CREDENTIALED = {"i2b2-2010", "i2b2-2010-relations", "share-clef-2013", "medsts", "mednli", "docclsjp"}
 
 
-@pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
-    """The made-up data, written once for all tests of this module."""
-    top = tmp_path_factory.mktemp("outputs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "output", top.joinpath)
-        params.load.cache_clear()
-        copy_made_up()
-    return top
-
-
 @pytest.fixture
-def data(made_up, monkeypatch):
-    """The folder of made-up data, which the smoke scale reads, and a sentence splitter that needs no download."""
-    monkeypatch.setattr(paths, "output", made_up.joinpath)
+def data(monkeypatch):
+    """The folder of made-up data, and a sentence splitter that needs no download."""
     monkeypatch.setattr(chemprot, "load_punkt", lambda: cleaning.split_sentences)
     return paths.data("smoke")
 

@@ -192,7 +192,7 @@ def test_again_asks_what_for(finished_study):
 
 
 def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
-    data = study.outputs / "data" / "ner" / "ncbi-disease" / "train.tsv"
+    data = study.folder / "made-up" / "ner" / "ncbi-disease" / "train.tsv"
     whole = data.read_text()
     data.write_text(whole.replace("\t", "", 1))
     study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [2]")

@@ -179,11 +179,8 @@ def witness_pretraining() -> Digests:
 @contextmanager
 def made_up_study() -> Iterator[None]:
     """The scale smoke over made-up/, with all that it writes in a folder that goes away."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "smoke").mkdir()
-        (Path(folder) / "smoke" / "data").symlink_to(ROOT / "made-up")
-        with mock.patch.object(paths, "output", lambda scale, *parts: Path(folder).joinpath(scale, *parts)):
-            yield
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(paths, "output", Path(folder).joinpath):
+        yield
 
 
 def of_made_up_files() -> Digests:

@@ -22,7 +22,6 @@ from lib.study import (
     downloads,
     graph,
     labelling,
-    open_study,
     params,
     parsing,
     paths,
@@ -190,22 +189,11 @@ def evaluate(words: list[str]) -> int:
     options = parser.parse_args(words)
     from lib.study import evaluation  # here, as it takes seconds
 
-    study = open_study(options.scale)
-    if study.budget.made_up and not study.data.is_dir():
-        make_up_data(options.scale)
     if not options.data:
         paths.require_data(options.scale)
     asked = [options.scale, evaluation.ask(options)]
     given = vars(options) | {"words": asked, "partial": True, "profile": None}
     return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
-
-
-def make_up_data(scale: str) -> None:
-    """Have the graph make its data up, which any other target begins with."""
-    with the_only_study():
-        receipt = receipts.name(scale, "data", ["made-up"])
-        if graph.snakemake(scale, [], ["--cores", "1", "--", receipt])[0]:
-            raise StudyError(f"the made-up data of scale '{scale}' could not be made (see above)")
 
 
 def as_path(word: str) -> Path:

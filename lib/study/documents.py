@@ -4,7 +4,6 @@ python -m lib.study.documents SCALE SOURCE FILE RECEIPT
 """
 
 import sys
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 import pyarrow.parquet as pq
@@ -12,7 +11,6 @@ import pyarrow.parquet as pq
 from lib import artefacts, parent, provenance
 from lib.corpora import leakage, readers, rows
 from lib.errors import StudyError, unknown
-from lib.made_up import smoke_corpora
 from lib.places import show_path
 from lib.study import open_study, params, paths, receipts
 
@@ -72,7 +70,7 @@ def raw_file(source: str, file: str, scale: str) -> Path:
 
 
 def raw_files(source: str, scale: str) -> list[str]:
-    """The names of a source's raw files, in order: those in the data folder, or those that will be made up.
+    """The names of a source's raw files in the data folder, in order.
 
     Where the scale says how many it reads, the first of them.
     """
@@ -82,8 +80,6 @@ def raw_files(source: str, scale: str) -> list[str]:
     for name in budget.first_files:
         if name not in params.keys("sources"):
             raise unknown(f"source in first_files of scale '{scale}'", name, params.keys("sources"))
-    if budget.made_up:
-        return sorted(PurePosixPath(f).name for f in smoke_corpora.CORPORA if fnmatch(f, settings.files))
     return sorted(path.name for path in paths.data(scale).glob(settings.files))[: budget.first_files.get(source)]
 
 

@@ -59,19 +59,15 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
     }
 
 
-def read_data(plan: "Plan") -> dict[str, Keys]:
-    return {"data": plan.data}
-
-
 def read_words(plan: "Plan") -> dict[str, Keys]:
     """The text of word classes, where it is at hand."""
-    return read_data(plan) | {"corpus": [] if plan.study.corpus("pubmed").why_not else [("pubmed",)]}
+    return {"corpus": [] if plan.study.corpus("pubmed").why_not else [("pubmed",)]}
 
 
 def read_documents(plan: "Plan") -> dict[str, Keys]:
     """The documents of every corpus that can be built."""
     found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
-    return {"data": plan.data, "documents": list(dict.fromkeys(found))}
+    return {"documents": list(dict.fromkeys(found))}
 
 
 def read_terms(plan: "Plan") -> dict[str, Keys]:
@@ -106,7 +102,6 @@ PAGES = {
     "12_datasets": Page(
         "tables/datasets.csv",
         lambda scale: [dataset_files(scale), dump("tables", *list_tables("counts"))],
-        read_data,
     ),
     "14_leaks": Page("tables/leaks.csv", dataset_files, read_documents),
     FLOORS: Page(
@@ -146,7 +141,7 @@ PAGES = {
     "71_bioalbert_samples": Page(
         "tables/naseem-9.csv",
         lambda scale: [dataset_files(scale), contrasts.list_runs(scale)],
-        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(contrasts.list_runs(plan.scale))},
+        lambda plan: {"finetune": plan.jobs_of(contrasts.list_runs(plan.scale))},
     ),
     "90_audit": Page("tables/audit.csv", lambda scale: [dump("tables", *list_tables("scores")), printed()]),
     "91_protocols": Page(
@@ -154,7 +149,7 @@ PAGES = {
         lambda scale: [
             definitions.PAIRS, versions.SETS, dump("tables", *list_tables("scores")), dataset_files(scale), printed()
         ],
-        lambda plan: read_data(plan) | {"finetune": plan.jobs_of(published.list_compared(plan.scale))},
+        lambda plan: {"finetune": plan.jobs_of(published.list_compared(plan.scale))},
     ),  # fmt: skip
     "92_cost": Page(
         "tables/cost.csv",

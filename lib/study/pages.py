@@ -10,10 +10,9 @@ from IPython.display import HTML, Markdown, display
 
 from lib import provenance
 from lib.benchmarks.instances import Instance, Sentence
-from lib.made_up import smoke_language
 from lib.places import show_path
 from lib.study import open_study, params, paths
-from lib.study.show import bracket
+from lib.study.show import bracket, list_made_up
 from lib.study.show import table as show
 
 
@@ -28,7 +27,7 @@ def open_page(scale: str, own_data: bool = False) -> None:
     title = params.load("scales", scale).title
     display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
     if params.load("scales", scale).made_up:
-        notice = f"**Made-up data.** {smoke_language.NOTICE.strip()}"
+        notice = f"**Made-up data.** {(paths.MADE_UP / 'README.md').read_text().strip()}"
         if own_data:
             notice = "**A trial.** The data are your own, the training lasts seconds."
         display(Markdown(f"> {notice} Its numbers are not findings."))
@@ -87,9 +86,7 @@ def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
 
 def show_made_up(what: str) -> HTML:
     """Made-up text, labelled as such, in place of text that is not to be shown."""
-    return show(
-        [{f"{what} (made up, in place of the real data's own)": text} for text in smoke_language.make_examples(3)]
-    )
+    return show([{f"{what} (made up, in place of the real data's own)": text} for text in list_made_up(3)])
 
 
 def where(*files) -> Markdown:

@@ -36,16 +36,14 @@ def find_all(scale: str, folder: str, pattern: str) -> list[Path]:
 
 
 def data(scale: str) -> Path:
-    """The folder of raw data: made up and written by the study at smoke scale, else $STUDY_DATA or data/."""
-    return output(scale, "data") if scale == "smoke" else real_data()
+    """The folder of raw data: made up at smoke scale, else $STUDY_DATA or data/."""
+    return MADE_UP if scale == "smoke" else real_data()
 
 
 def require_data(scale: str) -> Path:
     """The folder of raw data, or a StudyError that says how to get one."""
     folder = data(scale)
     if not folder.is_dir():
-        if scale == "smoke":
-            raise StudyError(f"no made-up data in {show_path(folder)} yet: run ./run_all.sh first")
         if named := os.environ.get("STUDY_DATA"):
             raise StudyError(f"STUDY_DATA names {named}, which is not there: ./run_all.sh data makes it")
         raise StudyError(

@@ -12,7 +12,7 @@ from lib.study.registry import flatten
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
-STAGES = ("data", "texts", "documents", "corpus", "vocabulary", "pretrain", "tuning", "finetune", "table", "evaluation",
+STAGES = ("texts", "documents", "corpus", "vocabulary", "pretrain", "tuning", "finetune", "table", "evaluation",
           "explored", "page")  # fmt: skip
 NOTEBOOKS = {  # stage -> the notebook that does its jobs; of a table, a page and a run it follows from their keys
     "corpus": "10_corpora",
@@ -112,7 +112,6 @@ class Plan:
         for (corpus,) in found["corpus"]:
             add("documents", self.files_of(corpus))
         add("texts", [("all",)] if found["documents"] else [])
-        add("data", self.data)
         return found
 
     def notebook(self, stage: str, *keys: str) -> str:
@@ -157,11 +156,6 @@ class Plan:
         """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""
         notebooks = [params.load("tables", key).notebook for key in params.keys("tables")]
         return f"table={table}" if notebooks.count(params.load("tables", table).notebook) > 1 else ""
-
-    @property
-    def data(self) -> Keys:
-        """The job that makes data up, at a scale that has such."""
-        return [("made-up",)] if self.study.budget.made_up else []
 
     def files_of(self, corpus: str) -> Keys:
         """The raw files, with their sources, of a corpus."""

@@ -85,6 +85,12 @@ def readable(dataset: Dataset, show_text: bool) -> Dataset:
     return replace(found, title=f"made up, in the format of {found.title}")
 
 
+def list_made_up(number: int) -> list[str]:
+    """Made-up sentences, to show in place of text that is not to be shown."""
+    sentences = registry.lookup("bc5cdr-chem").at(paths.MADE_UP).load("train")
+    return [" ".join(sentence.words) for sentence in sentences[:number]]
+
+
 def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Markdown:
     """Rows with text of a dataset as a table; a sentence in their place where that may not be shown."""
     if not may_show(dataset, show_text):

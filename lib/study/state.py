@@ -10,7 +10,6 @@ from lib import provenance
 from lib.benchmarks import datasets, registry
 from lib.corpora import build, rows
 from lib.finetuning import settings as finetuning_settings
-from lib.made_up import smoke_data
 from lib.study import (
     documents,
     hardware,
@@ -36,10 +35,8 @@ def budget(scale: str, *named: str) -> dict:
     return params.load("scales", scale).model_dump(include=set(named) or None)
 
 
-def raw_files(scale: str, files: Iterable[Path]) -> list:
-    """Name, size and time of raw files: enough to see that one has changed. Made-up data are an input instead."""
-    if params.load("scales", scale).made_up:
-        return []
+def raw_files(files: Iterable[Path]) -> list:
+    """Name, size and time of raw files: enough to see that one has changed."""
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
 
@@ -50,11 +47,11 @@ def readers() -> dict[str, int]:
 
 def dataset_files(scale: str) -> list:
     """With how they are read."""
-    return [raw_files(scale, registry.files(paths.data(scale))), readers()]
+    return [raw_files(registry.files(paths.data(scale))), readers()]
 
 
 def vocabulary_files(scale: str) -> list:
-    return raw_files(scale, sorted(paths.data(scale).glob("vocab/*.txt")))
+    return raw_files(sorted(paths.data(scale).glob("vocab/*.txt")))
 
 
 def printed() -> list[str]:
@@ -85,9 +82,9 @@ def timed(scale: str) -> dict:
 
 
 def documents_of(scale: str, source: str, file: str) -> list:
-    files = [] if params.load("scales", scale).made_up else [documents.raw_file(source, file, scale)]
+    files = [documents.raw_file(source, file, scale)]
     return [dump("sources", source, include={"reader", "language"}), rows.VERSION,
-            raw_files(scale, [*files, *open_study(scale).mesh_tables])]  # fmt: skip
+            raw_files([*files, *open_study(scale).mesh_tables])]  # fmt: skip
 
 
 def corpus(scale: str, key: str) -> dict:
@@ -108,13 +105,12 @@ def pretraining(scale: str, model: str) -> dict:
 
 
 def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
-    study, files = open_study(scale), []
-    if not study.budget.made_up:
-        found = study.dataset(dataset)
-        files = datasets.list_files(file for part in found.parts for file in found.paths(*part))
+    study = open_study(scale)
+    found = study.dataset(dataset)
+    files = datasets.list_files(file for part in found.parts for file in found.paths(*part))
     settings = study.protocol(protocol, dataset).model_dump()
     made_by = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
-    of_data = {"reader's version": study.dataset(dataset).edition, "files": raw_files(scale, files)}
+    of_data = {"reader's version": found.edition, "files": raw_files(files)}
     return settings | budget(scale, "seeds", "precision", "threads") | {"version": made_by} | of_data
 
 
@@ -151,8 +147,7 @@ def table(scale: str, key: str) -> list:
 
 
 STAGES = {
-    "data": lambda scale, key: smoke_data.VERSION,
-    "texts": lambda scale, key: [raw_files(scale, texts.test_files(scale)), texts.VERSION, readers()],
+    "texts": lambda scale, key: [raw_files(texts.test_files(scale)), texts.VERSION, readers()],
     "documents": documents_of,
     "corpus": corpus,
     "vocabulary": vocabulary,

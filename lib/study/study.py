@@ -76,7 +76,7 @@ class Study:
             return datasets.find(self.scale, key)
         dataset = registry.lookup(key)
         how = f"./run_all.sh data {dataset.group} fetches it or says how to get it" if dataset.group else ""
-        return dataset.at(self.data, "./run_all.sh makes it up" if self.budget.made_up else how)
+        return dataset.at(self.data, how)
 
     @property
     def machine(self) -> Machine:
@@ -140,11 +140,11 @@ class Study:
     def save(self, name: str, what: "pd.DataFrame | Figure") -> None:
         """Keep a page's table or figure below outputs/<scale>/; a published table gets the columns of the record.
 
-        Nothing is written where there are neither made-up nor real data: the page then shows what the record holds.
+        Nothing is written where there are no data: the page then shows what the record holds.
         """
         from lib.study import figures, results
 
-        if not self.budget.made_up and not self.data.is_dir():
+        if not self.data.is_dir():
             return
         if isinstance(what, figures.Figure):
             figures.save(what, paths.figure(self.scale, name))
