@@ -53,7 +53,6 @@ from transformers import (
 
 from lib import provenance
 from lib.errors import StudyError, unknown
-from lib.made_up import smoke_language
 from lib.modeling import costs, models
 from lib.modeling.settings import Body
 from lib.pretraining import blocks, masking, mixing, objectives, tokens
@@ -62,6 +61,7 @@ from lib.study import open_study, params, paths, results
 from lib.training import training
 from lib.vocabularies.loading import SPECIAL, load_wordpiece
 from lib.vocabularies.training import train_wordpiece
+from tools.made_up import language
 
 OUTPUT = paths.output("record", "benchmarks")
 LENGTH, ROWS, SHARE = 128, 32, 0.15
@@ -457,9 +457,9 @@ def prepare_text(folder: Path) -> str:
         (folder / "tokens").symlink_to(paths.tokens(SCALE, CORPUS, VOCABULARY))
         (folder / "vocabulary").symlink_to(paths.vocabulary(SCALE, VOCABULARY))
         return f"{CORPUS}, vocabulary {VOCABULARY}"
-    rng, names = random.Random(0), smoke_language.Lexicon(0).names
-    templates = smoke_language.MEDICAL + smoke_language.AMBIGUOUS + smoke_language.GENERAL
-    texts = [smoke_language.make_text(rng, templates, names, rng.randint(5, 20)) for _ in range(4000)]
+    rng, names = random.Random(0), language.Lexicon(0).names
+    templates = language.MEDICAL + language.AMBIGUOUS + language.GENERAL
+    texts = [language.make_text(rng, templates, names, rng.randint(5, 20)) for _ in range(4000)]
     (folder / "vocabulary").mkdir()
     train_wordpiece(lambda: texts, 8_192, cased=False).save_model(str(folder / "vocabulary"))
     tokenizer = load_wordpiece(folder / "vocabulary" / "vocab.txt", cased=False)

@@ -4,7 +4,6 @@ That every form is read as it is written, and what is said of bad files: test_fo
 """
 
 import gzip
-import random
 from collections import Counter
 from functools import partial
 
@@ -14,11 +13,9 @@ from golden import write
 
 from lib.benchmarks import conll, counting, i2b2, pico, pubtator, shareclef
 from lib.errors import StudyError
-from lib.made_up import smoke_tagging
-from lib.study import texts
+from lib.study import paths, texts
 
 read_blocks = partial(texts.read_blocks, breaks=texts.BLOCKS["jnlpba"])
-NAMES = {kind: [f"{kind}{i}" for i in range(9)] for kind in ("drug", "disease", "device", "place")}
 
 
 def test_marks_with_an_id_name_the_document(tmp_path):
@@ -53,9 +50,8 @@ def test_blocks_count_empty_ones(tmp_path):
         list(read_blocks(write(path, "secret\n")))
 
 
-def test_made_up_sets_can_be_read(tmp_path):
-    smoke_tagging.write(tmp_path, random.Random(3), NAMES)
-    ner = tmp_path / "ner"
+def test_made_up_sets_can_be_read():
+    ner = paths.MADE_UP / "ner"
     for name in ("bc5cdr-disease", "bc2gm", "linnaeus", "s800", "bc4chemd", "jnlpba-biobert", "jnlpba"):
         for split in ("train", "dev", "test"):
             found = list(conll.read(next((ner / name).glob(f"{split}.tsv*"))))
@@ -81,7 +77,7 @@ def test_made_up_sets_can_be_read(tmp_path):
     assert len(i2b2.read_concepts(*test)) == 60
     labels = {relation.label for relation in i2b2.read_relations(*training)}
     assert labels == {"TeRP", "TrAP", "PIP", "false"}
-    clef = {split: [tmp_path / name for name in names] for split, names in shareclef.FILES.items()}
+    clef = {split: [paths.MADE_UP / name for name in names] for split, names in shareclef.FILES.items()}
     documents = {split: {s.document for s in shareclef.read(*files)} for split, files in clef.items()}
     assert {split: len(names) for split, names in documents.items()} == {"train": 7, "dev": 3, "test": 10}
     assert not documents["train"] & documents["dev"]

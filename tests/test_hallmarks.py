@@ -3,15 +3,14 @@
 That the corpus is read as it is written, and what is said of bad files: test_formats.py.
 """
 
-import random
 from collections import Counter, defaultdict
 
 from golden import FORMATS, HOC_EXAMPLES, read_hoc, write_files
 
 from lib.benchmarks import hallmarks
 from lib.benchmarks.instances import Labelled
-from lib.made_up import smoke_language, smoke_texts
 from lib.reading import find_file, read_columns
+from lib.study import paths
 
 
 def test_abstracts_come_in_the_order_of_the_list_and_blue_has_only_those_with_a_hallmark(tmp_path):
@@ -32,9 +31,8 @@ def read_table_of_sentences(path) -> list[Labelled]:
     return [Labelled(id, tuple(sentences[id]), tuple(names[i] for i in sorted(labels[id]))) for id in sentences]
 
 
-def test_made_up_files_have_every_label(tmp_path):
-    smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
-    folder = tmp_path / "doccls/hoc"
+def test_made_up_files_have_every_label():
+    folder = paths.MADE_UP / "doccls/hoc"
     for split in ("train", "dev", "test"):
         documents = hallmarks.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv")
         assert read_table_of_sentences(find_file(folder / f"blurb/{split}.tsv")) == documents

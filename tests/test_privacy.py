@@ -26,13 +26,13 @@ from notebook_code import definitions
 from lib import artefacts, places
 from lib.benchmarks import chemprot, datasets, registry
 from lib.corpora import readers
-from lib.made_up import smoke_relations as made_relations
-from lib.made_up import smoke_tagging as made_tagging
-from lib.made_up import smoke_texts as made_texts
-from lib.made_up.smoke_files import write_gzip, write_lines, write_zip
-from lib.made_up.smoke_language import Lexicon
 from lib.modeling.settings import Body
 from lib.study import open_study, pages, params, paths, show
+from tools.made_up import relations as made_relations
+from tools.made_up import tagging as made_tagging
+from tools.made_up import texts as made_texts
+from tools.made_up.files import write_gzip, write_lines, write_zip
+from tools.made_up.language import Lexicon
 
 REPOSITORY = Path(__file__).parent.parent
 CANARY = re.compile(rb"qzcanary\w*", re.IGNORECASE)  # of any set and field; the start is enough where a word was cut

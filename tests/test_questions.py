@@ -5,7 +5,6 @@ That every form is read as it is written, and what is said of bad files: test_fo
 
 import hashlib
 import json
-import random
 from collections import Counter
 from functools import partial
 
@@ -16,7 +15,7 @@ from golden import golden, squad, write
 from lib.benchmarks import questions
 from lib.benchmarks.instances import Question, Span
 from lib.errors import StudyError
-from lib.made_up import smoke_language, smoke_texts
+from lib.study import paths
 
 
 def read(reader, folder, *contents: str, **options) -> list[Question]:
@@ -89,9 +88,8 @@ def test_refuses_a_question_that_comes_in_two_files(tmp_path):
         read_golden(tmp_path, gold, gold)
 
 
-def test_made_up_files_can_be_read(tmp_path):
-    smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
-    qa = tmp_path / "qa"
+def test_made_up_files_can_be_read():
+    qa = paths.MADE_UP / "qa"
     for name in ("squad-v1.1/train-v1.1.json", "squad-v1.1-dev-derived/dev-v1.1.derived.json.gz",
                  "bioasq-8b-factoid/train.json", "bioasq-8b-factoid/dev.json"):  # fmt: skip
         assert len(questions.read_squad(qa / name)) == 60

@@ -5,7 +5,6 @@ That every form is read as it is written, and what is said of bad files: test_fo
 
 import gzip
 import hashlib
-import random
 import zipfile
 from collections import Counter
 
@@ -16,8 +15,9 @@ from golden import CHEMPROT, GAD, GAD_EXAMPLES, read_chemprot, split_sentences, 
 from lib.benchmarks import chemprot, ddi, registry, tables
 from lib.benchmarks.instances import Relation
 from lib.errors import StudyError
-from lib.made_up import smoke_relations
 from lib.reading import read_members
+from lib.study import paths
+from tools.made_up import relations
 
 SPLITS = ("train", "dev", "test")
 FILES = {
@@ -170,17 +170,10 @@ def test_zips_with_links_or_names_twice_are_refused(tmp_path):
 
 # Made-up data
 
-NAMES = {
-    "drug": [f"drug{letter}ol" for letter in "abcdefgh"], "disease": [f"bad{letter}itis" for letter in "abcdefgh"],
-    "device": [f"{letter}avo" for letter in "bcdfghkl"], "place": ["Town"],
-}  # fmt: skip
 
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("smoke")
-    smoke_relations.write(folder, random.Random(1), NAMES)
-    return folder
+@pytest.fixture
+def smoke():
+    return paths.MADE_UP
 
 
 def read_smoke(folder, key: str, split: str) -> list[Relation]:
@@ -201,7 +194,7 @@ def read_smoke(folder, key: str, split: str) -> list[Relation]:
 CORPUS = Counter(tables.CHEMPROT_LABELS)
 SMOKE = {
     "chemprot": (48, 40, 40, CORPUS), "chemprot-blue": (48, 40, 40, CORPUS), "lim": (48, 40, 40, CORPUS),
-    "bioelectra": (47, 39, 39, CORPUS), "scibert": (39, 32, 32, Counter(smoke_relations.RELATION_NAMES.values())),
+    "bioelectra": (47, 39, 39, CORPUS), "scibert": (39, 32, 32, Counter(relations.RELATION_NAMES.values())),
     "ddi": (48, 40, 40, Counter(tables.DDI_LABELS)), "gad": (64, 8, 8, Counter("01")),
     "gad-bioelectra": (72, 8, 8, Counter("01")),
 }  # fmt: skip

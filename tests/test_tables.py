@@ -6,7 +6,6 @@ That every form is read as it is written, and what is said of bad files: test_fo
 import csv
 import gzip
 import json
-import random
 from collections import Counter
 from statistics import fmean
 
@@ -15,8 +14,9 @@ import pytest
 from lib.benchmarks import tables
 from lib.benchmarks.datasets import take_fold
 from lib.benchmarks.instances import Pair
-from lib.made_up import smoke_language, smoke_texts
 from lib.reading import find_file
+from lib.study import paths
+from tools.made_up import texts
 
 
 def read_votes(path) -> dict[str, dict]:
@@ -34,31 +34,30 @@ def read_pubmedqa_original(path) -> set[Pair]:
     return {Pair(id, r["QUESTION"], " ".join(r["CONTEXTS"]), r["final_decision"]) for id, r in records.items()}
 
 
-def test_made_up_files_have_every_label_in_every_split(tmp_path):
-    smoke_texts.write(tmp_path, random.Random(1), smoke_language.Lexicon(1).names)
-    votes = read_votes(tmp_path / "sts/biosses/annotation_pairs_scores.tsv")
-    whole = read_pubmedqa_original(tmp_path / "qa/pubmedqa/ori_pqal.json.gz")
+def test_made_up_files_have_every_label_in_every_split():
+    votes = read_votes(paths.MADE_UP / "sts/biosses/annotation_pairs_scores.tsv")
+    whole = read_pubmedqa_original(paths.MADE_UP / "qa/pubmedqa/ori_pqal.json.gz")
     for split in ("train", "dev", "test"):
-        scored = tables.read_biosses(tmp_path / f"sts/biosses/blurb/{split}.tsv")
+        scored = tables.read_biosses(paths.MADE_UP / f"sts/biosses/blurb/{split}.tsv")
         assert len(scored) == 30 and all(votes[pair.id]["mean"] == pytest.approx(pair.label) for pair in scored)
-        assert len(tables.read_medsts(tmp_path / f"sts/medsts/{split}.tsv")) == 30
-        inferred = tables.read_mednli(tmp_path / f"nli/mednli/mli_{split}_v1.jsonl")
+        assert len(tables.read_medsts(paths.MADE_UP / f"sts/medsts/{split}.tsv")) == 30
+        inferred = tables.read_mednli(paths.MADE_UP / f"nli/mednli/mli_{split}_v1.jsonl")
         assert {pair.label for pair in inferred} == set(tables.INFERENCE)
-        asked = tables.read_pubmedqa(tmp_path / f"qa/pubmedqa/blurb/{split}.jsonl")
+        asked = tables.read_pubmedqa(paths.MADE_UP / f"qa/pubmedqa/blurb/{split}.jsonl")
         assert {pair.label for pair in asked} == set(tables.YES_NO_MAYBE) and set(asked) <= whole
-        asked = tables.read_yesno(tmp_path / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
+        asked = tables.read_yesno(paths.MADE_UP / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
         assert {pair.label for pair in asked} == set(tables.YES_NO)
     for split in ("train", "test"):
-        assert len(tables.read_yesno_ideal(tmp_path / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
-        ranked = tables.read_candidates(tmp_path / f"qa/bioasq-reranker/{split}.tsv.gz")
+        assert len(tables.read_yesno_ideal(paths.MADE_UP / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
+        ranked = tables.read_candidates(paths.MADE_UP / f"qa/bioasq-reranker/{split}.tsv.gz")
         assert Counter(pair.group for pair in ranked if pair.label == "1") == {str(i): 1 for i in range(1, 11)}
-    documents = tables.read_docclsjp(tmp_path / "doccls/docclsjp/docclsjp.csv")
-    assert {label for d in documents for label in d.labels} == set(smoke_texts.CATEGORIES)
-    for key, (_, _, options) in smoke_texts.JMED.items():
-        documents = tables.read_jmed(find_file(tmp_path / f"doccls/jmed-llm/all/{key.upper()}.csv"))
+    documents = tables.read_docclsjp(paths.MADE_UP / "doccls/docclsjp/docclsjp.csv")
+    assert {label for d in documents for label in d.labels} == set(texts.CATEGORIES)
+    for key, (_, _, options) in texts.JMED.items():
+        documents = tables.read_jmed(find_file(paths.MADE_UP / f"doccls/jmed-llm/all/{key.upper()}.csv"))
         assert {label for d in documents for label in d.labels} == set(options)
         assert len(take_fold(documents, "test", 1)) == 12
-        assert tables.read_jmed(tmp_path / f"doccls/jmed-llm/{key}.csv") == documents[:30]
+        assert tables.read_jmed(paths.MADE_UP / f"doccls/jmed-llm/{key}.csv") == documents[:30]
 
 
 def test_real_similarity_sets_have_the_printed_counts(real_data):

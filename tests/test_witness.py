@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 
-from lib.made_up import smoke_data
 from lib.study import paths
 from tools import witness
+from tools.made_up import __main__ as made_up
 
 
 @pytest.mark.parametrize("stage", ["record", "made-up-examples", "pretraining", "losses", "scores"])
@@ -29,15 +29,13 @@ def unpack(path) -> dict[str, bytes]:
     return {"": gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()}
 
 
-def test_the_made_up_files_are_those_that_the_study_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    written = smoke_data.write()
+def test_the_made_up_files_are_those_that_the_tool_writes(tmp_path):
+    made_up.write(tmp_path / "written")
     names = [{path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-             for folder in (written, paths.ROOT / "made-up")]  # fmt: skip
-    assert {str(name) for name in names[0] - names[1]} == {"meta.json"}
-    assert names[1] - names[0] == set()
+             for folder in (tmp_path / "written", paths.MADE_UP)]  # fmt: skip
+    assert names[0] == names[1]
     for name in names[1]:
-        assert unpack(written / name) == unpack(paths.ROOT / "made-up" / name), name
+        assert unpack(tmp_path / "written" / name) == unpack(paths.MADE_UP / name), name
 
 
 @pytest.fixture

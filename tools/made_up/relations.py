@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from lib.made_up.smoke_files import write_gzip, write_lines, write_tar, write_text, write_zip
+from tools.made_up.files import write_gzip, write_lines, write_tar, write_text, write_zip
 
 SIZES = {"train": 48, "dev": 40, "test": 40}
 FOLDS, POOL = 10, 80  # the folds of a set that has no other division share one pool of sentences

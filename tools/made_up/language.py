@@ -98,13 +98,6 @@ def make_sentence(rng: random.Random, templates: list[str], names: dict[str, lis
     return words
 
 
-def make_examples(n: int, seed: int = 20) -> list[str]:
-    """Made-up sentences to show in place of real ones, drug names in brackets."""
-    rng, names = random.Random(seed), Lexicon(seed).names
-    sentences = [make_sentence(rng, MEDICAL, names) for _ in range(n)]
-    return [" ".join(f"[{word}]" if kind == "drug" else word for word, kind in s) for s in sentences]
-
-
 def make_text(rng: random.Random, templates: list[str], names: dict, sentences: int) -> str:
     return (
         " ".join(" ".join(word for word, _ in make_sentence(rng, templates, names)) for _ in range(sentences))

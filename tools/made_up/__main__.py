@@ -1,6 +1,6 @@
-"""Made-up data in the real formats, so that the whole study runs without any download.
+"""Write made-up/: data in the real formats, so that the whole study runs without any download.
 
-python -m lib.made_up.smoke_data RECEIPT
+python -m tools.made_up [FOLDER]
 """
 
 import random
@@ -8,19 +8,15 @@ import sys
 from pathlib import Path
 
 from lib import artefacts
-from lib.made_up import smoke_corpora, smoke_relations, smoke_tagging, smoke_texts
-from lib.made_up.smoke_language import AMBIGUOUS, MEDICAL, NOTICE, Lexicon, make_sentence
-from lib.places import show_path
-from lib.study import paths, receipts
-
-VERSION = 1  # raised when other files are written
+from lib.places import ROOT, show_path
+from tools.made_up import corpora, language, relations, tagging, texts
+from tools.made_up.language import AMBIGUOUS, MEDICAL, NOTICE, Lexicon, make_sentence
 
 
-def write(seed: int = 20) -> Path:
-    """Write the whole data folder of the smoke scale; the same bytes for the same seed. Returns the folder."""
+def write(folder: Path, seed: int = 20) -> None:
+    """Write the whole data folder of the smoke scale; the same bytes for the same seed."""
     rng = random.Random(seed)
     names = Lexicon(seed).names
-    folder = paths.data("smoke")
     with artefacts.whole_folder(folder) as new:
         (new / "README.md").write_text(NOTICE)
         test_texts = []
@@ -34,20 +30,16 @@ def write(seed: int = 20) -> Path:
                     + make_sentence(rng, MEDICAL + 2 * AMBIGUOUS, known)
                     for number in range(size)
                 ]
-                smoke_tagging.write_conll(new / "ner" / key / f"{split}.tsv", sentences, kind, entity)
+                tagging.write_conll(new / "ner" / key / f"{split}.tsv", sentences, kind, entity)
                 if split == "test":
                     test_texts += [" ".join(word for word, _ in s) for s in sentences if len(s) > 12]
-        smoke_corpora.write(new / "corpora", rng, names, test_texts)
-        for sets in (smoke_tagging, smoke_relations, smoke_texts):
+        corpora.write(new / "corpora", rng, names, test_texts)
+        for sets in (tagging, relations, texts):
             sets.write(new, rng, names)
-        artefacts.write_json(
-            new / "meta.json",
-            {"made up": NOTICE.strip(), "seed": seed, "version": VERSION},
-        )
-    return folder
+        language.write_folder(new / "own")
 
 
 if __name__ == "__main__":
-    folder = write()
-    receipts.write(Path(sys.argv[1]), folder)
+    folder = Path(sys.argv[1]) if sys.argv[1:] else ROOT / "made-up"
+    write(folder)
     print(f"made-up data written to {show_path(folder)}")

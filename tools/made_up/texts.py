@@ -1,4 +1,4 @@
-"""Made-up text pairs, documents and questions in the real formats; see lib/made_up/smoke_language.py."""
+"""Made-up text pairs, documents and questions in the real formats; see language.py."""
 
 import csv
 import io
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lib.benchmarks.hallmarks import HALLMARKS
-from lib.made_up.smoke_files import write_lines, write_tar, write_text
-from lib.made_up.smoke_language import JAPANESE, MEDICAL, NOTICE, make_text
+from tools.made_up.files import write_lines, write_tar, write_text
+from tools.made_up.language import JAPANESE, MEDICAL, NOTICE, make_text
 
 SIZE = 30  # instances of a split
 BATCHES = range(1, 6)

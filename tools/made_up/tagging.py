@@ -4,8 +4,8 @@ import random
 from itertools import pairwise
 from pathlib import Path
 
-from lib.made_up.smoke_files import write_gzip, write_text
-from lib.made_up.smoke_language import AMBIGUOUS, MEDICAL, make_sentence
+from tools.made_up.files import write_gzip, write_text
+from tools.made_up.language import AMBIGUOUS, MEDICAL, make_sentence
 
 Words = list[tuple[str, str]]  # a sentence: words and their kinds, empty for a word that is no name
 COLUMNS = [  # two-column sets: folder, kind of name, type

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from lib.made_up.smoke_files import write_gzip, write_tar
-from lib.made_up.smoke_language import GENERAL, JAPANESE, MEDICAL, make_text
+from tools.made_up.files import write_gzip, write_tar
+from tools.made_up.language import GENERAL, JAPANESE, MEDICAL, make_text
 
 CORPORA = [  # every file of text that is written, so that the graph is known before there is any
     "corpora/pubmed/made-up.tsv.gz", "corpora/pubmed-xml/made-up.xml.gz", "corpora/pubmed-xml/made-up.medline.gz",
