@@ -1,11 +1,18 @@
-"""What page 02 asks of an encoder, on small ones with random weights."""
+"""What page 02 asks of an encoder and keeps of it, on small ones with random weights."""
+
+import io
+import json
+import re
+from types import SimpleNamespace
 
 import pytest
 import torch
 from notebook_code import definitions
+from test_saved import SETTINGS
 from transformers import (
     AlbertConfig,
     AlbertForMaskedLM,
+    AutoModelForTokenClassification,
     BertConfig,
     BertForPreTraining,
     BertModel,
@@ -13,7 +20,12 @@ from transformers import (
     ElectraForPreTraining,
 )
 
+from lib.errors import StudyError
+from lib.finetuning.new_text import Entity
+from lib.finetuning.settings import FinetuningSettings
 from lib.modeling.loading import load_encoder
+from lib.study import cli, exploring, open_study, paths
+from lib.study.study import Study
 from lib.vocabularies.loading import load_wordpiece
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pain", "##ful", "is", "the", "knee", ".", "arm", "leg"]
@@ -68,3 +80,84 @@ def test_a_word_is_the_mean_of_the_states_of_its_tokens(make_encoder):
         states = body(input_ids=torch.tensor([[2, 5, 6, 3]])).last_hidden_state[0]
     mean = (states[1] + states[2]) / 2
     assert torch.allclose(other, mean / mean.norm(), atol=1e-6) and one.norm().item() == pytest.approx(1)
+
+
+def test_a_text_is_cut_into_words_that_the_encoder_can_read_at_once(make_encoder):
+    encoder = make_encoder(BertModel(BertConfig(**SIZE)))
+    assert PAGE.split("The arm. Painful\u00a0leg", encoder) == (
+        ["The", "arm", ".", "Painful", "leg"], [(0, 3), (4, 7), (7, 8), (9, 16), (17, 20)],
+    )  # fmt: skip
+    for text, number in ((" \n", 0), ("leg " * 15, 15)):
+        with pytest.raises(StudyError, match=f"text: {number} tokens; give a sentence of 1 to 14"):
+            PAGE.split(text, encoder)
+
+
+def mark(name: str, said: str) -> str:
+    return f"<mark>{name} <small>{said}</small></mark>"
+
+
+@pytest.mark.parametrize(
+    ("text", "entities", "marked", "plain"),
+    [
+        ("No <b> & pain", [], "No &lt;b&gt; &amp; pain", "No <b> & pain"),
+        ("gout & <i>", [Entity(0, 4, "Disease", 0.987), Entity(7, 10, "a<b", 1.0)],
+         f"{mark('gout', 'Disease 0.99')} &amp; {mark('&lt;i&gt;', 'a&lt;b 1.00')}",
+         "[gout: Disease 0.99] & [<i>: a<b 1.00]"),
+        ("ab c", [Entity(0, 1, "X", 0.5), Entity(1, 2, "Y", 0.5)],
+         f"{mark('a', 'X 0.50')}{mark('b', 'Y 0.50')} c", "[a: X 0.50][b: Y 0.50] c"),
+    ],
+    ids=["none", "escaped", "adjacent"],
+)  # fmt: skip
+def test_entities_are_highlighted(text, entities, marked, plain):
+    found = PAGE.highlight(text, entities)
+    bare = re.sub(' style="[^"]*"', "", found["text/html"])
+    assert (bare, found["text/plain"]) == (f"<div>{marked}</div>", plain)
+    colours = re.findall("(background|color): #", found["text/html"])
+    assert colours == ["background", "color"] * len(entities)  # both, so that no theme hides the word
+
+
+def test_a_word_has_the_type_of_its_entity():
+    entities = [Entity(4, 12, "Disease", 0.9)]
+    assert [PAGE.find_type(start, entities) for start in (0, 4, 9, 12)] == ["", "Disease", "Disease", ""]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Smoke in a folder of its own, with a fine-tuning of a few steps."""
+    settings = FinetuningSettings(**SETTINGS | {"learning_rate": [2.0e-3, 1.0e-3]})
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", *parts))
+    monkeypatch.setattr(paths, "data", lambda scale: paths.MADE_UP)
+    monkeypatch.setattr(Study, "protocol", lambda *_: settings)
+    return open_study("smoke")
+
+
+def test_the_tagger_is_trained_once_for_an_encoder_and_kept(study, make_encoder, tmp_path, monkeypatch, capsys):
+    source = make_encoder(BertModel(BertConfig(**SIZE))).source
+    folder, trained = exploring.keep_tagger(study, source)
+    assert trained and folder.parent.parent == tmp_path / "outputs" / "explored"
+    weights = (folder / "model.safetensors").read_bytes()
+    assert exploring.keep_tagger(study, source) == (folder, False)
+    assert type(AutoModelForTokenClassification.from_pretrained(folder)).__name__ == "BertForTokenClassification"
+    card = (folder / "README.md").read_text()
+    assert f"| chosen | {exploring.CHOSEN} |" in card and "the only run" in card and "learning rate 0.002" in card
+
+    piped = io.BytesIO(b"The painful knee.\n")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=piped, isatty=lambda: False))
+    assert cli.main(["tag", "--model", str(folder)]) == 0
+    assert json.loads(capsys.readouterr().out)["text"] == "The painful knee."
+
+    longer = FinetuningSettings(**SETTINGS | {"steps": 4})
+    monkeypatch.setattr(Study, "protocol", lambda *_: longer)
+    assert exploring.keep_tagger(study, source) == (folder, True)
+    assert (folder / "model.safetensors").read_bytes() != weights
+
+
+def test_a_tagger_of_other_weights_is_trained_anew(study, monkeypatch):
+    found = SimpleNamespace(key="x", title="x", fingerprint="new", load=None)
+    folder = paths.explored("smoke", "x") / "tagger"
+    folder.mkdir(parents=True)
+    (folder / "record.json").write_text(json.dumps({"identity": "old", "complete": True, "of": {"encoder": "old"}}))
+    monkeypatch.setattr(Study, "encoder", lambda *_: found)
+    run = []
+    monkeypatch.setattr("lib.finetuning.finetuning.Finetuning.run", lambda *given: run.append(folder.exists()))
+    assert exploring.keep_tagger(study, "x") == (folder, True) and run == [False]

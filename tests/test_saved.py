@@ -124,8 +124,8 @@ def test_the_best_on_the_development_set_is_saved_and_a_run_is_not_made_twice(en
 @each(
     ("dev", "said"),
     [
-        (0.0, "the best of 1 on the development set (f1 0.00)"),
-        (LOWEST, "the best of 1 on the development set (f1 undefined)"),
+        (0.0, "the only run (f1 0.00 on the development set)"),
+        (LOWEST, "the only run (f1 undefined on the development set)"),
         (None, "the first: there is no development set to choose on"),
     ],
 )

@@ -96,6 +96,8 @@ def say_choice(record: dict, score: str) -> str:
     if record["dev"] is None:
         return "the first: there is no development set to choose on"
     dev = "undefined" if record["dev"] == LOWEST else f"{record['dev']:.2f}"
+    if len(record["compared"]) == 1:
+        return f"the only run ({score} {dev} on the development set)"
     return f"the best of {len(record['compared'])} on the development set ({score} {dev})"
 
 

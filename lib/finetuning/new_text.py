@@ -43,10 +43,9 @@ def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
     check_tagger(model)
     sentences, owners = [], []  # an owner: the text, and where each word of the sentence stands in it
     for number, text in enumerate(texts):
-        composed, places = compose(text)
-        for words in standoff.find_words(SPACE.sub(" ", composed)):
-            sentences.append(Sentence([composed[start:end] for start, end in words], ["O"] * len(words)))
-            owners.append((number, [(places[start], max(places[end], places[start] + 1)) for start, end in words]))
+        for words, spans in cut_words(text):
+            sentences.append(Sentence(words, ["O"] * len(words)))
+            owners.append((number, spans))
     sequences = model.task.encode(sentences)
     rated = predictions.predict(
         lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device, TOKENS
@@ -58,6 +57,14 @@ def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
     for (number, spans), words in zip(owners, of_sentences, strict=True):
         found[number] += find_entities(model.task, spans, words)
     return [sorted(entities) for entities in found]
+
+
+def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
+    """The words of each sentence of a text, in composed letters, and where each stands in the text as given."""
+    composed, places = compose(text)
+    for spans in standoff.find_words(SPACE.sub(" ", composed)):
+        words = [composed[start:end] for start, end in spans]
+        yield words, [(places[start], max(places[end], places[start] + 1)) for start, end in spans]
 
 
 def check_tagger(model: Saved) -> None:

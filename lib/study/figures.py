@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib
 import pandas as pd
 import seaborn as sns
+from IPython.display import display
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
@@ -31,6 +32,12 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
     """A figure and its axes in the study's style."""
     sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
     return pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
+
+
+def show(figure: Figure) -> None:
+    """Display a figure at once, which a button needs, and close it, so that the cell does not show it again."""
+    display(figure)
+    pyplot.close(figure)
 
 
 def show_legend(axes) -> None:

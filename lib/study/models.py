@@ -45,6 +45,18 @@ def find(name: str, scale: str) -> Checkpoint:
     return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
 
 
+def list_at_hand(scale: str) -> list[str]:
+    """The registered models that have weights at a scale: pretrained here, or public."""
+    return [name for name in (*params.keys("models"), *params.keys("encoders")) if has_weights(name, scale)]
+
+
+def has_weights(name: str, scale: str) -> bool:
+    """Whether a registered model was pretrained at a scale, or where that takes public weights, has some."""
+    if params.is_released(name, scale):
+        return not params.why_no_weights(name, scale)
+    return (paths.model(scale, name) / "config.json").exists()
+
+
 def find_released(name: str, scale: str) -> Checkpoint:
     """A registered model's public weights; StudyError where there are none, or $RELEASED lacks them."""
     settings = params.load(params.find_kind(name), name)

@@ -107,6 +107,11 @@ def find_page(scale: str, model_key: str, dataset: str, setting: str) -> Path | 
     return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{setting}--{family}.ipynb")), None)
 
 
+def explored(scale: str, model_key: str) -> Path:
+    """What page 02 keeps of an encoder."""
+    return output(scale, "explored", model_key)
+
+
 def evaluations(scale: str) -> Path:
     return output(scale, "evaluations")
 

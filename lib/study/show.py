@@ -1,7 +1,7 @@
 """What a notebook shows of frames: a table, ours beside the paper's, what stands for what, the settings in force."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from lib.study import params, paths, results
 from lib.study.tables import PLACE
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from lib.study import Study
 
 REFERENCES = {  # of tables.floors, in words
@@ -65,6 +67,12 @@ def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> s
         kind = tag[2:].replace("|I-", "+") if kinds and ends else ""  # of overlapping elements a word has several
         out.append("[" * begins + word + "]" * ends + kind)
     return " ".join(out)
+
+
+def tokens(text: str, tokenizers: Mapping[str, "PreTrainedTokenizerBase"]) -> HTML:
+    """The tokens of a text in some vocabularies, by name."""
+    cut = {name: tokenizer.tokenize(text) for name, tokenizer in tokenizers.items()}
+    return table({"vocabulary": name, "tokens": len(found), "": " ".join(found)} for name, found in cut.items())
 
 
 def may_show(dataset: Dataset, show_text: bool) -> bool:

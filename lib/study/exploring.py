@@ -1,0 +1,36 @@
+"""What page 02 keeps of an encoder: a disease tagger, trained once."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lib import artefacts
+from lib.study import paths
+
+if TYPE_CHECKING:
+    from lib.study import Study
+
+DATASET, PROTOCOL = "ncbi-disease", "lee"
+CHOSEN = "nothing on the development set: one seed, the first settings of the protocol"
+
+
+def keep_tagger(study: "Study", model: str) -> tuple[Path, bool]:
+    """The folder of an encoder's disease tagger (lib/finetuning/saved.py), and whether it was trained now.
+
+    One that is there is kept if weights, data, settings and version are the same. It is trained with the scale's first
+    seed and the first candidate of the settings. StudyError for what is no encoder, and for data that are missing.
+    """
+    from lib.finetuning import saved  # here, as torch takes seconds
+    from lib.finetuning.finetuning import Finetuning
+
+    encoder, settings = study.encoder(model), study.protocol(PROTOCOL, DATASET).first_candidate()
+    folder, seeds = paths.explored(study.scale, encoder.key), study.budget.seeds[:1]
+    tagger = folder / "tagger"
+    files = {"run_file": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
+    work = Finetuning(encoder, study.dataset(DATASET), settings, machine=study.machine, **files)
+    with artefacts.locked(tagger):
+        if saved.is_complete(tagger, work.identify_saved(seeds)):
+            return tagger, False
+        shutil.rmtree(tagger, ignore_errors=True)  # of other weights, data or settings
+        work.run(seeds, tagger, {"protocol": PROTOCOL, "scale": study.scale, "chosen": CHOSEN})
+    return tagger, True

@@ -1,0 +1,46 @@
+"""Controls on a page that is open in JupyterLab. In batch a page has none."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lib import progress
+from lib.errors import StudyError
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+SESSION = "JPY_SESSION_NAME"  # in the environment of a kernel: set by the Jupyter server, for a page that it opens
+
+
+def is_live() -> bool:
+    """Whether a person has the page open: a Jupyter server started its kernel, and no run of the study did."""
+    return SESSION in os.environ and progress.FILE not in os.environ
+
+
+def ask(show: Callable[..., None], text: str = "", choices: Sequence[str] = ()) -> "VBox | None":
+    """A field for a sentence, a choice where there are several, and a button; None in batch.
+
+    The button shows below what `show(text)` displays, with choices `show(text, choice)`, or the line of a StudyError.
+    The first choice is chosen.
+    """
+    if not is_live():
+        return None
+    import ipywidgets  # here, as only an open page needs it
+
+    field = ipywidgets.Textarea(value=text, description="Sentence", layout={"width": "95%"})
+    choice = ipywidgets.Dropdown(options=choices, description="Encoder")
+    button, output = ipywidgets.Button(description="Show"), ipywidgets.Output()
+
+    def redo(_) -> None:
+        button.disabled = True
+        output.clear_output()
+        with output:
+            try:
+                show(field.value, choice.value) if choices else show(field.value)
+            except StudyError as error:
+                print(error)
+        button.disabled = False
+
+    button.on_click(redo)
+    return ipywidgets.VBox([field, *([choice] if choices else []), button, output])
