@@ -1,26 +1,28 @@
-"""The integer check, by hand and by trying everything; the page that makes it of the papers' tables."""
+"""The integer check, by hand and by trying everything; errors of scores for the draw of the test set; page 95."""
 
 from itertools import product
 
+import numpy as np
 import pytest
 from conftest import each
-from notebook_code import run
+from notebook_code import definitions, run
 
-from lib.benchmarks import counting, integers
-from lib.benchmarks.integers import Printed
+from lib.benchmarks import counting
 from lib.study import open_study, paths, results
+
+PAGE = definitions("95_integer_check", "POINT", "SIGMAS")
 
 GOLD = {"ncbi-disease": 960, "bc5cdr-chem": 5385, "bc5cdr-disease": 4424, "bc2gm": 6325, "linnaeus": 1433, "s800": 767,
         "jnlpba": 8662, "jnlpba-biobert": 6241}  # fmt: skip
 
 
-def percent(text: str) -> Printed:
-    return Printed.percent(float(text), len(text.partition(".")[2]))
+def percent(text: str) -> tuple:
+    return PAGE.Printed.percent(float(text), len(text.partition(".")[2]))
 
 
 def count(gold: int, precision: str = "", recall: str = "", f1: str = "", cut: bool = False) -> list:
     scores = [percent(text) if text else None for text in (precision, recall, f1)]
-    return integers.find_counts(gold, *scores, cut).tolist()
+    return PAGE.find_counts(gold, *scores, cut).tolist()
 
 
 @each(
@@ -46,7 +48,7 @@ def test_counts_print_as_scores(asked, found):
 def test_digits_may_be_cut_off():
     assert count(3, "66.6", "66.6", "66.6", cut=True) == [[2, 3, 3]]
     assert count(8, "100", "13", cut=True) == [] and count(8, "100", "12", cut=True) == [[1, 1, 1]]
-    assert integers.find_right(3, percent("66.6"), cut=True).tolist() == [2]
+    assert PAGE.find_right(3, percent("66.6"), cut=True).tolist() == [2]
 
 
 def test_scores_have_the_decimals_they_are_printed_with():
@@ -58,7 +60,7 @@ def test_scores_have_the_decimals_they_are_printed_with():
     [(140, "85.71", [120]), (140, "85.72", []), (1422, "83.1", [1181, 1182]), (8, "13", [1])],
 )
 def test_an_accuracy_is_a_number_of_right_answers(of, score, right):
-    assert integers.find_right(of, percent(score)).tolist() == right
+    assert PAGE.find_right(of, percent(score)).tolist() == right
 
 
 def prints(part: int, of: int, units: int, whole: int) -> bool:
@@ -77,16 +79,34 @@ def test_chance_is_the_share_of_all_pairs_nearby_that_some_counts_print_as(gold,
         )
         for first, second in product(one.near.tolist(), other.near.tolist())
     ]
-    assert integers.chance_of_pair(gold, one, other) == pytest.approx(sum(fit) / len(fit))
+    assert PAGE.chance_of_pair(gold, one, other) == pytest.approx(sum(fit) / len(fit))
 
 
 def test_chance_of_one_score():
     right = [percent(f"{100 * n / 140:.2f}").units for n in range(141)]
     near = percent("85.71").near
     assert near[[0, -1]].tolist() == [8471, 8671]
-    assert integers.chance_of_accuracy(140, percent("85.71")) == sum(units in right for units in near) / 201
-    assert integers.chance_of_accuracy(1422, percent("83.0")) == 1
-    assert integers.chance_of_f1(6325, percent("84.72")) == 1 > integers.chance_of_f1(20, percent("99.00"))
+    assert PAGE.chance_of_accuracy(140, percent("85.71")) == sum(units in right for units in near) / 201
+    assert PAGE.chance_of_accuracy(1422, percent("83.0")) == 1
+    assert PAGE.chance_of_f1(6325, percent("84.72")) == 1 > PAGE.chance_of_f1(20, percent("99.00"))
+
+
+@pytest.mark.parametrize("f1", [0.3, 0.6, 0.9])
+def test_the_error_of_an_f1_is_that_over_draws_of_what_is_gold_or_predicted(f1):
+    gold = 1000
+    every = round(gold * (2 - f1))  # gold or predicted, where as many are predicted
+    found = np.random.default_rng(0).binomial(every, f1 / (2 - f1), 20_000)  # true positives
+    assert PAGE.error_of_f1(f1, gold) == pytest.approx(np.std(2 * found / (every + found)), rel=0.03)
+
+
+def test_the_error_of_a_share_is_a_binomials():
+    assert PAGE.error_of_share(0.5, 100) == 0.05
+
+
+def test_the_best_ties_with_all_that_are_not_apart_from_it():
+    scores = {"third": 0.80, "best": 0.90, "second": 0.89}
+    assert PAGE.tie(scores, dict.fromkeys(scores, 0.03)) == ["best", "second"]  # 1.96 x 0.042: 0.083
+    assert PAGE.tie(scores, dict.fromkeys(scores, 0.04)) == ["best", "second", "third"]
 
 
 def test_counts_that_are_read_are_those_of_the_datasets(real_data):

@@ -6,12 +6,13 @@ import pytest
 from conftest import each
 from notebook_code import definitions, run
 
-from lib.benchmarks import datasets, leaks, registry
+from lib.benchmarks import datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.corpora import leakage
 from lib.study import documents, paths, texts
 from lib.study.corpora import Corpus
 
+PAGE = definitions("14_leaks")
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 
 
@@ -49,7 +50,7 @@ def test_copies_and_near_copies():
     near = long_text(1).rsplit(" ", 1)[0]
     train = [tagged(long_text(1)), tagged("a b"), tagged("c d")]
     test = [tagged("A , b"), tagged("c d"), tagged(near), tagged("e f"), tagged("g h")]
-    assert leaks.count_copies(test, train) == {"same": 2, "near": 1, "": 2}  # `A , b` has the plain words of `a b`
+    assert PAGE.count_copies(test, train) == {"same": 2, "near": 1, "": 2}  # `A , b` has the plain words of `a b`
 
 
 @each(
@@ -63,17 +64,17 @@ def test_copies_and_near_copies():
     ],
 )
 def test_a_development_set_that_is_the_test_set(dev, equal):
-    assert leaks.are_equal([relation(*row) for row in dev], [relation("a", "1"), relation("b", "0")]) == equal
+    assert PAGE.are_equal([relation(*row) for row in dev], [relation("a", "1"), relation("b", "0")]) == equal
 
 
 def test_labels_that_contradict():
     rows = [("a", "1"), ("a", "1"), ("b", "0"), ("c", "0"), ("a", "0"), ("b", "0")]
-    count, of, most = leaks.count_contradictions(relation(*row) for row in rows)
+    count, of, most = PAGE.count_contradictions(relation(*row) for row in rows)
     # Three rows have the text a, of which two have label 1: whoever says 1 is wrong once in six.
     assert (count, of) == (3, 6) and most == pytest.approx(100 * 5 / 6)
     tags = [tagged("a b", "O B"), tagged("a b", "O O"), tagged("a", "O")]
-    assert leaks.count_contradictions(tags)[:2] == (2, 3)
-    assert leaks.count_contradictions([Labelled("1", ("A.",), ("x",)), Labelled("2", ("A.",), ())]) == (2, 2, 50)
+    assert PAGE.count_contradictions(tags)[:2] == (2, 3)
+    assert PAGE.count_contradictions([Labelled("1", ("A.",), ("x",)), Labelled("2", ("A.",), ())]) == (2, 2, 50)
 
 
 def test_long_sentences_are_those_of_all_folds_in_plain_words(tmp_path):
@@ -81,28 +82,28 @@ def test_long_sentences_are_those_of_all_folds_in_plain_words(tmp_path):
     words = make_dataset(
         tmp_path, "words", "tagging", "entity-f1", {"test": [tagged(long.title()), tagged("too short")]}
     )
-    assert leaks.long_sentences(words, "test") == {long}
+    assert PAGE.long_sentences(words, "test") == {long}
     whole = {"test": [Labelled("1", (f"{long} . {other} .",), ("x",))]}
     document = make_dataset(tmp_path, "whole", "documents", "accuracy", whole)
-    assert leaks.long_sentences(document, "test") == {long, other}
+    assert PAGE.long_sentences(document, "test") == {long, other}
     folds = datasets.Dataset("f", "F", "tagging", "", "entity-f1", lambda path: [tagged(long_text(int(path.name), 10))],
                              {"test": ("{fold}",)}, folds=2).at(tmp_path)  # fmt: skip
     for fold in ("1", "2"):
         (tmp_path / fold).touch()
-    assert leaks.long_sentences(folds, "test") == {long_text(1, 10), long_text(2, 10)}
+    assert PAGE.long_sentences(folds, "test") == {long_text(1, 10), long_text(2, 10)}
 
 
 def test_questions_are_those_that_are_asked():
     asked = Question("1", "Who is it?", ("P.",), ("a",), ())
     scored = Pair("2", "A sentence.", "x", 1.0)  # of likeness
-    assert leaks.list_questions([asked, answer("3", "x", "yes", "WHO is it"), scored]) == {"who is it"}
+    assert PAGE.list_questions([asked, answer("3", "x", "yes", "WHO is it"), scored]) == {"who is it"}
 
 
 def test_a_label_is_guessed_from_the_second_text():
     test = [answer("1", "good", "yes"), answer("2", "bad", "no"), answer("3", "bad", "no")]
-    assert leaks.guess_by_second(NEWS, test) == ["yes", "no", "no"]
-    assert leaks.begins_with_label(answer("1", "Yes, it is", "yes"))
-    assert not leaks.begins_with_label(answer("1", "It is, yes", "yes"))
+    assert PAGE.guess_by_second(NEWS, test) == ["yes", "no", "no"]
+    assert PAGE.begins_with_label(answer("1", "Yes, it is", "yes"))
+    assert not PAGE.begins_with_label(answer("1", "It is, yes", "yes"))
 
 
 # The page
