@@ -59,10 +59,10 @@ class FinetuningSettings(Settings):
         names = ["epochs", "batch_size", "learning_rate"]
         return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
 
-    def first_candidate(self) -> "FinetuningSettings":
-        """These settings with the first candidate alone, so that there is nothing to choose."""
+    def one_run(self) -> "FinetuningSettings":
+        """These settings with the first candidate alone and one run, so that there is nothing to choose."""
         first = {name: [value] for name, value in self.candidates()[0].items()}
-        return self.model_copy(update=first | {"trials": None})
+        return self.model_copy(update=first | {"trials": None, "runs": 1})
 
     def count_epochs(self, candidate: dict, sequences: int) -> int:
         """A candidate's epochs, or as many as `min_steps` take where that is more."""

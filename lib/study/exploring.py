@@ -23,7 +23,7 @@ def keep_tagger(study: "Study", model: str) -> tuple[Path, bool]:
     from lib.finetuning import saved  # here, as torch takes seconds
     from lib.finetuning.finetuning import Finetuning
 
-    encoder, settings = study.encoder(model), study.protocol(PROTOCOL, DATASET).first_candidate()
+    encoder, settings = study.encoder(model), study.protocol(PROTOCOL, DATASET).one_run()
     folder, seeds = paths.explored(study.scale, encoder.key), study.budget.seeds[:1]
     tagger = folder / "tagger"
     files = {"run_file": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
