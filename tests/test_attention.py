@@ -9,12 +9,12 @@ from notebook_code import definitions
 from transformers import BertConfig, BertModel
 
 from lib.errors import StudyError
-from lib.modeling import attention, loading
+from lib.modeling import loading
 from lib.study import contrasts, deciders, open_study
 from lib.vocabularies.loading import load_wordpiece
 from lib.vocabularies.training import train_wordpiece
 
-CELLS = definitions("54_attention")
+CELLS = definitions("54_attention", "PENULTIMATE")
 TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 WORDS = ["[CLS]", "aspirin", "riskthe", "low", "[SEP]"]
 EXAMPLE = {"sentence": "aspirin riskthe low", "asked": "riskthe", "printed": ["aspirin", "riskthe"]}
@@ -35,30 +35,27 @@ def make_encoder(folder, tokenizer, layers: int) -> loading.Encoder:
     return loading.load_encoder(folder)
 
 
-def test_the_attention_of_a_word_is_the_sum_over_its_tokens():
-    assert attention.sum_by_word([0.125, 0.25, 0.5, 0.0625, 0.0625], [0, 1, 1, 2, 3]) == [0.125, 0.75, 0.0625, 0.0625]
-    assert attention.sum_by_word([1.0], [0]) == [1.0]
-
-
 def test_every_token_of_a_sequence_belongs_to_a_word(tokenizer):
-    sequence, owners = attention.lay_out(WORDS, tokenizer)
+    sequence, owners = CELLS.lay_out(WORDS, tokenizer)
     assert sequence[0] == tokenizer.cls_token_id and sequence[-1] == tokenizer.sep_token_id
     assert owners[:3] == [0, 1, 2] and owners[-2:] == [3, 4]
-    tokens = attention.cut_words(WORDS, tokenizer)
+    tokens = CELLS.cut_words(WORDS, tokenizer)
     assert owners.count(2) == len(tokens[2]) > 1 and ["".join(of_word) for of_word in tokens] == WORDS
 
 
 def test_attention_is_that_of_the_last_layer_but_one_from_the_first_token(tmp_path, tokenizer):
     encoder = make_encoder(tmp_path / "model", tokenizer, layers=2)
-    sequence, owners = attention.lay_out(WORDS, tokenizer)
+    sequence, owners = CELLS.lay_out(WORDS, tokenizer)
     body = encoder.body(0.0).eval()
     with torch.inference_mode():  # the first of two layers, one head after the other
         hidden = body.embeddings(torch.tensor([sequence]))[0]
         own = body.encoder.layer[0].attention.self
         query, key = own.query(hidden)[owners.index(2)], own.key(hidden)
         heads = [(key[:, h : h + 4] @ query[h : h + 4] / math.sqrt(4)).softmax(0) for h in (0, 4)]
-    wanted = attention.sum_by_word((sum(heads) / 2).tolist(), owners)
-    found = attention.measure(encoder, WORDS, "riskthe")
+    wanted = [0.0] * len(WORDS)
+    for owner, share in zip(owners, (sum(heads) / 2).tolist(), strict=True):
+        wanted[owner] += share
+    found = CELLS.measure(encoder, WORDS, "riskthe")
     assert found == pytest.approx(wanted, abs=1e-5) and sum(found) == pytest.approx(1, abs=1e-5)
     lines = CELLS.describe_attention(EXAMPLE, encoder, "somebody's")
     assert lines["word"].tolist() == WORDS and lines["attention"].tolist() == pytest.approx(wanted, abs=1e-4)
@@ -69,9 +66,9 @@ def test_attention_is_that_of_the_last_layer_but_one_from_the_first_token(tmp_pa
 
 def test_a_model_without_room_or_a_layer_before_the_last_is_refused(tmp_path, tokenizer):
     with pytest.raises(StudyError, match="it takes 32 tokens, and the sentence has 42"):
-        attention.measure(make_encoder(tmp_path / "model", tokenizer, 2), ["[CLS]", *["risk"] * 40, "[SEP]"], "risk")
+        CELLS.measure(make_encoder(tmp_path / "model", tokenizer, 2), ["[CLS]", *["risk"] * 40, "[SEP]"], "risk")
     with pytest.raises(StudyError, match="it has one layer"):
-        attention.measure(make_encoder(tmp_path / "model", tokenizer, layers=1), WORDS, "low")
+        CELLS.measure(make_encoder(tmp_path / "model", tokenizer, layers=1), WORDS, "low")
 
 
 def test_words_of_several_tokens_and_unknown_ones_are_cut():
