@@ -389,6 +389,13 @@ def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
     page = (study.outputs / "report/02_evaluate--bert-general--lee.html").read_text()
     assert all(words in page for words in ("macro f1", "linear SVM", "gold (rows) and predicted", "0 of 17"))
     assert own.name not in (study.outputs / "results.csv").read_text()
+    (sent,) = (study.outputs / "result-files").glob("*.json")
+    content = sent.read_text()
+    assert own.name in content and "babrer" not in content and str(tmp_path) not in content
+    output = study.run("leaderboard", str(sent.parent), "--scale", "smoke")
+    assert "Scores: outputs/smoke/leaderboard/scores.csv\nReport: outputs/smoke/report/index.html" in output
+    lines = pd.read_csv(study.outputs / "leaderboard/scores.csv").query("dataset == @own.name")
+    assert lines["kind"].tolist()[0] == "encoder" and "best without pretraining" in [*lines["model"]]
 
 
 @each(

@@ -22,6 +22,7 @@ from lib.study import (
     downloads,
     graph,
     labelling,
+    open_study,
     params,
     parsing,
     paths,
@@ -41,6 +42,8 @@ USAGE = """\
                       [--compare [model ...]] [--save FOLDER]
                                     put an encoder through a paper's benchmarks, or data of your own, others beside it;
                                     save the best models
+./run_all.sh leaderboard [FOLDER ...] [--scale laptop]
+                                    result files that `evaluate` wrote, printed scores and the record on one page
 ./run_all.sh tag --model FOLDER [text ...] [--format jsonl|tsv|brat|pubtator] [-o PATH]
                                     the entities of new text, by a saved model; without a file, of standard input
 ./run_all.sh classify --model FOLDER [text ...] [--format jsonl|tsv] [-o PATH]
@@ -51,6 +54,9 @@ USAGE = """\
 ./run_all.sh lab                    JupyterLab with the study's kernel
 
 targets: keys of tables (lee-4), notebooks (30), models, corpora, vocabularies; none: everything"""
+
+
+LEADERBOARD = "03_leaderboard"
 
 
 def main(words: list[str]) -> int:
@@ -66,6 +72,8 @@ def main(words: list[str]) -> int:
     if "evaluate" in words:
         words = [word for word in words if word != "evaluate"]
         return guard(lambda: evaluate(words))
+    if words[:1] == ["leaderboard"]:
+        return guard(lambda: show_leaderboard(words[1:]))
     if words[:1] == ["data"] and not {"-h", "--help"} & set(words):
         return guard(lambda: fetch_data(words[1:]))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -194,6 +202,24 @@ def evaluate(words: list[str]) -> int:
     asked = [options.scale, evaluation.ask(options)]
     given = vars(options) | {"words": asked, "partial": True, "profile": None}
     return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
+
+
+def show_leaderboard(words: list[str]) -> int:
+    """Put the result files of folders beside printed scores and this study's; all are read before the page runs."""
+    parser = argparse.ArgumentParser("run_all.sh leaderboard")
+    what = "of result files (docs/results_format.md)"
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", type=as_path, help=what)
+    parser.add_argument("--scale", default="laptop", help="whose results stand beside the files'")
+    options = parser.parse_intermixed_args(words)
+    from lib.study import result_files, runner  # here, as it takes seconds
+
+    scale = options.scale
+    result_files.read_folders(options.folders, open_study(scale).budget.made_up)
+    folders = [os.path.relpath(folder, paths.ROOT) for folder in options.folders]
+    with the_only_study():
+        runner.run(scale, LEADERBOARD, LEADERBOARD, {"scale": scale, "folders": folders}, [paths.leaderboard(scale)])
+        print(f"Scores: {show_path(paths.leaderboard(scale))}")
+        return finish(scale, failed=False)
 
 
 def as_path(word: str) -> Path:

@@ -120,6 +120,16 @@ def evaluation(scale: str, model_key: str, setting: str) -> Path:
     return evaluations(scale) / f"{model_key}--{setting}.json"
 
 
+def result_file(scale: str, model_key: str, setting: str) -> Path:
+    """Not among the evaluations: each JSON file there is a target of the command line."""
+    return output(scale, "result-files", f"{model_key}--{setting}.json")
+
+
+def leaderboard(scale: str) -> Path:
+    """Not among the tables, which are recorded: it holds what others have sent."""
+    return output(scale, "leaderboard", "scores.csv")
+
+
 def own_data(scale: str, key: str) -> Path:
     return output(scale, "own-data", key)
 

@@ -1,7 +1,7 @@
 """What a notebook shows of frames: a table, ours beside the paper's, what stands for what, the settings in force."""
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,9 @@ REFERENCES = {  # of tables.floors, in words
     "chance": "chance", "without_pretraining": "best without pretraining",
     "unlabelled_text": "best with unlabelled text",
 }  # fmt: skip
+AS_NUMBER = """function (cell, what) {
+    return what === "display" || what === "filter" ? cell : cell === "" ? -1000 : parseFloat(cell);
+}"""
 
 
 def table(rows, decimals: int = 2, escape: str | None = "html", caption: str = "") -> HTML:
@@ -33,6 +36,42 @@ def table(rows, decimals: int = 2, escape: str | None = "html", caption: str = "
     """
     style = pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
     return HTML(style.to_html(exclude_styles=True, caption=caption or None))
+
+
+def load_sorting() -> HTML:
+    """What the tables of `sortable` take, about 1 MB, once a page; it asks no host for anything."""
+    from itables import options  # here, as other pages need not wait
+    from itables.javascript import generate_init_offline_itables_html
+
+    options.display_logo_when_loading = False  # a link to its makers' site
+    return HTML(generate_init_offline_itables_html(options.dt_bundle))
+
+
+def sortable(rows, name: str, filters: Collection[str] = (), caption: str = "", paged: bool = False) -> HTML:
+    """A table that sorts by each column in a browser; the columns of `filters` have a list to choose values from.
+
+    Text that begins with a number sorts as that number, and empty cells come below all numbers. `name`: of the table,
+    one on its page; `paged`: 25 rows at a time.
+    """
+    from itables import JavascriptFunction, to_html_datatable
+
+    frame = pd.DataFrame(rows)
+    shown = frame.map(lambda cell: show_value(cell) if isinstance(cell, float) and pd.notna(cell) else cell).fillna("")
+    numbers = [place for place, key in enumerate(frame) if is_number(shown[key])]
+    chosen = [frame.columns.get_loc(key) for key in filters]
+    ways = [{"targets": numbers, "render": JavascriptFunction(AS_NUMBER), "type": "num"}] if numbers else []
+    ways += [{"targets": chosen, "columnControl": ["order", ["searchList"]]}] if chosen else []
+    return HTML(to_html_datatable(
+        shown, caption=caption or None, table_id=name, connected=False, maxBytes=0, showIndex=False, columnDefs=ways,
+        columnControl=["order"], ordering={"indicators": False, "handler": False}, paging=paged, pageLength=25,
+        classes="display compact", style="width:auto", autoWidth=False, display_logo_when_loading=False,
+    ))  # fmt: skip
+
+
+def is_number(cells: pd.Series) -> bool:
+    """Whether all cells of a column that are not empty begin with a number, and some are not empty."""
+    filled = cells.astype(str)[lambda texts: texts != ""]
+    return len(filled) > 0 and filled.str.match(r"-?\d+(\.\d+)?( |$)").all()
 
 
 def sentences(study: "Study", *said: str) -> Markdown:

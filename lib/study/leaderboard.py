@@ -1,0 +1,269 @@
+"""Encoders of result files and of this study beside printed scores and baselines: one frame, ties, means."""
+
+import string
+from collections.abc import Iterable, Mapping
+from math import nan
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from lib import statistics
+from lib.benchmarks import registry
+from lib.study import params, parsing, result_files, results, scores, show
+from lib.study.result_files import ResultFile, Sent, Task
+
+if TYPE_CHECKING:
+    from lib.study import Study
+
+COLUMNS = ["task", "dataset", "score", "protocol", "paper", "model", "kind", "scale", "revision", "ours", "ours_std",
+           "low", "high", "seeds", "group", "source"]  # fmt: skip
+RUNS = ["dataset", "protocol", "scale", "revision", "model", "seed", "fold", "value", "jackknife"]
+COMPARED = ["dataset", "protocol", "scale", "revision"]  # what encoders share that are told apart
+HERE = "this study"
+KINDS = {"encoder": "encoders", "printed": "papers", "baseline": "baselines"}
+
+
+def list_own(study: "Study") -> list[Sent]:
+    """The results of this scale, here or in the record, as files would have them; on registered datasets."""
+    found = scores.list_runs(study)
+    found = found[found["dataset"].isin(registry.DATASETS)]
+    files = []
+    for (model, protocol), runs in found.groupby(["model", "protocol"], sort=False):
+        content = result_files.describe(study, model, protocol, runs["dataset"].unique())
+        checked = parsing.check_settings(f"{model} under {protocol}", content, ResultFile)
+        files.append(Sent(HERE, checked))
+    return files
+
+
+def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All of what stands on the page, a line each (COLUMNS, without groups), and the runs behind it (RUNS).
+
+    Where a file has a dataset of an encoder that this study has run too, the file's runs stand.
+    """
+    lines, runs, known = [], [], set()
+    names = name_models(study, files := [*sent, *list_own(study)])
+    for one, name in zip(files, names, strict=True):
+        for task in one.content.results:
+            place = name, one.content.protocol, task.dataset.path
+            if place not in known:
+                known.add(place)
+                lines.append(describe(one, name, task))
+                runs += list_runs(one, name, task)
+    measured = pd.DataFrame(lines, columns=COLUMNS)
+    printed = list_printed(study)
+    baselines = list_baselines(study, pd.concat([measured, printed]), files)
+    found = pd.concat([frame for frame in (measured, printed, baselines) if len(frame)], ignore_index=True)
+    return found.reindex(columns=COLUMNS), pd.DataFrame(runs, columns=RUNS)
+
+
+def choose_columns(lines: pd.DataFrame) -> pd.DataFrame:
+    """What the page shows of each line."""
+    named = lines.rename(columns={"ours": "value", "low": "95% low", "high": "95% high"})
+    columns = ["model", "kind", "task", "dataset", "score", "protocol", "value", "group", "95% low", "95% high"]
+    return named[[*columns, "seeds", "scale", "source"]]
+
+
+def list_files(sent: Iterable[Sent]) -> list[dict]:
+    """A line a result file: what it is of, and what computed it."""
+    rows = []
+    for one in sent:
+        content, runs = one.content, [run for task in one.content.results for run in task.scores]
+        rows.append({
+            "file": one.source, "model": content.model.name, "from": content.model.source,
+            "protocol": content.protocol, "scale": content.scale, "datasets": len(content.results),
+            "seeds": len({run.seed for run in runs}), "computed on": "; ".join(sorted({run.device for run in runs})),
+            "commit": ", ".join(sorted({run.commit for run in runs})),
+        })  # fmt: skip
+    return rows
+
+
+def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
+    """What each file's encoder is called: its key, with the scale where that is another, and with the file where the
+    name stands for other weights already."""
+    names, known = [], {}
+    for one in files:
+        content, weights = one.content, {*one.content.model.revision.split(", ")}
+        name = content.model.name + ("" if content.scale == study.scale else f" ({content.scale})")
+        others = known.setdefault((name, content.protocol), weights)
+        alike = weights <= others or others <= weights
+        names.append(name if alike else f"{name}, {one.source}")
+    return names
+
+
+def describe(one: Sent, name: str, task: Task) -> dict:
+    """The line of one dataset of a file, its numbers made of its runs."""
+    content, values = one.content, task.by_seed()
+    low, high = statistics.find_interval(values) if len(values) > 1 else (nan, nan)
+    return {
+        "task": task.task_type,
+        "dataset": task.dataset.path,
+        "score": task.main_score,
+        "protocol": content.protocol,
+        "paper": params.load("protocols", content.protocol).paper,
+        "model": name,
+        "kind": "baseline" if content.model.name in params.BASELINES else "encoder",
+        "scale": content.scale,
+        "revision": task.dataset.revision,
+        "ours": fmean(values),
+        "ours_std": pd.Series(values).std(),
+        "low": low,
+        "high": high,
+        "seeds": len(values),
+        "group": "",
+        "source": one.source,
+    }
+
+
+def list_runs(one: Sent, name: str, task: Task) -> list[dict]:
+    """The runs of one dataset of a file (RUNS)."""
+    content = one.content
+    place = {"dataset": task.dataset.path, "protocol": content.protocol, "scale": content.scale}
+    place |= {"revision": task.dataset.revision, "model": name}
+    return [
+        place | {"seed": run.seed, "fold": run.fold, "value": run.main_score, "jackknife": tuple(run.jackknife)}
+        for run in task.scores
+    ]
+
+
+def list_printed(study: "Study") -> pd.DataFrame:
+    """The papers' printed scores, each under its paper's protocol; a number has no spread."""
+    protocols = name_protocols()
+    found = scores.list_printed(study, protocols).drop_duplicates(["paper", "dataset", "whose", "table"])
+    found = found[~found["whose"].str.startswith("difference")]  # which is no score
+    lines = [
+        name_task(line["dataset"])
+        | {"protocol": protocols[line["paper"]], "paper": line["paper"], "model": f"{line['whose']} ({line['table']})"}
+        | {"kind": "printed", "ours": line["published"], "group": "", "source": "published/scores.csv"}
+        for line in found.to_dict("records")
+    ]
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def name_protocols() -> dict[str, str]:
+    """Each paper's own protocol."""
+    return dict(zip(results.list_papers(), results.list_protocols(), strict=True))
+
+
+def name_task(key: str) -> dict:
+    """A registered dataset's task, key and score, as lines have them."""
+    dataset = registry.lookup(key)
+    return {"task": result_files.name_task(dataset), "dataset": key, "score": dataset.main_score}
+
+
+def list_baselines(study: "Study", lines: pd.DataFrame, files: Iterable[Sent]) -> pd.DataFrame:
+    """What the datasets of some lines score without an encoder, once for each paper that has the dataset.
+
+    Of page 15; on data of somebody's own, of the files.
+    """
+    keys = lines["dataset"].unique()
+    known = {task.dataset.path: task.baselines for one in files for task in one.content.results}
+    known |= result_files.list_floors(study, [key for key in keys if key in registry.DATASETS])
+    places, found = lines.drop_duplicates(["paper", "dataset"]), []
+    places = places.assign(protocol=places["paper"].map(name_protocols()))
+    for line in places[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
+        for kind, value in known.get(line["dataset"], {}).items():
+            name = show.REFERENCES.get(kind, kind)
+            found.append(line | {"model": name, "kind": "baseline", "ours": value, "group": "", "source": HERE})
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The lines with their `group`: letters that two encoders share unless they are apart (scores.is_apart).
+
+    Encoders are compared on one dataset of one revision under one protocol at one scale, with SEEDS seeds or more each;
+    one that has no other to be compared with has no letter, nor has a line without runs, nor one on made-up data.
+    """
+    found = {}
+    defined = runs.dropna(subset="value")[: 0 if study.budget.made_up else None]
+    for place, own in defined.groupby(COMPARED, sort=False):
+        sides = {model: side for model, side in own.groupby("model", sort=False)}
+        sides = {model: side for model, side in sides.items() if side["seed"].nunique() >= statistics.SEEDS}
+        for model, letters in name_ties(sides).items():
+            found[*place, model] = letters
+    places = lines[[*COMPARED, "model"]].itertuples(index=False, name=None)
+    return lines.assign(group=[found.get(place, "") for place in places])
+
+
+def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
+    """The letters of each side: two share one unless they are apart; `a` has the best (Piepho 2004).
+
+    `sides`: the runs of each, with seed, fold, value and jackknife. Empty for fewer than two.
+    """
+    if len(sides) < 2:
+        return {}
+    order = sorted(sides, key=lambda name: -sides[name].groupby("seed")["value"].mean().mean())
+    groups = [frozenset(order)]
+    for number, better in enumerate(order):
+        for than in order[number + 1 :]:
+            if scores.is_apart(sides[better], sides[than]):
+                groups = split(groups, better, than)
+    groups.sort(key=lambda group: sorted(map(order.index, group)))
+    letters = {name: "" for name in order}
+    for number, group in enumerate(groups):
+        for name in group:
+            letters[name] += name_group(number)
+    return letters
+
+
+def split(groups: list[frozenset], one: str, other: str) -> list[frozenset]:
+    """The groups after two were found apart: none holds both, and none lies in another."""
+    found = []
+    for group in groups:
+        found += [group - {one}, group - {other}] if {one, other} <= group else [group]
+    found = list(dict.fromkeys(found))
+    return [group for group in found if not any(group < other for other in found)]
+
+
+def name_group(number: int) -> str:
+    """a to z, then a2 to z2."""
+    turn, place = divmod(number, len(string.ascii_lowercase))
+    return string.ascii_lowercase[place] + (str(turn + 1) if turn else "")
+
+
+def widen(lines: pd.DataFrame) -> pd.DataFrame:
+    """A row for each model and protocol, encoders first, and a column for each dataset: score and letters, as text."""
+    shown = lines.assign(said=lines["ours"].map("{:.2f}".format) + (" " + lines["group"]).str.rstrip())
+    index = ["model", "kind", "protocol", "scale"]
+    wide = shown.fillna({"scale": ""}).pivot(index=index, columns="dataset", values="said")
+    order = pd.Index(KINDS).get_indexer(wide.index.get_level_values("kind"))
+    wide = wide.iloc[order.argsort(kind="stable")].fillna("").reset_index().rename_axis(columns=None)
+    last = wide[["kind", "scale"]]  # so that scores begin near the model
+    return wide.drop(columns=last.columns).join(last)
+
+
+def list_means(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
+    """The papers' means over datasets of every model that has all of them, recomputed from its lines."""
+    found = scores.totals(study, lines).dropna(subset="ours")
+    kinds = lines[["protocol", "model", "kind"]].drop_duplicates()
+    return found.merge(kinds, on=["protocol", "model"])[["protocol", "mean", "of", "kind", "model", "ours"]]
+
+
+def say(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
+    """What the page shows, in sentences."""
+    counts = lines["kind"].value_counts()
+    ours, sets = lines[lines["kind"] == "encoder"], lines.groupby("kind")["dataset"].nunique()
+    kinds = [kind for kind in KINDS if kind in counts]
+    said = [f"{counts[kind]} scores of {KINDS[kind]} on {sets[kind]} datasets." for kind in kinds]
+    if ours.empty:
+        return [*said, "No encoder has been run at this scale, and no result file has one."]
+    compared = ours[ours["group"] != ""]
+    best = compared[compared["group"].str.startswith("a")].groupby(COMPARED)["model"].nunique()
+    if len(best):
+        said.append(f"Encoders were compared in {len(best)} places (dataset, protocol, scale): one is best in "
+                    f"{(best == 1).sum()}, and in {(best > 1).sum()} the best cannot be told from others.")  # fmt: skip
+    return [*said, say_baselines(lines, ours), say_means(means)]
+
+
+def say_baselines(lines: pd.DataFrame, ours: pd.DataFrame) -> str:
+    """How many scores of encoders are above the best baseline that uses the training set alone."""
+    floors = lines[lines["model"] == show.REFERENCES["without_pretraining"]].drop_duplicates(["dataset", "score"])
+    known = ours.merge(floors[["dataset", "score", "ours"]], on=["dataset", "score"], suffixes=("", "_floor"))
+    above = (known["ours"] > known["ours_floor"]).sum()
+    return f"{above} of {len(known)} scores of encoders are above the best without pretraining."
+
+
+def say_means(means: pd.DataFrame) -> str:
+    """How many encoders have all datasets of a paper's mean."""
+    whole = means.loc[means["kind"] == "encoder", "model"].nunique()
+    return f"{whole} encoders have all datasets of some paper's mean."

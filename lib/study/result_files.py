@@ -1,0 +1,284 @@
+"""One encoder's results as one JSON file that travels: page 02 writes it, page 03 reads it (docs/results_format.md)."""
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from lib import artefacts, provenance
+from lib.benchmarks import registry
+from lib.errors import StudyError, unknown
+from lib.places import show_path
+from lib.settings import Settings
+from lib.study import datasets, params, parsing, paths, requests, results, scores
+
+if TYPE_CHECKING:
+    from lib.benchmarks.datasets import Dataset
+    from lib.study import Study
+
+VERSION = 1  # of the schema: raised when older files cannot be read any more
+TASK_TYPES = {  # family -> MTEB's word; where MTEB has no such task, the hub's
+    "tagging": "TokenClassification", "pico": "TokenClassification", "relations": "RelationClassification",
+    "similarity": "STS", "inference": "PairClassification", "documents": "Classification",
+    "answers": "Classification", "questions": "QuestionAnswering", "ranking": "Reranking",
+}  # fmt: skip
+LANGUAGES = {"en": "eng-Latn", "ja": "jpn-Jpan"}
+PARTS = ("train", "dev", "test")
+ROUNDED = 0.006  # how far a mean that is rounded to two decimals may lie from that of the scores
+DESCRIBED = "docs/results_format.md"
+
+Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Points = Annotated[Number, Field(ge=-100, le=100)]
+
+
+class Data(Settings):
+    """A dataset and its revision: the fingerprint of its files, and that of each part; empty where not kept."""
+
+    path: Key
+    revision: str
+    parts: dict[str, str]
+    reader: str
+
+
+class Score(Settings):
+    """One run, scored on the test part. `main_score`: in points; None where it is undefined."""
+
+    seed: int
+    fold: int
+    main_score: Points | None
+    scores: dict[str, Number | None]
+    jackknife: list[Number | None]
+    instances: dict[str, int]
+    collapsed: str
+    seconds: Number
+    device: str
+    commit: str
+    versions: dict[str, str]
+
+
+class Task(Settings):
+    """One dataset: its runs and what they come to. `main_score` is the name of a score, as in MTEB's metadata."""
+
+    task_name: str
+    task_type: str
+    dataset: Data
+    split: Literal["test"]
+    languages: list[str]
+    metric: str
+    main_score: str
+    scores: Annotated[list[Score], Field(min_length=1)]
+    mean: Points | None
+    std: Number | None
+    interval: Annotated[list[Number], Field(min_length=2, max_length=2)] | None
+    settings: dict
+    baselines: dict[str, Points]
+
+    def by_seed(self) -> list[float]:
+        """The main score of each seed, averaged over its folds; nan where it is undefined."""
+        found = defaultdict(list)
+        for run in self.scores:
+            found[run.seed].append(math.nan if run.main_score is None else run.main_score)
+        return [fmean(values) for values in found.values()]
+
+
+class Model(Settings):
+    """The encoder. `revision`: the fingerprint of its weights."""
+
+    name: Key
+    title: str
+    source: str
+    revision: str
+    n_parameters: int | None
+
+
+class ResultFile(Settings):
+    """What a file holds."""
+
+    schema_version: Literal[1]
+    model: Model
+    protocol: Key
+    scale: Key
+    made_up: bool
+    results: Annotated[list[Task], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A result file and where it was found, as pages name it."""
+
+    source: str
+    content: ResultFile
+
+    @property
+    def what(self) -> tuple[str, str, str]:
+        """What a file is the only one of: model, protocol and scale."""
+        return self.content.model.name, self.content.protocol, self.content.scale
+
+
+def describe(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> dict:
+    """What is known of one encoder under a protocol, as the file has it: numbers, never a text of a dataset.
+
+    `keys`: datasets; those without a result are left out. Empty where none has one.
+    """
+    found = [result for key in keys if (result := results.read(study.scale, model, key, protocol))]
+    if not found:
+        return {}
+    runs = [run for result in found for run in result["runs"]]
+    weights = sorted({run["inputs"]["model"] for run in runs if "inputs" in run})
+    sizes = [run["body parameters"] for run in runs if "body parameters" in run]
+    about = {"name": model, "title": found[0].get("model title", model), "source": find_source(study, model, protocol)}
+    about |= {"revision": ", ".join(weights), "n_parameters": max(sizes, default=None)}
+    floors = list_floors(study, [result["dataset"] for result in found])
+    tasks = [describe_task(find_dataset(study, result["dataset"]), result, floors) for result in found]
+    head = {"schema_version": VERSION, "model": about, "protocol": protocol, "scale": study.scale}
+    return drop_undefined(head | {"made_up": study.budget.made_up, "results": tasks})
+
+
+def describe_task(dataset: "Dataset", result: dict, floors: dict[str, dict[str, float]]) -> dict:
+    """The runs of a result, and what they come to."""
+    over, first = scores.summarise(result), result["runs"][0]
+    inputs = first.get("inputs", {})
+    parts = {name: value for name, value in inputs.items() if name.split()[0] in PARTS}
+    revision = provenance.fingerprint(parts) if parts else ""
+    return {
+        "task_name": dataset.title,
+        "task_type": name_task(dataset),
+        "dataset": {"path": dataset.key, "revision": revision, "parts": parts, "reader": inputs.get("reader", "")},
+        "split": "test",
+        "languages": [LANGUAGES[dataset.language]],
+        "metric": dataset.metric,
+        "main_score": result["main score"],
+        "scores": [describe_run(run, result["main score"]) for run in result["runs"]],
+        "mean": over["ours"],
+        "std": over["ours_std"],
+        "interval": None if math.isnan(over["low"]) else [float(over["low"]), float(over["high"])],
+        "settings": {name: value for name, value in first["settings"].items() if name not in ("seed", "fold", "split")},
+        "baselines": floors.get(dataset.key, {}),
+    }
+
+
+def name_task(dataset: "Dataset") -> str:
+    """The type of a dataset's task."""
+    several = dataset.family == "documents" and dataset.multilabel
+    return "MultilabelClassification" if several else TASK_TYPES[dataset.family]
+
+
+def describe_run(run: dict, main_score: str) -> dict:
+    """One run as the file has it."""
+    kept = {name: run[name] for name in ("seed", "fold", "scores", "instances", "collapsed", "seconds")}
+    told = {name: run.get(name, "") for name in ("device", "commit")}
+    told |= {"versions": run.get("versions", {}), "jackknife": run.get("jackknife", [])}
+    return kept | told | {"main_score": run["scores"][main_score]}
+
+
+def find_source(study: "Study", model: str, protocol: str) -> str:
+    """Where an encoder comes from: a name on the hub, the name of a folder, or the study's own pretraining."""
+    if params.find_kind(model) == "encoders" or params.is_model(model):
+        released = params.is_released(model, study.scale)
+        return params.say_released(model) if released else f"pretrained at scale {study.scale}"
+    if not paths.evaluation(study.scale, model, protocol).exists():
+        return ""
+    source = requests.read_request(study.scale, model, protocol)["source"]
+    return Path(source).name if Path(source).is_absolute() else source
+
+
+def find_dataset(study: "Study", key: str) -> "Dataset":
+    """A dataset, whose files need not be here where it is registered."""
+    return registry.DATASETS.get(key) or study.dataset(key)
+
+
+def list_floors(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
+    """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
+    known = [study.floors(), datasets.list_floors(study.scale, [key for key in keys if key not in registry.DATASETS])]
+    found: dict[str, dict[str, float]] = {}
+    for line in [line for floors in known for line in floors.to_dict("records")]:
+        if line["dataset"] in keys and line["score"] == find_dataset(study, line["dataset"]).main_score:
+            kinds = {kind: line[kind] for kind in results.FLOORS.values()}
+            found[line["dataset"]] = {kind: value for kind, value in kinds.items() if not math.isnan(value)}
+    return found
+
+
+def drop_undefined(content):
+    """The same with null for nan, which JSON does not know."""
+    if isinstance(content, dict):
+        return {name: drop_undefined(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [drop_undefined(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def write(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> list[Path]:
+    """Write an encoder's file below outputs/<scale>/; its path, or none where nothing has been run."""
+    path = paths.result_file(study.scale, model, protocol)
+    if content := describe(study, model, protocol, keys):
+        artefacts.write_json(path, content)
+    return [path] if content else []
+
+
+def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
+    """The result files of some folders, each once.
+
+    StudyError for a folder that is not there or has no such file, a file as in `read`, one of made-up data among real
+    ones or the other way round, and two that differ on one model, protocol and scale.
+    """
+    found: dict[tuple, Sent] = {}
+    for path in [path for folder in folders for path in list_files(folder)]:
+        sent = Sent(show_path(path), read(path))
+        if sent.content.made_up != made_up:
+            kinds = ("made-up", "real") if made_up else ("real", "made-up")
+            raise StudyError(f"{sent.source}: this page is of {kinds[0]} data, and its scores are on {kinds[1]} data")
+        other = found.setdefault(sent.what, sent)
+        if other.content != sent.content:
+            name, protocol, scale = sent.what
+            said = f"{other.source} and {sent.source} differ, and both are of {name} under {protocol} at scale {scale}"
+            raise StudyError(f"{said}: keep one of them")
+    return list(found.values())
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The JSON files of a folder; StudyError where it is not there, or has none."""
+    if not folder.is_dir():
+        raise StudyError(f"no folder {show_path(folder)}")
+    if not (files := sorted(folder.glob("*.json"))):
+        where = "./run_all.sh evaluate writes them to outputs/<scale>/result-files/"
+        raise StudyError(f"{show_path(folder)}: no result file (*.json) in it; {where}")
+    return files
+
+
+def read(path: Path) -> ResultFile:
+    """A result file, checked; StudyError names the file, the field and what is wrong with it."""
+    where = show_path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{where}: damaged ({error}); ask for it again, or take it out of the folder") from None
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if version is None:
+        raise StudyError(f"{where}: not a result file ({DESCRIBED}); take it out of the folder")
+    if version != VERSION:
+        raise StudyError(f"{where}: schema_version: {version}, but this version of the study reads {VERSION}")
+    return check(where, parsing.check_settings(where, content, ResultFile))
+
+
+def check(where: str, found: ResultFile) -> ResultFile:
+    """The same file; StudyError where its parts contradict each other, or the study does not know its protocol."""
+    if found.protocol not in params.keys("protocols"):
+        raise StudyError(f"{where}: {unknown('protocol', found.protocol, params.keys('protocols'))}")
+    counts = Counter(task.dataset.path for task in found.results)
+    for task in found.results:
+        place = f"{where}: results, {task.dataset.path}"
+        if counts[task.dataset.path] > 1:
+            raise StudyError(f"{place}: {counts[task.dataset.path]} times; keep one")
+        if len({(run.seed, run.fold) for run in task.scores}) < len(task.scores):
+            raise StudyError(f"{place}, scores: a seed and fold stand twice; keep one")
+        mean, stated = fmean(task.by_seed()), math.nan if task.mean is None else task.mean
+        if math.isnan(mean) != math.isnan(stated) or abs(mean - stated) > ROUNDED:
+            raise StudyError(f"{place}, mean: {stated:.2f}, but its scores have {mean:.2f}; ask for the file again")
+    return found

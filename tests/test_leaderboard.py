@@ -1,0 +1,183 @@
+"""Result files that travel, and the page that puts them beside printed scores and baselines."""
+
+import json
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from conftest import each
+
+from lib import artefacts
+from lib.benchmarks import registry
+from lib.errors import StudyError
+from lib.study import cli, leaderboard, open_study, parsing, paths, result_files, results, runner, scores, show
+
+PRINTED = pd.DataFrame(
+    [["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0], ["gu-pubmedbert", "ddi", "difference", "gu-6", 1.0]],
+    columns=["paper", "dataset", "whose", "table", "published"],
+)
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Scale smoke with one encoder that ran on two sets, and baselines of one of them."""
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    monkeypatch.setattr(scores, "list_printed", lambda study, papers: PRINTED)
+    write_result("bert-general", "ddi", [60.0, 61.0, 65.0])
+    write_result("bert-general", "biosses", [float("nan"), 10.0, 20.0])
+    floors = [{"dataset": "ddi", "metric": "f1", "kind": "chance", "score": 10.75}]
+    results.write_csv(paths.table("smoke", "floors"), floors)
+    return open_study("smoke")
+
+
+def write_result(model: str, dataset: str, values: list[float]) -> None:
+    name, inputs = registry.lookup(dataset).main_score, {"train 1": "aa", "test 1": "bb", "reader": "r", "model": "w"}
+    runs = [
+        {"seed": seed, "fold": 1, "scores": {name: value}, "collapsed": "", "seconds": 2, "tokens": 10, "FLOPs": 5,
+         "instances": {"train": 9, "test": 4}, "settings": {"epochs": 3, "seed": seed}, "inputs": inputs,
+         "body parameters": 1000, "jackknife": [1.0, 2.0, 3.0], "device": "a CPU", "commit": "c", "versions": {}}
+        for seed, value in enumerate(values, 1)
+    ]  # fmt: skip
+    result = {"model": model, "model title": "A model", "dataset": dataset, "setting": "gu", "main score": name}
+    artefacts.write_json(paths.results("smoke", model, dataset, "gu"), result | {"runs": runs})
+
+
+def read_written(study) -> tuple:
+    (path,) = result_files.write(study, "bert-general", "gu", ["ddi", "biosses", "gad"])
+    return path, json.loads(path.read_text())
+
+
+def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
+    path, content = read_written(study)
+    found = result_files.read(path)
+    assert found == parsing.check_settings("it", content, result_files.ResultFile)
+    assert found.model.model_dump() == {
+        "name": "bert-general", "title": "A model", "source": "pretrained at scale smoke", "revision": "w",
+        "n_parameters": 1000,
+    }  # fmt: skip
+    ddi, biosses = found.results  # and none of GAD, which has not been run
+    assert (ddi.task_type, ddi.dataset.path, ddi.main_score, ddi.mean, ddi.std) == (
+        "RelationClassification", "ddi", "f1", 62.0, 2.65,
+    )  # fmt: skip
+    assert ddi.interval == pytest.approx([62 - 4.303 * 1.5275, 62 + 4.303 * 1.5275], abs=0.01)
+    assert ddi.settings == {"epochs": 3} and ddi.baselines == {"chance": 10.75}
+    assert biosses.task_type == "STS" and biosses.mean is biosses.interval is biosses.scores[0].main_score is None
+    assert result_files.write(study, "nobody", "gu", ["ddi"]) == []
+    assert path.parent != paths.evaluations("smoke")  # whose JSON files are targets of the command line
+
+
+@each(
+    ("change", "said"),
+    [
+        (lambda c: c.pop("schema_version"), "not a result file .docs/results_format.md.; take it out"),
+        (lambda c: c.update(schema_version=2), "schema_version: 2, but this version of the study reads 1"),
+        (lambda c: c.update(protocol="gus"), "unknown protocol 'gus': did you mean"),
+        (lambda c: c.update(texts=["a patient"]), "texts: Extra inputs are not permitted"),
+        (lambda c: c["model"].update(name="<b>"), "model.name: .*pattern"),
+        (lambda c: c["results"][0].update(mean=70.0), "results, ddi, mean: 70.00, but its scores have 62.00"),
+        (lambda c: c["results"][0]["scores"][0].update(main_score=620.0), "scores.0.main_score: .*less than or equal"),
+        (lambda c: c["results"][0]["scores"][0].update(seed=2), "a seed and fold stand twice"),
+        (lambda c: c["results"].append(c["results"][0]), "results, ddi: 2 times"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_one_line(study, change, said):
+    path, content = read_written(study)
+    change(content)
+    artefacts.write_json(path, content)
+    with pytest.raises(StudyError, match=f"bert-general--gu.json: .*{said}"):
+        result_files.read(path)
+
+
+def test_folders_are_checked_before_the_page_runs(study, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "run", lambda *given: pytest.fail("the page ran"))
+    path, content = read_written(study)
+    other = tmp_path / "other"
+
+    def ask(*folders) -> str:
+        assert cli.main(["leaderboard", *map(str, folders), "--scale", "smoke"]) == 1
+        said = capsys.readouterr().err
+        assert len(said.splitlines()) == 1
+        return said
+
+    assert "no folder other" in ask(path.parent, other)
+    other.mkdir()
+    assert "other: no result file (*.json) in it" in ask(path.parent, other)
+    (other / "x.json").write_text(path.read_text()[:100])
+    assert "x.json: damaged" in ask(other)
+    content["results"].pop()
+    artefacts.write_json(other / "x.json", content)
+    assert "bert-general--gu.json and x.json differ, and both are of bert-general under gu" in ask(path.parent, other)
+    artefacts.write_json(other / "x.json", content | {"made_up": False})
+    assert "x.json: this page is of made-up data, and its scores are on real data" in ask(other)
+    assert not paths.leaderboard("smoke").exists()
+    (other / "x.json").write_text(path.read_text())
+    assert len(result_files.read_folders([path.parent, other], True)) == 1  # the same file twice
+
+
+def test_files_stand_beside_own_runs_printed_scores_and_baselines(study, tmp_path):
+    _, content = read_written(study)
+    content["model"] |= {"name": "friend", "revision": "v"}
+    artefacts.write_json(tmp_path / "sent/friend.json", content)
+    content["model"] |= {"name": "bert-general"}  # other weights under a name that is taken
+    artefacts.write_json(tmp_path / "sent/namesake.json", content)
+    lines, runs = leaderboard.join(study, result_files.read_folders([tmp_path / "sent"], True))
+    ddi = lines[lines["dataset"] == "ddi"].set_index("model")
+    encoders = ["friend", "bert-general", "bert-general, this study"]
+    kinds = dict.fromkeys(encoders, "encoder") | {"PubMedBERT (gu-6)": "printed", "chance": "baseline"}
+    assert ddi["kind"].to_dict() == kinds
+    assert ddi["ours"].round(2).tolist() == [62.0, 62.0, 62.0, 82.0, 10.75] and len(runs) == 18
+    assert leaderboard.tie(study, lines, runs)["group"].eq("").all()  # of made-up data
+    wide = leaderboard.widen(lines.assign(group="a"))
+    assert wide["ddi"].tolist()[-2:] == ["82.00 a", "10.75 a"] and wide["kind"].iloc[0] == "encoder"
+    own, _ = leaderboard.join(study, [])
+    assert own.loc[own["kind"] == "encoder", "model"].unique().tolist() == ["bert-general"]
+
+
+def make_runs(**values: tuple[float, ...]) -> dict[str, pd.DataFrame]:
+    """Runs by model; the test documents move no difference."""
+    return {
+        model: pd.DataFrame({"seed": range(len(of)), "fold": 1, "value": of, "jackknife": [(1.0, 1.0, 1.0)] * len(of)})
+        for model, of in values.items()
+    }
+
+
+def test_models_share_a_letter_unless_they_are_apart():
+    """a is above b and c, which are alike; d scatters so much that it is apart from none."""
+    sides = make_runs(b=(80.0, 80.1, 80.2), a=(90.0, 90.1, 90.2), d=(60.0, 70.0, 95.0), c=(79.9, 80.0, 80.1))
+    assert leaderboard.name_ties(sides) == {"a": "a", "b": "b", "c": "b", "d": "ab"}
+    assert leaderboard.name_ties({"a": sides["a"]}) == {}
+    groups = leaderboard.split([frozenset("xyz")], "x", "z")  # y lies between
+    assert groups == [frozenset("yz"), frozenset("xy")]
+    assert leaderboard.split(groups, "y", "z") == [frozenset("z"), frozenset("xy")]
+    assert [leaderboard.name_group(number) for number in (0, 25, 26, 53)] == ["a", "z", "a2", "b3"]
+
+
+def test_only_runs_of_one_dataset_revision_protocol_and_scale_are_compared():
+    place = {"dataset": "ddi", "protocol": "gu", "scale": "laptop", "revision": "1"}
+    sides = make_runs(a=(90.0, 90.1, 90.2), b=(80.0, 80.1, 80.2), few=(85.0, 85.1), other=(70.0, 70.1, 70.2))
+    runs = pd.concat([side.assign(model=model, **place) for model, side in sides.items()])
+    runs.loc[runs["model"] == "other", "revision"] = "2"
+    lines = runs.drop_duplicates("model").assign(ours=0.0)
+    printed = pd.DataFrame([{"dataset": "ddi", "protocol": "gu", "model": "PubMedBERT (gu-6)", "ours": 82.0}])
+    real = SimpleNamespace(budget=SimpleNamespace(made_up=False))
+    found = leaderboard.tie(real, pd.concat([lines, printed]), runs)
+    assert found.set_index("model")["group"].to_dict() == {"a": "a", "b": "b", "few": "", "other": "",
+                                                           "PubMedBERT (gu-6)": ""}  # fmt: skip
+
+
+def test_a_mean_is_of_models_that_have_all_its_sets(monkeypatch):
+    monkeypatch.setattr(scores, "list_means", lambda study, paper: {"Average (gu-6)": {"ddi": 0, "gad": 0, "hoc": 1}})
+    values = {"whole": {"ddi": 60.0, "gad": 70.0, "hoc": 80.0}, "some": {"ddi": 60.0, "hoc": 80.0}}
+    lines = pd.DataFrame(
+        {"protocol": "gu", "model": model, "kind": "encoder", "dataset": dataset, "ours": value}
+        for model, of in values.items()
+        for dataset, value in of.items()
+    )
+    (mean,) = leaderboard.list_means(open_study("smoke"), lines).to_dict("records")
+    assert (mean["model"], mean["of"], mean["ours"]) == ("whole", 3, (65 + 80) / 2)  # over groups of sets
+
+
+def test_a_sortable_table_escapes_what_others_wrote_and_asks_no_host():
+    html = show.sortable([{"model": "<script>alert(1)</script>", "value": 9.5}], "one", ["model"]).data
+    assert "<script>alert" not in html and "src=" not in html and '"9.50"' in html.replace("\\", "")
+    assert show.is_number(pd.Series(["9.50 ab", "", "100.00"])) and not show.is_number(pd.Series(["gu-6", ""]))
