@@ -76,6 +76,7 @@ def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
         (lambda c: c["model"].update(name="<b>"), "model.name: .*pattern"),
         (lambda c: c["results"][0].update(mean=70.0), "results, ddi, mean: 70.00, but its scores have 62.00"),
         (lambda c: c["results"][0]["scores"][0].update(main_score=620.0), "scores.0.main_score: .*less than or equal"),
+        (lambda c: c["results"][0].update(main_score="recall"), "ddi, main_score: 'recall', but here it is 'f1'"),
         (lambda c: c["results"][0]["scores"][0].update(seed=2), "a seed and fold stand twice"),
         (lambda c: c["results"].append(c["results"][0]), "results, ddi: 2 times"),
     ],
@@ -103,10 +104,10 @@ def test_folders_are_checked_before_the_page_runs(study, tmp_path, monkeypatch, 
     other.mkdir()
     assert "other: no result file (*.json) in it" in ask(path.parent, other)
     (other / "x.json").write_text(path.read_text()[:100])
-    assert "x.json: damaged" in ask(other)
+    assert "error: other/x.json: damaged" in ask(other)
     content["results"].pop()
     artefacts.write_json(other / "x.json", content)
-    assert "bert-general--gu.json and x.json differ, and both are of bert-general under gu" in ask(path.parent, other)
+    assert "bert-general--gu.json and other/x.json differ, and both are of bert-general" in ask(path.parent, other)
     artefacts.write_json(other / "x.json", content | {"made_up": False})
     assert "x.json: this page is of made-up data, and its scores are on real data" in ask(other)
     assert not paths.leaderboard("smoke").exists()

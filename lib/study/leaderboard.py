@@ -171,8 +171,8 @@ def list_baselines(study: "Study", lines: pd.DataFrame, files: Iterable[Sent]) -
 def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """The lines with their `group`: letters that two encoders share unless they are apart (scores.is_apart).
 
-    Encoders are compared on one dataset of one revision under one protocol at one scale, with SEEDS seeds or more each;
-    one that has no other to be compared with has no letter, nor has a line without runs, nor one on made-up data.
+    Two are compared on one revision of a dataset, under one protocol and at one scale, with SEEDS seeds or more each. A
+    line has no letter if there is no other to compare it with, if it has no runs, or if its data are made up.
     """
     found = {}
     defined = runs.dropna(subset="value")[: 0 if study.budget.made_up else None]
@@ -248,7 +248,7 @@ def say(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
     if ours.empty:
         return [*said, "No encoder has been run at this scale, and no result file has one."]
     compared = ours[ours["group"] != ""]
-    best = compared[compared["group"].str.startswith("a")].groupby(COMPARED)["model"].nunique()
+    best = compared[compared["group"].str.match(r"a(?!\d)")].groupby(COMPARED)["model"].nunique()
     if len(best):
         said.append(f"Encoders were compared in {len(best)} places (dataset, protocol, scale): one is best in "
                     f"{(best == 1).sum()}, and in {(best > 1).sum()} the best cannot be told from others.")  # fmt: skip

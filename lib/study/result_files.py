@@ -230,7 +230,7 @@ def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
     """
     found: dict[tuple, Sent] = {}
     for path in [path for folder in folders for path in list_files(folder)]:
-        sent = Sent(show_path(path), read(path))
+        sent = Sent(name_file(path), read(path))
         if sent.content.made_up != made_up:
             kinds = ("made-up", "real") if made_up else ("real", "made-up")
             raise StudyError(f"{sent.source}: this page is of {kinds[0]} data, and its scores are on {kinds[1]} data")
@@ -252,9 +252,15 @@ def list_files(folder: Path) -> list[Path]:
     return files
 
 
+def name_file(path: Path) -> str:
+    """A file as messages and pages print it: as any other, but with its folder, as files of one name are sent."""
+    shown = show_path(path)
+    return f"{path.parent.name}/{shown}" if shown == path.name else shown
+
+
 def read(path: Path) -> ResultFile:
     """A result file, checked; StudyError names the file, the field and what is wrong with it."""
-    where = show_path(path)
+    where = name_file(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -278,6 +284,9 @@ def check(where: str, found: ResultFile) -> ResultFile:
             raise StudyError(f"{place}: {counts[task.dataset.path]} times; keep one")
         if len({(run.seed, run.fold) for run in task.scores}) < len(task.scores):
             raise StudyError(f"{place}, scores: a seed and fold stand twice; keep one")
+        known = registry.DATASETS.get(task.dataset.path)
+        if known and known.main_score != task.main_score:
+            raise StudyError(f"{place}, main_score: '{task.main_score}', but here it is '{known.main_score}'")
         mean, stated = fmean(task.by_seed()), math.nan if task.mean is None else task.mean
         if math.isnan(mean) != math.isnan(stated) or abs(mean - stated) > ROUNDED:
             raise StudyError(f"{place}, mean: {stated:.2f}, but its scores have {mean:.2f}; ask for the file again")
