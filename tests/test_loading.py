@@ -299,7 +299,7 @@ def lose_frame(folder):
     "spoil, message",
     [
         (change_config(num_hidden_layers=1), "16 weights of its file are of layers that its config.json lacks (the"),
-        (change_config(hidden_size=64), "in its file, and (64,) by its config.json; take the config.json that"),
+        (change_config(hidden_size=64), "LayerNorm.bias is (32,) in its file, and (64,) by its config.json; take the"),
         (keep_elsewhere("model.safetensors"), "model.safetensors is a pointer of Git LFS, not the file; run git"),
         (keep_elsewhere("tokenizer.json"), "tokenizer.json is a pointer of Git LFS, not the file; run git lfs"),
         (move_weights("flax_model.msgpack"), "flax_model.msgpack is of Flax: save the model by PyTorch as safetensors"),

@@ -190,7 +190,7 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
         raise
     except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
         raise StudyError(f"{title}: the model could not be loaded: {first_line(error)}") from error
-    for name, stored, asked in loading["mismatched_keys"]:
+    for name, stored, asked in sorted(loading["mismatched_keys"]):  # a set: the same one is named each time
         raise StudyError(
             f"{title}: {name} is {tuple(stored)} in its file, and {tuple(asked)} by its config.json; "
             "take the config.json that was saved with it"
