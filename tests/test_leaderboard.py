@@ -43,13 +43,13 @@ def write_result(model: str, dataset: str, values: list[float]) -> None:
 
 
 def read_written(study) -> tuple:
-    (path,) = result_files.write(study, "bert-general", "gu", ["ddi", "biosses", "gad"])
+    (path,) = result_files.write_result_file(study, "bert-general", "gu", ["ddi", "biosses", "gad"])
     return path, json.loads(path.read_text())
 
 
 def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
     path, content = read_written(study)
-    found = result_files.read(path)
+    found = result_files.read_result_file(path)
     assert found == parsing.check_settings("it", content, result_files.ResultFile)
     assert found.model.model_dump() == {
         "name": "bert-general", "title": "A model", "source": "pretrained at scale smoke", "revision": "w",
@@ -62,8 +62,15 @@ def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
     assert ddi.interval == pytest.approx([62 - 4.303 * 1.5275, 62 + 4.303 * 1.5275], abs=0.01)
     assert ddi.settings == {"epochs": 3} and ddi.baselines == {"chance": 10.75}
     assert biosses.task_type == "STS" and biosses.mean is biosses.interval is biosses.scores[0].main_score is None
-    assert result_files.write(study, "nobody", "gu", ["ddi"]) == []
+    assert result_files.write_result_file(study, "nobody", "gu", ["ddi"]) == []
     assert path.parent != paths.evaluations("smoke")  # whose JSON files are targets of the command line
+
+
+def test_the_description_of_the_format_has_every_field_of_the_schema():
+    text = (paths.ROOT / result_files.DESCRIBED).read_text(encoding="utf-8")
+    parts = (result_files.ResultFile, result_files.ModelEntry, result_files.Task, result_files.Data, result_files.Score)
+    names = {name for part in parts for name in part.model_fields}
+    assert len(names) > 30 and {name for name in names if f"`{name}`" not in text} == set()
 
 
 @each(
@@ -74,6 +81,7 @@ def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
         (lambda c: c.update(protocol="gus"), "unknown protocol 'gus': did you mean"),
         (lambda c: c.update(texts=["a patient"]), "texts: Extra inputs are not permitted"),
         (lambda c: c["model"].update(name="<b>"), "model.name: .*pattern"),
+        (lambda c: c["model"].update(name="chance"), "model.name: a baseline is called 'chance'"),
         (lambda c: c["results"][0].update(mean=70.0), "results, ddi, mean: 70.00, but its scores have 62.00"),
         (lambda c: c["results"][0]["scores"][0].update(main_score=620.0), "scores.0.main_score: .*less than or equal"),
         (lambda c: c["results"][0].update(main_score="recall"), "ddi, main_score: 'recall', but here it is 'f1'"),
@@ -86,7 +94,7 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(study, change, said):
     change(content)
     artefacts.write_json(path, content)
     with pytest.raises(StudyError, match=f"bert-general--gu.json: .*{said}"):
-        result_files.read(path)
+        result_files.read_result_file(path)
 
 
 def test_folders_are_checked_before_the_page_runs(study, tmp_path, monkeypatch, capsys):
@@ -174,7 +182,7 @@ def test_a_mean_is_of_models_that_have_all_its_sets(monkeypatch):
         for model, of in values.items()
         for dataset, value in of.items()
     )
-    (mean,) = leaderboard.list_means(open_study("smoke"), lines).to_dict("records")
+    (mean,) = leaderboard.list_model_means(open_study("smoke"), lines).to_dict("records")
     assert (mean["model"], mean["of"], mean["ours"]) == ("whole", 3, (65 + 80) / 2)  # over groups of sets
 
 

@@ -29,7 +29,7 @@ def environment(monkeypatch):
 
 def test_the_button_shows_what_the_fields_say(environment, capsys):
     environment.setenv(widgets.SESSION, PAGE)
-    box = widgets.ask(show, "the arm", ["one", "other"])
+    box = widgets.ask_for_sentence(show, "the arm", ["one", "other"])
     assert VIEW in box._repr_mimebundle_()  # what JupyterLab draws it from
     field, choice, button, _ = box.children
     button.click()
@@ -43,7 +43,7 @@ def test_the_button_shows_what_the_fields_say(environment, capsys):
 
 def test_without_choices_there_is_the_field_alone(environment, capsys):
     environment.setenv(widgets.SESSION, PAGE)
-    field, button, _ = widgets.ask(show).children
+    field, button, _ = widgets.ask_for_sentence(show).children
     field.value = "leg"
     button.click()
     assert "LEG" in capsys.readouterr().out
@@ -51,10 +51,10 @@ def test_without_choices_there_is_the_field_alone(environment, capsys):
 
 def test_in_batch_there_are_no_controls(environment):
     environment.setitem(sys.modules, "ipywidgets", None)  # importing it fails
-    assert widgets.ask(print) is None
+    assert widgets.ask_for_sentence(print) is None
     environment.setenv(widgets.SESSION, PAGE)
     environment.setenv(progress.FILE, "running/page.progress")  # a run of the study that a notebook started
-    assert widgets.ask(print) is None
+    assert widgets.ask_for_sentence(print) is None
     environment.delenv(progress.FILE)
     with pytest.raises(ImportError):
-        widgets.ask(print)
+        widgets.ask_for_sentence(print)

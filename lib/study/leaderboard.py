@@ -30,7 +30,7 @@ def list_own(study: "Study") -> list[Sent]:
     found = found[found["dataset"].isin(registry.DATASETS)]
     files = []
     for (model, protocol), runs in found.groupby(["model", "protocol"], sort=False):
-        content = result_files.describe(study, model, protocol, runs["dataset"].unique())
+        content = result_files.describe_encoder(study, model, protocol, runs["dataset"].unique())
         checked = parsing.check_settings(f"{model} under {protocol}", content, ResultFile)
         files.append(Sent(HERE, checked))
     return files
@@ -48,11 +48,11 @@ def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFra
             place = name, one.content.protocol, task.dataset.path
             if place not in known:
                 known.add(place)
-                lines.append(describe(one, name, task))
-                runs += list_runs(one, name, task)
+                lines.append(make_line(one, name, task))
+                runs += make_runs(one, name, task)
     measured = pd.DataFrame(lines, columns=COLUMNS)
-    printed = list_printed(study)
-    baselines = list_baselines(study, pd.concat([measured, printed]), files)
+    printed = make_printed_lines(study)
+    baselines = make_baseline_lines(study, pd.concat([measured, printed]), files)
     found = pd.concat([frame for frame in (measured, printed, baselines) if len(frame)], ignore_index=True)
     return found.reindex(columns=COLUMNS), pd.DataFrame(runs, columns=RUNS)
 
@@ -64,7 +64,7 @@ def choose_columns(lines: pd.DataFrame) -> pd.DataFrame:
     return named[[*columns, "seeds", "scale", "source"]]
 
 
-def list_files(sent: Iterable[Sent]) -> list[dict]:
+def describe_files(sent: Iterable[Sent]) -> list[dict]:
     """A line a result file: what it is of, and what computed it."""
     rows = []
     for one in sent:
@@ -91,7 +91,7 @@ def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
     return names
 
 
-def describe(one: Sent, name: str, task: Task) -> dict:
+def make_line(one: Sent, name: str, task: Task) -> dict:
     """The line of one dataset of a file, its numbers made of its runs."""
     content, values = one.content, task.by_seed()
     low, high = statistics.find_interval(values) if len(values) > 1 else (nan, nan)
@@ -115,7 +115,7 @@ def describe(one: Sent, name: str, task: Task) -> dict:
     }
 
 
-def list_runs(one: Sent, name: str, task: Task) -> list[dict]:
+def make_runs(one: Sent, name: str, task: Task) -> list[dict]:
     """The runs of one dataset of a file (RUNS)."""
     content = one.content
     place = {"dataset": task.dataset.path, "protocol": content.protocol, "scale": content.scale}
@@ -126,13 +126,13 @@ def list_runs(one: Sent, name: str, task: Task) -> list[dict]:
     ]
 
 
-def list_printed(study: "Study") -> pd.DataFrame:
+def make_printed_lines(study: "Study") -> pd.DataFrame:
     """The papers' printed scores, each under its paper's protocol; a number has no spread."""
     protocols = name_protocols()
     found = scores.list_printed(study, protocols).drop_duplicates(["paper", "dataset", "whose", "table"])
     found = found[~found["whose"].str.startswith("difference")]  # which is no score
     lines = [
-        name_task(line["dataset"])
+        describe_task(line["dataset"])
         | {"protocol": protocols[line["paper"]], "paper": line["paper"], "model": f"{line['whose']} ({line['table']})"}
         | {"kind": "printed", "ours": line["published"], "group": "", "source": "published/scores.csv"}
         for line in found.to_dict("records")
@@ -145,20 +145,20 @@ def name_protocols() -> dict[str, str]:
     return dict(zip(results.list_papers(), results.list_protocols(), strict=True))
 
 
-def name_task(key: str) -> dict:
+def describe_task(key: str) -> dict:
     """A registered dataset's task, key and score, as lines have them."""
     dataset = registry.lookup(key)
     return {"task": result_files.name_task(dataset), "dataset": key, "score": dataset.main_score}
 
 
-def list_baselines(study: "Study", lines: pd.DataFrame, files: Iterable[Sent]) -> pd.DataFrame:
+def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sent]) -> pd.DataFrame:
     """What the datasets of some lines score without an encoder, once for each paper that has the dataset.
 
     Of page 15; on data of somebody's own, of the files.
     """
     keys = lines["dataset"].unique()
     known = {task.dataset.path: task.baselines for one in files for task in one.content.results}
-    known |= result_files.list_floors(study, [key for key in keys if key in registry.DATASETS])
+    known |= result_files.find_baselines(study, [key for key in keys if key in registry.DATASETS])
     places, found = lines.drop_duplicates(["paper", "dataset"]), []
     places = places.assign(protocol=places["paper"].map(name_protocols()))
     for line in places[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
@@ -232,14 +232,14 @@ def widen(lines: pd.DataFrame) -> pd.DataFrame:
     return wide.drop(columns=last.columns).join(last)
 
 
-def list_means(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
+def list_model_means(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """The papers' means over datasets of every model that has all of them, recomputed from its lines."""
     found = scores.totals(study, lines).dropna(subset="ours")
     kinds = lines[["protocol", "model", "kind"]].drop_duplicates()
     return found.merge(kinds, on=["protocol", "model"])[["protocol", "mean", "of", "kind", "model", "ours"]]
 
 
-def say(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
+def say_leaderboard(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
     """What the page shows, in sentences."""
     counts = lines["kind"].value_counts()
     ours, sets = lines[lines["kind"] == "encoder"], lines.groupby("kind")["dataset"].nunique()
@@ -252,10 +252,10 @@ def say(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
     if len(best):
         said.append(f"Encoders were compared in {len(best)} places (dataset, protocol, scale): one is best in "
                     f"{(best == 1).sum()}, and in {(best > 1).sum()} the best cannot be told from others.")  # fmt: skip
-    return [*said, say_baselines(lines, ours), say_means(means)]
+    return [*said, say_above_baseline(lines, ours), say_means(means)]
 
 
-def say_baselines(lines: pd.DataFrame, ours: pd.DataFrame) -> str:
+def say_above_baseline(lines: pd.DataFrame, ours: pd.DataFrame) -> str:
     """How many scores of encoders are above the best baseline that uses the training set alone."""
     floors = lines[lines["model"] == show.REFERENCES["without_pretraining"]].drop_duplicates(["dataset", "score"])
     known = ours.merge(floors[["dataset", "score", "ours"]], on=["dataset", "score"], suffixes=("", "_floor"))

@@ -16,7 +16,7 @@ from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.settings import Settings
-from lib.study import datasets, params, parsing, paths, requests, results, scores
+from lib.study import datasets, params, parsing, paths, requests, results, scores, show
 
 if TYPE_CHECKING:
     from lib.benchmarks.datasets import Dataset
@@ -88,7 +88,7 @@ class Task(Settings):
         return [fmean(values) for values in found.values()]
 
 
-class Model(Settings):
+class ModelEntry(Settings):
     """The encoder. `revision`: the fingerprint of its weights."""
 
     name: Key
@@ -102,7 +102,7 @@ class ResultFile(Settings):
     """What a file holds."""
 
     schema_version: Literal[1]
-    model: Model
+    model: ModelEntry
     protocol: Key
     scale: Key
     made_up: bool
@@ -122,7 +122,7 @@ class Sent:
         return self.content.model.name, self.content.protocol, self.content.scale
 
 
-def describe(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> dict:
+def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> dict:
     """What is known of one encoder under a protocol, as the file has it: numbers, never a text of a dataset.
 
     `keys`: datasets; those without a result are left out. Empty where none has one.
@@ -135,7 +135,7 @@ def describe(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> 
     sizes = [run["body parameters"] for run in runs if "body parameters" in run]
     about = {"name": model, "title": found[0].get("model title", model), "source": find_source(study, model, protocol)}
     about |= {"revision": ", ".join(weights), "n_parameters": max(sizes, default=None)}
-    floors = list_floors(study, [result["dataset"] for result in found])
+    floors = find_baselines(study, [result["dataset"] for result in found])
     tasks = [describe_task(find_dataset(study, result["dataset"]), result, floors) for result in found]
     head = {"schema_version": VERSION, "model": about, "protocol": protocol, "scale": study.scale}
     return drop_undefined(head | {"made_up": study.budget.made_up, "results": tasks})
@@ -155,7 +155,7 @@ def describe_task(dataset: "Dataset", result: dict, floors: dict[str, dict[str, 
         "languages": [LANGUAGES[dataset.language]],
         "metric": dataset.metric,
         "main_score": result["main score"],
-        "scores": [describe_run(run, result["main score"]) for run in result["runs"]],
+        "scores": [describe_score(run, result["main score"]) for run in result["runs"]],
         "mean": over["ours"],
         "std": over["ours_std"],
         "interval": None if math.isnan(over["low"]) else [float(over["low"]), float(over["high"])],
@@ -170,7 +170,7 @@ def name_task(dataset: "Dataset") -> str:
     return "MultilabelClassification" if several else TASK_TYPES[dataset.family]
 
 
-def describe_run(run: dict, main_score: str) -> dict:
+def describe_score(run: dict, main_score: str) -> dict:
     """One run as the file has it."""
     kept = {name: run[name] for name in ("seed", "fold", "scores", "instances", "collapsed", "seconds")}
     told = {name: run.get(name, "") for name in ("device", "commit")}
@@ -194,7 +194,7 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
     return registry.DATASETS.get(key) or study.dataset(key)
 
 
-def list_floors(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
+def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
     known = [study.floors(), datasets.list_floors(study.scale, [key for key in keys if key not in registry.DATASETS])]
     found: dict[str, dict[str, float]] = {}
@@ -214,10 +214,10 @@ def drop_undefined(content):
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def write(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> list[Path]:
+def write_result_file(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> list[Path]:
     """Write an encoder's file below outputs/<scale>/; its path, or none where nothing has been run."""
     path = paths.result_file(study.scale, model, protocol)
-    if content := describe(study, model, protocol, keys):
+    if content := describe_encoder(study, model, protocol, keys):
         artefacts.write_json(path, content)
     return [path] if content else []
 
@@ -225,12 +225,12 @@ def write(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> lis
 def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
     """The result files of some folders, each once.
 
-    StudyError for a folder that is not there or has no such file, a file as in `read`, one of made-up data among real
-    ones or the other way round, and two that differ on one model, protocol and scale.
+    StudyError for a folder that is not there or has no such file, a file as in `read_result_file`, one of made-up data
+    among real ones or the other way round, and two that differ on one model, protocol and scale.
     """
     found: dict[tuple, Sent] = {}
-    for path in [path for folder in folders for path in list_files(folder)]:
-        sent = Sent(name_file(path), read(path))
+    for path in [path for folder in folders for path in find_result_files(folder)]:
+        sent = Sent(name_source(path), read_result_file(path))
         if sent.content.made_up != made_up:
             kinds = ("made-up", "real") if made_up else ("real", "made-up")
             raise StudyError(f"{sent.source}: this page is of {kinds[0]} data, and its scores are on {kinds[1]} data")
@@ -242,7 +242,7 @@ def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
     return list(found.values())
 
 
-def list_files(folder: Path) -> list[Path]:
+def find_result_files(folder: Path) -> list[Path]:
     """The JSON files of a folder; StudyError where it is not there, or has none."""
     if not folder.is_dir():
         raise StudyError(f"no folder {show_path(folder)}")
@@ -252,15 +252,15 @@ def list_files(folder: Path) -> list[Path]:
     return files
 
 
-def name_file(path: Path) -> str:
+def name_source(path: Path) -> str:
     """A file as messages and pages print it: as any other, but with its folder, as files of one name are sent."""
     shown = show_path(path)
     return f"{path.parent.name}/{shown}" if shown == path.name else shown
 
 
-def read(path: Path) -> ResultFile:
+def read_result_file(path: Path) -> ResultFile:
     """A result file, checked; StudyError names the file, the field and what is wrong with it."""
-    where = name_file(path)
+    where = name_source(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -270,13 +270,15 @@ def read(path: Path) -> ResultFile:
         raise StudyError(f"{where}: not a result file ({DESCRIBED}); take it out of the folder")
     if version != VERSION:
         raise StudyError(f"{where}: schema_version: {version}, but this version of the study reads {VERSION}")
-    return check(where, parsing.check_settings(where, content, ResultFile))
+    return check_result_file(where, parsing.check_settings(where, content, ResultFile))
 
 
-def check(where: str, found: ResultFile) -> ResultFile:
+def check_result_file(where: str, found: ResultFile) -> ResultFile:
     """The same file; StudyError where its parts contradict each other, or the study does not know its protocol."""
     if found.protocol not in params.keys("protocols"):
         raise StudyError(f"{where}: {unknown('protocol', found.protocol, params.keys('protocols'))}")
+    if found.model.name in show.REFERENCES.values():
+        raise StudyError(f"{where}: model.name: a baseline is called '{found.model.name}'; name the encoder otherwise")
     counts = Counter(task.dataset.path for task in found.results)
     for task in found.results:
         place = f"{where}: results, {task.dataset.path}"

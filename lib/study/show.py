@@ -108,7 +108,7 @@ def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> s
     return " ".join(out)
 
 
-def tokens(text: str, tokenizers: Mapping[str, "PreTrainedTokenizerBase"]) -> HTML:
+def tokens_of(text: str, tokenizers: Mapping[str, "PreTrainedTokenizerBase"]) -> HTML:
     """The tokens of a text in some vocabularies, by name."""
     cut = {name: tokenizer.tokenize(text) for name, tokenizer in tokenizers.items()}
     return table({"vocabulary": name, "tokens": len(found), "": " ".join(found)} for name, found in cut.items())

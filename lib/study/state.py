@@ -12,6 +12,7 @@ from lib.corpora import build, rows
 from lib.finetuning import settings as finetuning_settings
 from lib.study import (
     documents,
+    exploring,
     hardware,
     open_study,
     params,
@@ -121,7 +122,7 @@ def saved(scale: str, *run: str) -> dict:
 
 
 def explored(scale: str, model: str) -> dict:
-    return finetuning(scale, model, "ncbi-disease", "lee")
+    return finetuning(scale, model, exploring.DATASET, exploring.PROTOCOL)
 
 
 def evaluation(scale: str, model: str, protocol: str) -> list:

@@ -18,7 +18,7 @@ def is_live() -> bool:
     return SESSION in os.environ and progress.FILE not in os.environ
 
 
-def ask(show: Callable[..., None], text: str = "", choices: Sequence[str] = ()) -> "VBox | None":
+def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequence[str] = ()) -> "VBox | None":
     """A field for a sentence, a choice where there are several, and a button; None in batch.
 
     The button shows below what `show(text)` displays, with choices `show(text, choice)`, or the line of a StudyError.
