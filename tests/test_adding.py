@@ -32,7 +32,7 @@ print(json.dumps({
 
 @pytest.fixture
 def copy(tmp_path):
-    for name in ("lib", "notebooks", "params", "published"):
+    for name in ("lib", "made-up", "notebooks", "params", "published"):
         shutil.copytree(paths.ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
