@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import random
+import shutil
 from collections import Counter
 
 import pyarrow.parquet as pq
@@ -49,7 +50,8 @@ def write_index(*sentences: str, scale: str = "smoke") -> None:
 
 
 def write(folder, files: dict[str, str]) -> None:
-    """Write raw files, gzipped."""
+    """Write raw files, gzipped, in place of those that were there."""
+    shutil.rmtree(folder, ignore_errors=True)
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(gzip.compress(content.encode()))
@@ -415,12 +417,12 @@ def test_a_damaged_corpus(folder, monkeypatch):
 
 def test_languages_and_headings_reach_the_rows(folder, monkeypatch):
     headings = "MH  - *Lupus/therapy\nMH  - Gold\nMH  - Unheard of\n"
+    rows = ["Tree Number\tDesc Ui\tTerm", "C17.300\tD008180\tLupus", "C20.111\tD008180\tLupus", "J01\tD006046\tGold"]
     write(folder, {
         "corpora/ja/a.txt.gz": "患者は治療を受けた。\n",
         "corpora/pubmed-xml/a.medline.gz": f"PMID- 1\nLA  - ger\nAB  - Text.\n{headings}",
+        "corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(rows) + "\n",
     })  # fmt: skip
-    rows = ["Tree Number\tDesc Ui\tTerm", "C17.300\tD008180\tLupus", "C20.111\tD008180\tLupus", "J01\tD006046\tGold"]
-    write(folder, {"corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(rows) + "\n"})
     documents.read("ja-clinical", "a.txt.gz", "smoke")
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
     assert documents.read("medline-text", "a.medline.gz", "smoke")["unknown headings"] == 1
