@@ -58,9 +58,9 @@ def test_columns_or_rows_are_compared_by_set(across):
     found = paired("t", ("A", "B")).decide(make_study(across))
     assert (found.effect, found.n, found.verdict) == (pytest.approx(1.5), 12, "holds") and found.ci_low > 1.2
     assert found.paper_effect == 1.75 and found.paper_effect_here == 2  # over all four; over those that ran
-    assert found.note == "points, asked to be above 0: w, x, y, 3 of 4 sets"
+    assert found.note == "points; tested: above 0, on 3 of 4 datasets (w, x, y)"
     assert (found.n_sets, found.n_pretrainings, found.n_seeds) == (3, 1, 2)
-    assert found.floor == "a side below on 1 of 3"  # on the set of which it is known
+    assert found.floor == "1 of 3"  # on the set of which it is known
 
 
 @each(
@@ -85,14 +85,14 @@ def test_columns_or_rows_are_compared_by_set(across):
 def test_a_comparison_is_decided_when_all_of_it_has_run(test, verdict):
     found = test.decide(make_study())
     assert found.verdict == verdict and (found.p == 1) == (verdict == "undecided")
-    assert ("ahead on 3, asked on 4" in found.note) == (test.parts[0].ahead == 4)
+    assert ("ahead on 3 datasets, 4 needed" in found.note) == (test.parts[0].ahead == 4)
 
 
 def test_sets_on_which_a_side_is_no_better_than_chance_are_shown_and_not_pooled():
     """The seeds of B are 79.9 and 80.1, and their interval begins at 78.73; that of A, whose differ more, at 73.9."""
     found = paired("t", ("A", "B")).decide(make_study(chance={"w": 73.0, "x": 79.0, "y": 73.0}))
     assert found.n_sets == 2 and found.effect == pytest.approx(1.5) and found.paper_effect_here == 1.5
-    assert found.note.endswith("w, y, 2 of 4 sets; not pooled, a side being no better than chance: x (+1.50)")
+    assert found.note.endswith("2 of 4 datasets (w, y); left out, as a side is no better than chance: x (+1.50)")
     nothing = paired("t", ("A", "B")).decide(make_study(chance=dict.fromkeys("wxy", 79.0)))
     assert (nothing.verdict, nothing.n_sets, nothing.n) == ("undecided", 0, 12) and np.isnan(nothing.effect)
 
@@ -112,7 +112,7 @@ def test_sides_that_were_not_computed_alike_are_no_pair():
     runs = study.results()
     study.results = lambda: runs.assign(device=runs["model"].map({"a": "a GPU", "b": "a CPU"}))
     found = paired("t", ("A", "B")).decide(study)
-    assert found.verdict == "undecided" and found.note.endswith("; not a fair pair: computed on a CPU and a GPU")
+    assert found.verdict == "undecided" and found.note.endswith("; not a fair comparison: run on a CPU and a GPU")
 
 
 @each(
@@ -130,7 +130,7 @@ def test_sides_start_from_vectors_of_the_same_texts(models, fair):
     study.results, study.model, study.corpus = lambda: runs, LAPTOP.model, LAPTOP.corpus
     found = pairs.judge_pairs(part, study)
     assert found.verdict == ("holds" if fair else "undecided")
-    assert fair == (not found.note.endswith("one side alone starts from word vectors of pubmed-gu"))
+    assert fair == (not found.note.endswith("only one side starts from word vectors of pubmed-gu"))
 
 
 def test_checkpoints_on_few_sets_are_judged_by_seeds_and_test_documents_where_these_were_kept():
@@ -143,7 +143,7 @@ def test_checkpoints_on_few_sets_are_judged_by_seeds_and_test_documents_where_th
     (part,), found = test.parts, test.decide(study)
     cells = pairs.find_cells(part, study.published(""))
     assert pairs.find_samples(part, cells, study) == [(pytest.approx(3 / 4 * 2), 3)] * 3
-    assert found.note.endswith("of 4 sets; interval over draws of seeds and test documents")
+    assert found.note.endswith("of 4 datasets (w, x, y); interval over seeds and test documents")
     one_is_missing = runs["jackknife"].where((runs["model"] == "b") & (runs["dataset"] == "x"), runs["model"].map(kept))
     study.results = lambda: runs.assign(jackknife=one_is_missing)
     assert pairs.find_samples(part, cells, study) == [] and "draws" not in test.decide(study).note
@@ -182,21 +182,21 @@ def test_a_side_may_be_the_mean_of_several():
 def test_parts_are_said_and_one_decides():
     found = all_of(paired("t", ("A", "B")), paired("t", ("B", "A")), paired("t", ("C", "A"))).decide(make_study())
     assert found.note == (
-        "points, of part 2; part 1: +1.50 points, points that way, asked to be above 0: w, x, y, 3 of 4 sets; "
-        "part 2: -1.50 points, points the other way, asked to be above 0: w, x, y, 3 of 4 sets; "
-        "part 3: no pair has been run"
+        "points; part 2 decides; part 1: +1.50 points, points that way, tested: above 0, on 3 of 4 datasets (w, x, y); "
+        "part 2: -1.50 points, points the other way, tested: above 0, on 3 of 4 datasets (w, x, y); "
+        "part 3: not run"
     )
     assert found.paper_effect == -1.75 and found.effect == pytest.approx(-1.5)
     found = paired("t", ("A", "B"), ("A", "C"), ("B", "C"), ("A", "C")).decide(make_study())
-    assert found.note.endswith("3 of 4 sets; parts 2 to 4: no pair has been run")
+    assert found.note.endswith("3 of 4 datasets (w, x, y); parts 2 to 4: not run")
 
 
 def test_what_is_not_run_says_why():
     """A side that no scale can make, one outside the budget, and one that no run is assigned to."""
     notes = [claims.judge_one(LAPTOP, key)["note"] for key in ("wada-uth-no-better", "gu-clinical-notes-no-help")]
-    assert notes[0].endswith("made: pretrained on hospital records that are not public (uth-bert)")
+    assert notes[0].endswith("run: pretrained on hospital records that are not public (uth-bert)")
     assert notes[1].endswith("outside the budget of scale 'laptop' (clinicalbert, bluebert-pubmed-mimic)")
-    assert "not at hand" in claims.judge_one(LAPTOP, "ozyurt-sbert-worst")["note"]
+    assert "page 31 does it" in claims.judge_one(LAPTOP, "ozyurt-sbert-worst")["note"]
 
 
 def test_where_only_means_are_printed_the_effect_is_theirs():
@@ -218,7 +218,8 @@ def test_runs_that_no_table_prints(monkeypatch):
     monkeypatch.setattr(Study, "floors", lambda _: results.list_floors("smoke").iloc[:0])
     test = paired_runs(("bioalbert-base1", "naseem"), ("albert-base", "naseem"), [*sets, "bc2gm"])
     judged = test.decide(LAPTOP)
-    assert judged.effect == 9 and judged.note.endswith("bc5cdr-chem, ncbi-disease, 2 of 3 sets, gu in place of naseem")
+    assert judged.effect == 9
+    assert judged.note.endswith("2 of 3 datasets (bc5cdr-chem, ncbi-disease), with gu in place of naseem")
     assert ("albert-base", "bc2gm", "gu") in claims.list_runs(LAPTOP)
     judged = claims.find("ozyurt-small-comparable").test.decide(LAPTOP)  # by tables 2, 3 and 6
     assert judged.paper_effect == pytest.approx(np.mean([67.48 - 70.25, 69.84 - 51.71, -5.58, 80.96 - 79.91]))
@@ -236,13 +237,13 @@ def test_curves_rise_or_fall(monkeypatch):
     monkeypatch.setattr(trends, "list_seeds", lambda part, _: seeds[seeds["row"].isin(part.only or ("a", "b"))])
     rises, falls = (trend(Trend("lee-figure-3", falls=falls)).decide(LAPTOP) for falls in (False, True))
     assert (rises.effect, rises.verdict, rises.n) == (pytest.approx(2), "holds", 6) and rises.n_sets == 1
-    assert rises.note == "lee-figure-3: points for ten times more steps; a, 3 points"
+    assert rises.note == "lee-figure-3: points for ten times more steps; a, 3 points on the curve"
     assert (falls.effect, falls.verdict) == (pytest.approx(-2), "fails") and "ten times fewer steps" in falls.note
     assert trend(Trend("lee-figure-3", only=("b",))).decide(LAPTOP).note == (
-        "lee-figure-3: no curve of 3 points or more has been run"
+        "lee-figure-3: no curve has 3 points"
     )
     found = trend(Trend("lee-figure-3"), Trend("lee-figure-3", only=("b",))).decide(LAPTOP)
-    assert found.verdict == "undecided" and found.note.endswith("has been run")
+    assert found.verdict == "undecided" and found.note.endswith("has 3 points")
     # Along rows each point is a dataset, and the printed slope is that of 15 gains on the logarithm of 15 sizes.
     monkeypatch.undo()
     found = trend(Trend("lee-figure-4", only=("BioBERT (+PubMed+PMC)",), falls=True)).decide(LAPTOP)
@@ -260,19 +261,19 @@ def write(tmp_path, monkeypatch):
 
 def test_printed_cells_come_out_or_do_not(write):
     test = exact("gu-1")
-    assert test.decide(LAPTOP).note == "gu-1 has not been made"
+    assert test.decide(LAPTOP).note == "gu-1 not made yet"
     lines = [{"published": "x", "verdict": verdict} for verdict in ("agrees", "agrees", "n/a")]
     write("gu-1", lines)
     assert (test.decide(LAPTOP).verdict, test.decide(LAPTOP).n) == ("holds", 2)
     write("gu-1", [*lines, {"published": "x", "verdict": "differs"}])
     assert test.decide(LAPTOP).verdict == "fails" and test.decide(LAPTOP).effect == pytest.approx(200 / 3)
     write("gu-1", lines[2:])
-    assert test.decide(LAPTOP) == Judgement(note="no cell of gu-1 can be tried")
+    assert test.decide(LAPTOP) == Judgement(note="no cell of gu-1 can be tested")
 
 
 def test_printed_numbers_follow_or_do_not(write):
     test = follows("wada-oubiobert", "average", "difference")
-    assert test.decide(LAPTOP).note == "the printed numbers have not been audited"
+    assert test.decide(LAPTOP).note == "audit not made yet"
     line = {"paper": "wada-oubiobert", "kind": "average", "excused_by_rounding": "yes", "verdict": "rounding"}
     others = [line | {"paper": "lee-biobert", "excused_by_rounding": "no"}, line | {"kind": "F1", "verdict": "differs"}]
     write("audit", [line, *others])
@@ -280,7 +281,7 @@ def test_printed_numbers_follow_or_do_not(write):
     write("audit", [line, line | {"kind": "difference", "excused_by_rounding": "no", "verdict": "averaging"}])
     found = test.decide(LAPTOP)
     assert (found.verdict, found.effect) == ("fails", 50)
-    assert found.note.endswith("1 do not, which averaging over runs explains in 1")
+    assert found.note.endswith("1 do not; averaging over runs explains 1")
 
 
 @each(
@@ -303,7 +304,7 @@ def test_claims_of_speed(write, ratios, ratio, margin, verdict):
     assert (found.verdict, found.n, found.effect) == (verdict, len(ratios), pytest.approx(np.median(ratios)))
     assert min(ratios) <= found.ci_low <= found.effect <= found.ci_high <= max(ratios) and "a machine" in found.note
     assert faster("step-times", ["a", "large"], "b").decide(LAPTOP).verdict == "fails"  # of every model that it names
-    assert faster("step-times", ["a", "c"], "b").decide(LAPTOP).note == "the models have not been timed"
+    assert faster("step-times", ["a", "c"], "b").decide(LAPTOP).note == "models not timed yet"
 
 
 def decide(key: str, scale: str = "laptop") -> Judgement:
@@ -311,7 +312,7 @@ def decide(key: str, scale: str = "laptop") -> Judgement:
 
 
 def test_inputs_are_shorter_on_every_set_or_not(write):
-    assert decide("gu-shorter-input").note == "gu-8 has not been made"
+    assert decide("gu-shorter-input").note == "gu-8 not made yet"
     sides = {"Wiki+Books vocab": (30, 40), "PubMed vocab": (20, 35)}
     lines = [{"row": row, "column": column, "ours": ours, "verdict": "agrees"}
              for column, values in sides.items() for row, ours in zip("xy", values, strict=True)]  # fmt: skip
@@ -341,7 +342,7 @@ def test_whole_words_are_compared_word_by_word(monkeypatch, write):
     monkeypatch.setattr(Mesh, "names_by_branch", lambda self: {"diseases": words})
     monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: self.key)
     monkeypatch.setattr(deciders, "count_by_word", lambda key, found: counts[key] if found == words else [])
-    assert decide("wada-amplified-terms").note == "vocabulary 'focused-other-amplified' has not been built"
+    assert decide("wada-amplified-terms").note == "vocabulary 'focused-other-amplified' not built yet"
     for key in deciders.WHOLE:
         Vocabulary(key, "laptop").folder.mkdir(parents=True)
     found = decide("wada-amplified-terms")
@@ -357,7 +358,7 @@ def test_the_core_is_shown_more_in_every_case_or_not(write):
     assert (decide("wada-core-share").verdict, decide("wada-core-share").effect) == ("holds", 40)
     write("wada-figure-3", [lines[0] | {"distinct pairs": 8}, lines[1]])
     found = decide("wada-core-share")
-    assert found.verdict == "fails" and found.note.endswith("documents in 0, not with the core small")
+    assert found.verdict == "fails" and found.note.endswith("document pairs in 0, not with core small")
 
 
 def test_sizes_round_to_the_printed_ones_or_not(write):
@@ -370,7 +371,7 @@ def test_sizes_round_to_the_printed_ones_or_not(write):
 
 
 def test_words_are_shattered_in_each_example_or_not(write):
-    assert "have not been compared" in decide("gu-attention-shattering").note
+    assert "not compared yet" in decide("gu-attention-shattering").note
     cut = {("one", "bert-cased"): 3, ("one", "pubmedbert-uncased"): 1, ("two", "bert-cased"): 2,
            ("two", "pubmedbert-uncased"): 1}  # fmt: skip
     lines = [{"example": example, "vocabulary": vocabulary, "place": 0, "word": "agonist", "printed": True,
@@ -455,7 +456,7 @@ def test_models_of_the_papers_size_are_held_against_print(scored, entities, verd
 
 @each("model", ["pubmedbert", "bert-random"])
 def test_predictions_of_another_model_do_not_measure_the_gain_in_entities(scored, model):
-    nothing = Judgement(note="no named entities of bioalbert-base1 under naseem have been scored")
+    nothing = Judgement(note="no entities scored yet of bioalbert-base1 under naseem")
     assert decide("naseem-ner-gain", "gpu") == nothing
     assert scored("paper", {(model, "naseem", "ncbi-disease"): ([60.0], [64.0], [96.0])}) == nothing
 
@@ -511,7 +512,7 @@ def test_the_claims_that_the_study_began_with_are_all_there_unchanged():
 
 def test_the_family_of_claims_is_the_one_that_page_00_fixes():
     rules = (paths.NOTEBOOKS / "00_start_here.ipynb").read_text(encoding="utf-8")
-    assert f"{sum(map(claims.is_corrected, claims.CLAIMS))} claims, fixed on 27 November 2026" in rules
+    assert f"{sum(map(claims.is_corrected, claims.CLAIMS))} claims that an interval decides" in rules
 
 
 UNPRINTED = {"gu-cased-as-good", "lee-bio-beats-bioes", "lee-anonymise-beats-tags", "lee-squad-first",
@@ -550,9 +551,9 @@ def test_verdicts_are_corrected_for_the_number_of_claims_and_limited_by_that_of_
     judged = claims.judge(LAPTOP).set_index("claim")
     assert judged["verdict"].tolist() == ["points that way", "points that way", "holds", "holds", "n/a"]
     assert judged["p"].tolist()[:2] == [0.03, 0.0003] and np.isnan(judged.loc["naseem-size", "p"])
-    assert judged.loc["gu-whole-word", "note"] == "three sets; not tested: all of it"
+    assert judged.loc["gu-whole-word", "note"] == "three sets"
     assert judged.loc["naseem-size", "note"] == "three sets"  # of nothing that was trained
-    assert judged.loc["naseem-mimic-hurts", ["note", "not_tested"]].tolist() == ["not tested yet", "no notes"]
+    assert judged.loc["naseem-mimic-hurts", ["note", "not_tested"]].tolist() == ["no test", "no notes"]
     alone = claims.judge_one(LAPTOP, "gu-whole-word")
     assert (alone["verdict"], alone["p"]) == ("points that way", 0.03)
     assert claims.judge(open_study("smoke"))["verdict"].eq("n/a").all()  # made-up data
@@ -564,20 +565,14 @@ def test_what_does_not_survive_the_correction_points(five, monkeypatch):
     monkeypatch.setattr(claims, "CLAIMS", (*claims.CLAIMS, *unmeasured))
     judged = claims.judge(LAPTOP).set_index("claim").loc["gu-tagging-scheme"]
     assert (judged["verdict"], judged["p"]) == ("points that way", 0.102)
-    assert judged["note"].startswith("not after correction for 103 claims; three sets")
+    assert judged["note"].startswith("not significant after correction for 103 claims; three sets")
 
 
 def test_the_verdicts_are_said_in_words(five):
-    judged = claims.judge(LAPTOP)
-    assert claims.describe(judged) == [
-        "Of 4 claims about scores in five papers: 1 hold, 0 fail, 2 point that way, 0 point the other way, "
-        "0 undecided, 1 not measured here (n/a).",
-        "Of 1 claims about text, vocabularies and cost in five papers: 1 hold, 0 fail, 0 point that way, 0 point the "
-        "other way, 0 undecided, 0 not measured here (n/a).",
-        "Of 0 checks of arithmetic in five papers: 0 hold, 0 fail, 0 point that way, 0 point the other way, "
-        "0 undecided, 0 not measured here (n/a).",
-    ]
-    counts = claims.tally(judged).set_index(["what", "paper"])["of"]
+    tallied = claims.tally(claims.judge(LAPTOP)).set_index(["what", "paper"])
+    total = tallied.loc[("claims about scores", "all")]
+    assert total[["of", "hold", "point that way", "not measured here (n/a)"]].tolist() == [4, 1, 2, 1]
+    counts = tallied["of"]
     assert len(counts) == 8 and counts["claims about scores", "all"] == 4  # papers apart, and apart from the others
     assert counts["claims about scores", "BioALBERT"] == counts[claims.KINDS["text"], "all"] == 1
     said = {("lee-steps", "holds"): "holds as far as tested", ("lee-steps", "fails"): "does not hold",

@@ -25,7 +25,7 @@ def judged():
     lines["verdict"] = [next(verdicts) for _ in lines.index]
     lines["unit"] = [claim.test.unit for claim in claims.CLAIMS]
     lines["n_pretrainings"], lines["n_sets"] = 1, 6
-    return lines.assign(effect=3.0, ci_low=-1.0, ci_high=9.0, note="points, asked to be above 0")
+    return lines.assign(effect=3.0, ci_low=-1.0, ci_high=9.0, note="points; tested: above 0")
 
 
 def draw(judged, printed):

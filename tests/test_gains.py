@@ -72,9 +72,9 @@ def test_the_sentences_count_what_lies_below(lines):
     printed = known.dropna(subset="published")
     first, papers, ours = gains.say(lines)
     below = (printed["published"] < printed["without_pretraining"]).sum()
-    assert first.startswith(f"Of {len(printed)} printed scores {below} lie below")
+    assert first.startswith(f"{below} of {len(printed)} printed scores are below")
     assert all(name in papers for name in results.list_papers().values())
-    assert ours == "Of 2 scores of ours 1 lie below; the median is -5.8."
+    assert ours == "1 of 2 scores of ours are below; the median is -5.8."
     sets = gains.by_dataset(lines).set_index("dataset")
     assert sets["printed"].sum() == len(printed) and sets.loc["ncbi-disease", "largest of ours"] == -17.5
     axes = gains.draw(lines).axes[0]
@@ -89,6 +89,6 @@ def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
 
 
 def test_the_page_that_makes_the_table_waits_on_every_planned_run():
-    assert keyless.split_tables(["buys"])["page"] == [("01_results_in_brief",)]
+    assert keyless.split_tables(["buys"])["page"] == [("05_what_pretraining_buys",)]
     whole = plan.Plan("laptop")
     assert set(whole.jobs_of(whole.study.budget.panel_runs())) <= set(keyless.read_claimed(whole)["finetune"])

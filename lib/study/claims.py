@@ -18,7 +18,7 @@ from lib.study.trends import Trend, trend
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERSION = 6  # raised by hand when a test changes, or what it finds
+VERSION = 7  # raised by hand when a test changes, or what it finds
 COLUMNS = ["claim", "paper", "about", "statement", "test", "paper_effect", "paper_effect_here", "effect", "ci_low",
            "ci_high", "n", "p", "unit", "n_sets", "n_pretrainings", "n_seeds", "floor", "verdict", "note",
            "not_tested"]  # fmt: skip
@@ -262,7 +262,7 @@ def judge(study: "Study") -> pd.DataFrame:
             line["p"] = p
             if line["verdict"] in ("holds", "fails") and p >= statistics.SIGNIFICANT:
                 line["verdict"] = statistics.weaken(line["verdict"])
-                line["note"] = f"not after correction for {len(family)} claims; {line['note']}"
+                line["note"] = f"not significant after correction for {len(family)} claims; {line['note']}"
     return tabulate(lines)
 
 
@@ -287,9 +287,7 @@ def show_of(study: "Study", table: str) -> HTML:
 def judge_alone(claim: Claim, study: "Study") -> dict:
     """The line of one claim, its p not corrected and its verdict not limited."""
     test = claim.test
-    judged = test.decide(study) if test else Judgement(note="not tested yet")
-    if test and test.parts and judged.n and claim.not_tested:
-        judged = replace(judged, note=f"{judged.note}; not tested: {claim.not_tested}")
+    judged = test.decide(study) if test else Judgement(note="no test")
     if test and study.budget.made_up:
         judged = replace(judged, verdict="n/a", note=results.MADE_UP)
     printed = results.read_claims().set_index("claim").loc[claim.key, ["paper", "statement", "test"]].to_dict()
@@ -327,14 +325,19 @@ def list_measured_recipes(judged: pd.DataFrame) -> pd.DataFrame:
 
 def list_recipes(judged: pd.DataFrame) -> list[str]:
     """What was found of each claim about recipes of pretraining that was measured, a line each (Markdown)."""
-    papers = results.list_papers()
-    return [
-        f"- *{claim['statement']}* ({papers[claim['paper']]}): **{describe_verdict(claim)}**, {claim['effect']:+.2f} "
-        f"points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}), {claim['n_pretrainings']} pretrainings a side; "
-        f"the paper prints {claim['paper_effect_here']:+.2f} on these sets and {claim['paper_effect']:+.2f} on all of "
-        f"its own. Corrected p {claim['p']:.3f}; {claim['note']}."
-        for claim in list_measured_recipes(judged).to_dict("records")
-    ]
+    papers, measured = results.list_papers(), list_measured_recipes(judged)
+    return [describe_recipe(claim, papers[claim["paper"]]) for claim in measured.to_dict("records")]
+
+
+def describe_recipe(claim: dict, paper: str) -> str:
+    """The line of one claim (Markdown)."""
+    untested = NOT_TESTED[claim["claim"]]
+    return (
+        f"- *{claim['statement']}* ({paper}): **{describe_verdict(claim)}**, {claim['effect']:+.2f} points "
+        f"({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}), {claim['n_pretrainings']} pretrainings a side; the "
+        f"paper prints {claim['paper_effect_here']:+.2f} on these datasets and {claim['paper_effect']:+.2f} on all of "
+        f"its own. Corrected p {claim['p']:.3f}; {claim['note']}{f'; not tested: {untested}' if untested else ''}."
+    )
 
 
 def list_about(judged: pd.DataFrame) -> dict[About, pd.DataFrame]:
@@ -353,13 +356,3 @@ def tally(judged: pd.DataFrame) -> pd.DataFrame:
             counts = {words: verdicts.count(verdict) for verdict, words in VERDICTS.items()}
             lines.append({"what": KINDS[about], "paper": name, "of": len(verdicts)} | counts)
     return pd.DataFrame(lines)
-
-
-def describe(judged: pd.DataFrame) -> list[str]:
-    """The claims by verdict, a sentence for each of KINDS (Markdown)."""
-    said = []
-    for about, found in list_about(judged).items():
-        counts = found["verdict"].value_counts()
-        verdicts = [f"{counts.get(verdict, 0)} {name}" for verdict, name in VERDICTS.items()]
-        said.append(f"Of {len(found)} {KINDS[about]} in five papers: {', '.join(verdicts)}.")
-    return said

@@ -35,12 +35,12 @@ def decide_exact(table: str, study: "Study") -> Judgement:
     """The share of the printed cells of a table that come out, of those that can be tried."""
     found = find_table(study, table)
     if found is None:
-        return Judgement(note=f"{table} has not been made")
+        return Judgement(note=f"{table} not made yet")
     tried = found[found["published"].notna() & (found["verdict"] != "n/a")]
     if tried.empty:
-        return Judgement(note=f"no cell of {table} can be tried")
+        return Judgement(note=f"no cell of {table} can be tested")
     agree = (tried["verdict"] == "agrees").sum()
-    note = f"{agree} of {len(tried)} printed cells that can be tried come out, in %"
+    note = f"% of printed cells reproduced, {agree} of the {len(tried)} that can be tested"
     return decide_share(agree, len(tried), agree == len(tried), note)
 
 
@@ -61,12 +61,12 @@ def decide_audited(paper: str, kinds: tuple[str, ...], study: "Study") -> Judgem
     """The share of a paper's lines of the audit that follow from its printed cells."""
     lines = find_table(study, "audit")
     if lines is None:
-        return Judgement(note="the printed numbers have not been audited")
+        return Judgement(note="audit not made yet")
     lines = lines[(lines["paper"] == paper) & lines["kind"].isin(kinds)]
     follow = (lines["excused_by_rounding"] == "yes").sum()
     averaging = (lines["verdict"] == "averaging").sum()
-    note = f"% of {len(lines)} printed numbers that follow, rounding allowed; {len(lines) - follow} do not"
-    note += f", which averaging over runs explains in {averaging}" if averaging else ""
+    note = f"% of {len(lines)} printed numbers that follow, allowing for rounding; {len(lines) - follow} do not"
+    note += f"; averaging over runs explains {averaging}" if averaging else ""
     return decide_share(follow, len(lines), follow == len(lines), note)
 
 
@@ -83,13 +83,13 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
     """The median over repetitions; of several models that which decides."""
     times = find_table(study, table)
     if times is None or not {*models, than} <= set(times["model"]):
-        return Judgement(note="the models have not been timed")
+        return Judgement(note="models not timed yet")
     wide = times.pivot(index="repetition", columns="model", values="seconds")
     judged = {m: statistics.judge_median((wide[than] / wide[m]).tolist(), ratio, margin) for m in models}
     found = {model: Judgement(**one, n=len(wide)) for model, one in judged.items()}
     asked = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
     said = ", ".join(f"{model} {one.effect:.2f}" for model, one in found.items())
-    note = f"times as fast as {than}, asked to be {asked}: {said}; medians of {len(wide)} paired repetitions"
+    note = f"speed, {than} being 1; tested: {asked}; {said}; medians of {len(wide)} paired repetitions"
     return replace(decide_all(list(found.values())), note=f"{note}, {times['device'].iloc[0]}")
 
 
@@ -97,16 +97,16 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
     """Inputs are shorter with PubMed's vocabulary on every dataset: the difference in pieces, paired by dataset."""
     found = find_table(study, "gu-8")
     if found is None:
-        return Judgement(note="gu-8 has not been made")
+        return Judgement(note="gu-8 not made yet")
     wide = found[found["verdict"] != "n/a"].pivot(index="row", columns="column", values="ours")
     if wide.empty:
-        return Judgement(note="no row of gu-8 can be tried")
+        return Judgement(note="no row of gu-8 can be tested")
     differences = (wide["Wiki+Books vocab"] - wide["PubMed vocab"]).tolist()
     judged = statistics.judge(statistics.estimate_mean(differences)) | {"n": len(differences)}
     del judged["p"]  # decided by every set, not by the mean
     shorter, rows = sum(d > 0 for d in differences), found["row"].nunique()
     judged["verdict"] = "fails" if shorter < len(differences) else "holds" if len(wide) == rows else "undecided"
-    note = f"pieces saved an input; shorter on {shorter} of the {len(wide)} sets that are whole at hand, of {rows}"
+    note = f"tokens saved per input; shorter on {shorter} of the {len(wide)} datasets we have in full, of {rows}"
     return Judgement(**judged, note=note)
 
 
@@ -118,11 +118,11 @@ def decide_whole_words(study: "Study") -> Judgement:
         return Judgement(note="no tables of MeSH at hand")
     better, than = WHOLE
     if unbuilt := [key for key in WHOLE if not paths.find(study.vocabulary(key).folder).is_dir()]:
-        return Judgement(note=f"vocabulary '{unbuilt[0]}' has not been built")
+        return Judgement(note=f"vocabulary '{unbuilt[0]}' not built yet")
     one, other = (np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than))
     found = 100 * (one.astype(int) - other)  # of a word that only the better one keeps whole, or only the other
     judged = statistics.judge(statistics.estimate_mean(found.tolist()))
-    note = f"% of the distinct words of MeSH's terms kept whole, {better} against {than}"
+    note = f"% more of the distinct words of MeSH's terms kept whole, {better} against {than}"
     return Judgement(**judged, n=len(found), note=note)
 
 
@@ -130,13 +130,13 @@ def decide_core_share(study: "Study") -> Judgement:
     """Simultaneous pretraining shows more of the core, and more pairs of documents, than split files in every case."""
     counts = find_table(study, "wada-figure-3")
     if counts is None or counts.empty:
-        return Judgement(note="the instances have not been counted")
+        return Judgement(note="instances not counted yet")
     wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
     gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
-    note = f"% of core text more, mean of {len(wide)} cases"
-    for name, said in (("core share", "more core text"), ("distinct pairs", "more distinct pairs of documents")):
+    note = f"% more core text, mean of {len(wide)} cases"
+    for name, said in (("core share", "more core text"), ("distinct pairs", "more distinct document pairs")):
         less = [core for core, _ in gains.index[gains[name] <= 0]]
-        note += f"; {said} in {len(wide) - len(less)}" + (f", not with the core {', '.join(less)}" if less else "")
+        note += f"; {said} in {len(wide) - len(less)}" + (f", not with core {', '.join(less)}" if less else "")
     verdict = "holds" if (gains > 0).all(axis=None) else "fails"
     return Judgement(effect=100 * gains["core share"].mean(), n=len(wide), verdict=verdict, note=note)
 
@@ -145,11 +145,11 @@ def decide_sizes(study: "Study") -> Judgement:
     """Models built as described have as many parameters as printed, each rounded as it is printed."""
     found = find_table(study, "parameters")
     if found is None:
-        return Judgement(note="the parameters have not been counted")
+        return Judgement(note="parameters not counted yet")
     counted = found.set_index("model")["counted, millions"]
     right = sum(float(f"{counted[model]:.{len(str(size).rstrip('0'))}g}") == size for model, size in SIZES.items())
-    said = ", ".join(f"{model} {counted[model]:.1f} for {size}" for model, size in SIZES.items())
-    note = f"% that round to the number printed; counted in millions: {said}"
+    said = ", ".join(f"{model} {counted[model]:.1f} (printed {size})" for model, size in SIZES.items())
+    note = f"% of sizes that round to the printed one, in millions: {said}"
     return decide_share(right, len(SIZES), right == len(SIZES), note)
 
 
@@ -171,13 +171,13 @@ def decide_shattered(study: "Study") -> Judgement:
     found = pd.DataFrame() if table is None else count_shattered(table)
     named = found[found["vocabulary"].isin([better, than])] if len(found) else found
     if not len(named) or named["vocabulary"].nunique() < 2:
-        return Judgement(note="the two vocabularies have not been compared")
+        return Judgement(note="vocabularies not compared yet")
     cut = named.pivot(index="example", columns="vocabulary", values="cut")
     words = named.drop_duplicates("example")["printed words"].sum()
     fewer = cut[than] - cut[better]
     note = (
-        f"% of the printed words, cut by {than} ({cut[than].sum()} of {words}) and not by {better} "
-        f"({cut[better].sum()}); fewer in {(fewer > 0).sum()} of {len(cut)} examples"
+        f"% of {words} printed words, of which {than} splits {cut[than].sum()} and {better} {cut[better].sum()}; fewer "
+        f"in {(fewer > 0).sum()} of {len(cut)} examples"
     )
     return decide_share(fewer.sum(), words, (fewer > 0).all(), note)
 
@@ -199,7 +199,7 @@ def decide_one_class(study: "Study") -> Judgement:
     asked = cells.loc[cells["score"].isin(RECALLS), tables.RUN].drop_duplicates()
     runs = study.results().merge(asked, on=tables.RUN)
     if runs.empty:
-        return Judgement(note=f"no run of {ANSWERS} has been made")
+        return Judgement(note=f"no run of {ANSWERS} yet")
     each = runs.pivot(index=["model", *tables.SEED, "fold"], columns="score", values="value")
     always = each[RECALLS].eq([100, 0]).all(axis=1)
     by_model = always.groupby("model").agg(["sum", "size"])
@@ -231,7 +231,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     Predictions of another model say nothing of it.
     """
     run, compared = published.settle(OURS, study.scale), find_table(study, "protocols")
-    not_scored = Judgement(note=f"no named entities of {run.model} under {run.protocol} have been scored")
+    not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
     if compared is None:
         return not_scored
     sets = compared["dataset"].isin(row.dataset for row in params.load("tables", TABLE).rows.values())

@@ -118,7 +118,7 @@ def write_claim(axes, y: float, claim: dict, before: str, width: int) -> int:
 
 def draw_row(axes, claim: dict, y: float, height: float) -> None:
     """A claim on the axis: where it puts the difference, the paper's effects, and below them ours with its interval."""
-    number = re.match(r"points, of part (\d+)", claim["note"])  # that which decides
+    number = re.match(r"points; part (\d+) decides", claim["note"])  # that which decides
     part = claims.find(claim["claim"]).test.parts[int(number[1]) - 1 if number else 0]
     margin, (low, high) = getattr(part, "margin", 0), axes.get_xlim()
     most = margin if getattr(part, "relation", "") == "equals" else high

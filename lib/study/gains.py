@@ -167,12 +167,11 @@ def say(lines: pd.DataFrame) -> list[str]:
     printed, ours = known.dropna(subset="published"), keep_ours(known)["ours_above_without_pretraining"]
     gains, names = printed["above_without_pretraining"], printed["paper"].map(results.list_papers())
     if len(gains):
-        said.append(f"Of {len(gains)} printed scores {(gains < 0).sum()} lie below what a CRF, a dictionary, a linear "
-                    "SVM or the likeness of two texts reaches without pretraining; the median gain is "
-                    f"{gains.median():+.1f} points.")  # fmt: skip
-        papers = [f"{name} {gain.median():+.1f}, {(gain < 0).sum()} of {len(gain)} below"
+        said.append(f"{(gains < 0).sum()} of {len(gains)} printed scores are below the baseline without pretraining; "
+                    f"the median gain is {gains.median():+.1f} points.")  # fmt: skip
+        papers = [f"{name} {gain.median():+.1f} ({(gain < 0).sum()} of {len(gain)} below)"
                   for name, gain in gains.groupby(names, sort=False)]  # fmt: skip
-        said.append(f"The median printed gain by paper: {'; '.join(papers)}.")
+        said.append(f"Median printed gain by paper: {', '.join(papers)}.")
     if len(ours):
-        said.append(f"Of {len(ours)} scores of ours {(ours < 0).sum()} lie below; the median is {ours.median():+.1f}.")
+        said.append(f"{(ours < 0).sum()} of {len(ours)} scores of ours are below; the median is {ours.median():+.1f}.")
     return said

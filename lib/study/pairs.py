@@ -72,10 +72,10 @@ def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
     judged = [judge_pairs(part, study, cells) for part, cells in zip(parts, shown, strict=True)]
     if not any(one.n for one in judged):
         reason = describe_obstacles(parts, shown, study.scale)
-        return replace(judged[0], note=f"no pair of runs has been made{f': {reason}' if reason else ''}")
+        return replace(judged[0], note=f"not run{f': {reason}' if reason else ''}")
     if len(parts) == 1:
-        return replace(judged[0], note=f"points, {judged[0].note}")
-    notes = [f"points, of part {find_decisive(judged) + 1}"]
+        return replace(judged[0], note=f"points; {judged[0].note}")
+    notes = [f"points; part {find_decisive(judged) + 1} decides"]
     said = list(enumerate((describe_part(part, one) for part, one in zip(parts, judged, strict=True)), 1))
     for note, alike in groupby(said, key=lambda one: one[1]):
         first, *others = (number for number, _ in alike)
@@ -114,7 +114,7 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     paper_effect = printed.mean() if printed.notna().any() else subtract_means(part, shown, {*cells["dataset"]})
     ran = [place for place in printed.index if all(place in side for side in sides)]
     if not ran:
-        return Judgement(note="no pair has been run", paper_effect=paper_effect)
+        return Judgement(note="not run", paper_effect=paper_effect)
     floors = cells.merge(tables.floors(cells, study.floors()), on=tables.PLACE)
     floors = floors.drop_duplicates("place").set_index("place")[tables.FLOORS]
     every = [dict(zip(ran, align(side, ran), strict=True)) for side in sides]
@@ -122,9 +122,10 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in above)]
     means = {place: [statistics.find_mean(side[place]) for side in every] for place in ran}
     lost = [f"{place} ({one - two:+.2f})" for place, (one, two) in means.items() if place not in kept]
-    said = [*kept, f"{len(kept)} of {len(printed)} sets", *list_substitutions(part, shown)]
-    note = f"asked to be {ASKED[part.relation].format(part.margin)}: {', '.join(said)}"
-    note += f"; not pooled, a side being no better than chance: {', '.join(lost)}" if lost else ""
+    note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {len(printed)} datasets"
+    note += f" ({', '.join(kept)})" if kept else ""
+    note += f", with {', '.join(instead)}" if (instead := list_substitutions(part, shown)) else ""
+    note += f"; left out, as a side is no better than chance: {', '.join(lost)}" if lost else ""
     judged = Judgement(note=note, paper_effect=paper_effect, paper_effect_here=printed[kept].mean())
     better, than = ([side[place] for place in kept] for side in every)
     runs = [seeds for side in every for place in kept or ran for seeds in side[place]]
@@ -133,12 +134,12 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     pooled = cells[cells["place"].isin(kept)]
     samples = find_samples(part, pooled, study) if part.unit == "checkpoint" else []
     found = statistics.estimate_difference(better, than, part.unit == "recipe", samples)
-    judged = replace(judged, note=f"{note}; interval over draws of {found.drawn}") if found.drawn else judged
+    judged = replace(judged, note=f"{note}; interval over {found.drawn}") if found.drawn else judged
     below = sum(min(means[place]) < floors["without_pretraining"][place] for place in kept)
     judged = replace(
         judged, **statistics.judge(found, part.relation, part.margin), n=sum(map(len, runs)), n_sets=len(kept),
         n_pretrainings=min(len(runs) for side in (better, than) for runs in side), n_seeds=min(map(len, runs)),
-        floor=f"a side below on {below} of {len(kept)}",
+        floor=f"{below} of {len(kept)}",
     )  # fmt: skip
     if len(kept) == 1 < len(printed):
         judged = judged.leave_open()
@@ -150,9 +151,9 @@ def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> 
     """Left open where both sides are no fair pair, and where it would hold, but the better is ahead on fewer sets than
     the claim speaks of; the note says so."""
     if unfair:
-        judged = replace(judged.leave_open(), note=f"{judged.note}; not a fair pair: {'; '.join(unfair)}")
+        judged = replace(judged.leave_open(), note=f"{judged.note}; not a fair comparison: {'; '.join(unfair)}")
     if part.ahead:
-        judged = replace(judged, note=f"{judged.note}; ahead on {ahead}, asked on {part.ahead}")
+        judged = replace(judged, note=f"{judged.note}; ahead on {ahead} datasets, {part.ahead} needed")
     return judged.leave_open() if ahead < part.ahead and judged.verdict == "holds" else judged
 
 
@@ -168,13 +169,13 @@ def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
     both were trained on, from which one side alone started."""
     runs = study.results().merge(cells[tables.RUN].drop_duplicates(), on=tables.RUN)
     devices = sorted({*runs["device"]} - {""})
-    found = [f"computed on {' and '.join(devices)}"] if len(devices) > 1 else []
+    found = [f"run on {' and '.join(devices)}"] if len(devices) > 1 else []
     first, sides = cells["name"] == part.names[0], []
     for side in (first, ~first):
         models = [study.model(model) for model in cells.loc[side, "model"].unique() if params.is_model(model)]
         sides.append({corpus: vectors for model in models for corpus, vectors in model.trained_on.items()})
     alone = {corpus for one, other in (sides, sides[::-1]) for corpus in list_vectors_alone(one, other, study)}
-    return found + ([f"one side alone starts from word vectors of {', '.join(sorted(alone))}"] if alone else [])
+    return found + ([f"only one side starts from word vectors of {', '.join(sorted(alone))}"] if alone else [])
 
 
 def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:

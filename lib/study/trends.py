@@ -56,14 +56,14 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
     here = seeds[seeds.set_index(tables.PLACE).index.isin(ran.set_index(tables.PLACE).index)]
     printed, of_ours = (sign * find_printed_slope(points, name_curves(table)) for points in (seeds, here))
     if not found:
-        note = f"{part.figure}: no curve of {FEWEST} points or more has been run"
+        note = f"{part.figure}: no curve has {FEWEST} points"
         return Judgement(note=note, paper_effect=printed, paper_effect_here=of_ours)
     judged = statistics.judge(statistics.estimate_slope(list(found.values())))
     runs = [values for curve in found.values() for _, values in curve]
     sets = len(runs) if table.along == "rows" else len(found)
     judged |= {"n": sum(map(len, runs)), "n_sets": sets, "n_pretrainings": 1, "n_seeds": min(map(len, runs))}
     way, count = "fewer" if part.falls else "more", sum(map(len, found.values()))
-    note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points"
+    note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points on the curve"
     return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=of_ours)
 
 
