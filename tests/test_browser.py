@@ -68,7 +68,7 @@ def test_no_page_asks_the_network_or_runs_out_of_its_window(window, site):
 
 
 def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finished_study):
-    window.goto((finished_study.outputs / "report" / "index.html").as_uri())
+    window.goto((finished_study.outputs / "report" / "04_printed_numbers.html").as_uri())
     window.get_by_role("main").get_by_role("link", name="lee-4", exact=True).first.click()
     assert window.url.endswith("40_biobert.html")
     window.locator("table a", has_text="±").first.click()
@@ -91,6 +91,20 @@ def test_the_menu_and_the_search_lead_to_pages(window, finished_study):
     results.first.click()
     window.wait_for_url(re.compile(r"/(?!search)\w+\.html"))
     window.locator("article", has_text="undecided").wait_for()
+
+
+def test_a_long_table_sorts_and_filters(window, site):
+    window.goto((site / "04_printed_numbers.html").as_uri())
+    table = window.locator("article table.dataTable").first
+    table.wait_for()
+    column = "td:nth-child(4)"  # printed cells
+    rows = table.locator(f"tbody {column}")
+    before = [int(text) for text in rows.all_inner_texts()]
+    for order in (sorted(before), sorted(before, reverse=True)):
+        table.get_by_role("columnheader", name="printed cells").click()
+        assert [int(text) for text in rows.all_inner_texts()] == order
+    window.get_by_role("searchbox").first.fill("naseem-figure-2")
+    assert table.locator("tbody tr").count() == 1
 
 
 def test_a_notebook_runs_in_jupyterlab(chromium, study):

@@ -1,5 +1,6 @@
 """The report: executed notebooks as a site that works from a folder, offline; what was found opens first."""
 
+import base64
 import json
 import re
 import shutil
@@ -58,6 +59,10 @@ tbody tr:nth-child(odd) > :first-child {
 }
 @media (max-width: 46em) { h1 { font-size: 1.8em; } }
 .tag_answer:has(> .cell_output) { border-left: 0.25em solid var(--color-brand-primary); }
+th[aria-sort="ascending"]::after { content: " ▲"; }
+th[aria-sort="descending"]::after { content: " ▼"; }
+th.dt-orderable-asc, th.dt-orderable-desc { cursor: pointer; }
+.dt-search input { font: inherit; margin: 0 0 0.5em 0.5em; max-width: 100%; }
 .code-switch { font: inherit; font-size: 0.85em; padding: 0.2em 0.8em; margin-bottom: 1em; cursor: pointer; }
 .code-hidden details.above-input, .code-hidden div.cell:not(:has(.cell_output)) { display: none; }
 """
@@ -78,6 +83,30 @@ if (folded.length) {
     button.onclick = () => turn(document.documentElement.classList.contains("code-hidden"));
     document.querySelector("article h1").after(button);
     turn(shown);
+}
+"""
+SORTING = """\
+// Tables of more than twenty rows sort by each column and have a search field, unless their rows form groups.
+const long = [...document.querySelectorAll("article table")].filter(
+    ({tBodies: [body]}) => body?.rows.length > 20 && [...body.rows].every(row => row.cells[0].textContent.trim()));
+const readNumber = text => parseFloat(text.replace(/<[^>]*>/g, "").replace("−", "-"));
+function sortTables(DataTable) {
+    for (const table of long) {
+        const rows = [...table.tBodies[0].rows], numbers = [...rows[0].cells].map((_, place) => place).filter(
+            place => rows.map(row => row.cells[place]?.textContent.trim() ?? "").every(
+                text => !text || text === "n/a" || !isNaN(readNumber(text))));
+        const render = (cell, what) => ["display", "filter"].includes(what) ? cell : readNumber(cell) || (
+            cell.trim() && cell !== "n/a" ? 0 : -Infinity);
+        new DataTable(table, {
+            columnDefs: [{targets: numbers, type: "num", render}], order: [], paging: false, autoWidth: false,
+            layout: {topStart: "search", topEnd: null, bottomStart: null, bottomEnd: null},
+        });
+    }
+}
+if (long.length) {
+    const script = document.createElement("script");
+    script.src = new URL("datatables.js", document.currentScript.src);
+    document.head.append(script);
 }
 """
 SETTINGS = {
@@ -139,7 +168,8 @@ def name_page(path: Path, state: str) -> str:
 def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     """What Sphinx reads: the notebooks as pages, lists of runs, and the front page, run or not."""
     artefacts.write_text(folder / "_static" / "study.css", STYLE)
-    artefacts.write_text(folder / "_static" / "study.js", SWITCH)
+    artefacts.write_text(folder / "_static" / "study.js", SWITCH + SORTING)
+    artefacts.write_text(folder / "_static" / "datatables.js", load_datatables())
     copies = {path: copy for path in pages if (copy := read_copy(path))}
     pages = {path: pages[path] for path in copies}
     groups: dict[str, dict[str, str]] = {}  # notebook -> its copies -> their pages
@@ -158,6 +188,15 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
         nbformat.write(notebook, folder / f"{name}.ipynb")
     for group, text in lists.items():
         artefacts.write_text(folder / f"{group}.md", text)
+
+
+def load_datatables() -> str:
+    """DataTables, as itables ships it, as a script that hands it to `sortTables`; from a data address, since a browser
+    imports no module from a file on disk."""
+    from itables import options  # here, as the command line need not wait for it
+
+    bundle = base64.b64encode(Path(options.dt_bundle).read_bytes()).decode()
+    return f'import("data:text/javascript;base64,{bundle}").then(module => sortTables(module.default));\n'
 
 
 def read_copy(path: Path) -> nbformat.NotebookNode | None:
