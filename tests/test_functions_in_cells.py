@@ -17,7 +17,7 @@ def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
         for seed, value in enumerate(values)
     )
     floors = pd.DataFrame({"dataset": ["a", "b"], "score": "f1", "without_pretraining": [61.0, np.nan]})
-    found = definitions("01_results_in_brief").beside_floors(runs, floors)
+    found = definitions("04_printed_numbers").beside_floors(runs, floors)
     assert found[["model", "dataset", "value", "better"]].values.tolist() == [["bert-general", "a", 61.0, False]]
 
 
@@ -47,7 +47,7 @@ def test_cells_are_counted_by_paper_and_in_all():
     numbers = {name: [0, 0] for name in agreement.VERDICTS} | {"agrees": [2, 0], "below": [0, 1]}
     keys = {"table": ["gu-1", "lee-4"], "paper": ["A", "B"]}
     verdicts = pd.DataFrame(keys | {"printed": [3, 4], "ours beside": [2, 1]} | numbers)
-    found = definitions("01_results_in_brief").tally_cells(verdicts).set_index("paper")
+    found = definitions("04_printed_numbers").tally_cells(verdicts).set_index("paper")
     assert found["printed"].to_dict() == {"A": 3, "B": 4, "all": 7}
     assert found.loc["all", "what is counted"] == "2 of 2 agree" and "1 below" in found.loc["B", "scores of models"]
 

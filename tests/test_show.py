@@ -53,7 +53,7 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
         "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, +2.00 on all of its 2.",
         "c over a: not run at this scale; the paper prints none.",
     ]
-    assert show.say_floors(fill(CELLS)) == "1 of 2 cells of ours are no better than the best without pretraining."
+    assert show.say_floors(fill(CELLS)) == "1 of 2 scores of ours do not beat the best without pretraining."
     said = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
     assert said[0] == "- one\n- two" and "made up" in said[1] and "one" not in said[1]
 

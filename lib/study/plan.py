@@ -53,7 +53,7 @@ class Plan:
         """
         budget = self.study.budget
         if budget.weights == "released":
-            return {"page": [("01_results_in_brief",), ("33_all_benchmarks",)]}
+            return {"page": each(["01_results_in_brief", "04_printed_numbers", "33_all_benchmarks"])}
         return {"page": each(PAGES), "explored": each(budget.list_models()[:1] if budget.made_up else [])}
 
     def find(self, word: str) -> dict[str, Keys]:

@@ -16,13 +16,13 @@ from lib.study import claims, open_study, params, paths, results, scores, show
 
 PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
-PAGES = "01_*", "33_*", "[4-9]*"  # of results; those of data and of single runs are many, and are made again by a run
+PAGES = "0[145]_*", "33_*", "[4-9]*"  # of results; those of data and of single runs are made again by a run
 POINTS = 25  # of the log of a run: a curve as one sees it
 PRETRAININGS = (
     "Scores: mean ± standard deviation over pretrainings (their number), each fine-tuned once. Losses: on held-out "
     "text, one for each pretraining; comparable between models of one text, vocabulary and masking only."
 )
-FIGURES = "claims", "integers"  # that show no published table; README has the first
+FIGURES = "brief", "claims", "integers"  # that show no published table; README has the first
 
 
 def take_over(scale: str) -> list[Path]:

@@ -155,14 +155,14 @@ def say_runs(study: "Study", result: dict) -> list[str]:
         f"Trained on {first['instances'][trained]} instances in {first['rows'][trained]} sequences, with "
         + say_settings(result["chosen on dev"])
         + (f", the best of {len(result['candidates'])} on the development set." if result["candidates"] else "."),
-        f"All {first['instances']['test']} test instances are scored, of which {first['cut']['test']} had to lose some "
-        "of their text to the length limit.",
+        f"All {first['instances']['test']} test instances are scored; {first['cut']['test']} were cut at the length "
+        "limit.",
         f"{(runs['collapsed'] != '').sum()} of {len(runs)} runs learnt nothing.",
     ]
-    said += [f"Trained first on {first['first on']}."] if first.get("first on") else []
+    said += [f"First trained on {first['first on']}."] if first.get("first on") else []
     said += [f"The splits were read in this order: {', '.join(first['reads'])}."] if "reads" in first else []
     known = [f"{name} {value:.2f}" for name, value in without_encoder(study, result).items()]
-    return said + ([f"The set scores without an encoder: {', '.join(known)}."] if known else [])
+    return said + ([f"Baselines: {', '.join(known)}."] if known else [])
 
 
 def without_encoder(study: "Study", result: dict) -> dict[str, float]:
@@ -200,9 +200,9 @@ def say_floors(filled: pd.DataFrame) -> str:
     """How many of our cells are no better than what needs no encoder, of those for which that is known."""
     known = filled.dropna(subset=["ours", "without_pretraining"])
     if known.empty:
-        return "No cell has a number of ours and one without pretraining."
+        return "No cell has both a score of ours and a baseline."
     below = known[known["ours"] <= known["without_pretraining"]]
-    return f"{len(below)} of {len(known)} cells of ours are no better than the best without pretraining."
+    return f"{len(below)} of {len(known)} scores of ours do not beat the best without pretraining."
 
 
 def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
@@ -253,6 +253,16 @@ def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
         return f"{''.join(links.values())}{text}</a>"
     listed = "".join(f"<br>{opened}{name}</a>" for name, opened in links.items())
     return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>" if len(runs) > 1 else text
+
+
+def link_table(key: str, scale: str) -> str:
+    """A published table's key as HTML that leads to its executed page beside this one, where that is there."""
+    if key not in params.keys("tables"):
+        return key
+    notebook = params.load("tables", key).notebook
+    found = {path.name for path in paths.find_all(scale, "notebooks", f"{notebook}*.ipynb")}
+    page = next((name for name in (f"{notebook}--{key}.ipynb", f"{notebook}.ipynb") if name in found), "")
+    return f'<a href="{page}">{key}</a>' if page else key
 
 
 def models(cells: pd.DataFrame, study: "Study") -> HTML:
