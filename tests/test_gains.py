@@ -70,7 +70,7 @@ def test_quoted_scores_and_classifiers_without_an_encoder_are_not_counted(lines)
 def test_the_sentences_count_what_lies_below(lines):
     known = gains.keep_known(lines)
     printed = known.dropna(subset="published")
-    first, papers, ours = gains.say(lines)
+    (first, ours), (papers,) = gains.say(lines), gains.say_papers(lines)
     below = (printed["published"] < printed["without_pretraining"]).sum()
     assert first.startswith(f"{below} of {len(printed)} printed scores are below")
     assert all(name in papers for name in results.list_papers().values())

@@ -164,14 +164,20 @@ def draw(lines: pd.DataFrame) -> "Figure":
 def say(lines: pd.DataFrame) -> list[str]:
     """What pretraining buys in print and here, in sentences; none where nothing is known."""
     known, said = keep_known(lines), []
-    printed, ours = known.dropna(subset="published"), keep_ours(known)["ours_above_without_pretraining"]
-    gains, names = printed["above_without_pretraining"], printed["paper"].map(results.list_papers())
-    if len(gains):
-        said.append(f"{(gains < 0).sum()} of {len(gains)} printed scores are below the baseline without pretraining; "
-                    f"the median gain is {gains.median():+.1f} points.")  # fmt: skip
-        papers = [f"{name} {gain.median():+.1f} ({(gain < 0).sum()} of {len(gain)} below)"
-                  for name, gain in gains.groupby(names, sort=False)]  # fmt: skip
-        said.append(f"Median printed gain by paper: {', '.join(papers)}.")
+    printed = known["above_without_pretraining"][known["published"].notna()]
+    ours = keep_ours(known)["ours_above_without_pretraining"]
+    if len(printed):
+        below = f"{(printed < 0).sum()} of {len(printed)} printed scores are below the baseline without pretraining"
+        said.append(f"{below}; the median gain is {printed.median():+.1f} points.")
     if len(ours):
         said.append(f"{(ours < 0).sum()} of {len(ours)} scores of ours are below; the median is {ours.median():+.1f}.")
     return said
+
+
+def say_papers(lines: pd.DataFrame) -> list[str]:
+    """The median printed gain of each paper, in a sentence; none where nothing is known."""
+    printed = keep_known(lines).dropna(subset="published")
+    gains = printed.groupby("paper", sort=False)["above_without_pretraining"]
+    papers = [f"{results.list_papers()[key]} {gain.median():+.1f} ({(gain < 0).sum()} of {len(gain)} below)"
+              for key, gain in gains]  # fmt: skip
+    return [f"Median printed gain by paper: {', '.join(papers)}."] if papers else []

@@ -76,6 +76,13 @@ function turn(shown) {
     button.textContent = shown ? "Hide code" : "Show code";
     try { localStorage.setItem("study-code", shown ? "shown" : ""); } catch {}  // a browser may forbid it
 }
+addEventListener("load", () => {  // once pictures have a size: a wide one scrolls on a small screen
+    for (const image of document.querySelectorAll("article .cell_output img")) {
+        if (image.naturalWidth < 2 * image.clientWidth) continue;
+        image.style.cssText = `max-width: none; width: ${image.naturalWidth * 0.7}px`;
+        image.parentElement.style.overflowX = "auto";
+    }
+});
 if (folded.length) {
     let shown = false;
     try { shown = localStorage.getItem("study-code") === "shown"; } catch {}
