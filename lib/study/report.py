@@ -76,6 +76,12 @@ function turn(shown) {
     button.textContent = shown ? "Hide code" : "Show code";
     try { localStorage.setItem("study-code", shown ? "shown" : ""); } catch {}  // a browser may forbid it
 }
+// For screen readers and the keyboard, what the theme leaves out: levels, names, and a way to scroll a wide table.
+for (const caption of document.querySelectorAll("p.caption[role=heading]")) caption.setAttribute("aria-level", 2);
+document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "All pages");
+document.querySelector(".toc-drawer")?.setAttribute("aria-label", "This page");
+for (const wide of document.querySelectorAll("article table, article pre"))
+    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
 addEventListener("load", () => {  // once pictures have a size: a wide one scrolls on a small screen
     for (const image of document.querySelectorAll("article .cell_output img")) {
         if (image.naturalWidth < 2 * image.clientWidth) continue;

@@ -111,7 +111,7 @@ def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> s
 def tokens_of(text: str, tokenizers: Mapping[str, "PreTrainedTokenizerBase"]) -> HTML:
     """The tokens of a text in some vocabularies, by name."""
     cut = {name: tokenizer.tokenize(text) for name, tokenizer in tokenizers.items()}
-    return table({"vocabulary": name, "tokens": len(found), "": " ".join(found)} for name, found in cut.items())
+    return table({"vocabulary": name, "tokens": len(found), "text": " ".join(found)} for name, found in cut.items())
 
 
 def may_show(dataset: Dataset, show_text: bool) -> bool:
@@ -236,8 +236,8 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     order = pd.MultiIndex.from_product([dict.fromkeys(long["row"]), ["paper", "ours", ""]])
     columns = [*dict.fromkeys(lines["column"]), *REFERENCES.values()]
     wide = wide.reindex(index=order[order.isin(wide.index)], columns=[name for name in columns if name in wide])
-    wide.insert(0, "", [row if whose != "ours" else "" for row, whose in wide.index])
-    wide.insert(1, " ", [whose for _, whose in wide.index])
+    wide.insert(0, "row", [row if whose != "ours" else "" for row, whose in wide.index])
+    wide.insert(1, "whose", [whose for _, whose in wide.index])
     differ = html.escape(" ".join(filter(None, cells["differs"].unique())))
     return table(wide.fillna(""), escape=None, caption=differ)
 
