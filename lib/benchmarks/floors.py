@@ -30,7 +30,7 @@ def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) 
         identity = provenance.record("floors", VERSION, settings, dataset.fingerprints())
         try:
             kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score(method, dataset)})
-            found = kept["row"]
+            found = kept["row"] | {"note": dataset.differs}
         except StudyError as error:
             found = {"note": f"n/a: {error}"}
         rows.append(row | {"kind": method.kind, "method": method.method} | found)
@@ -61,7 +61,6 @@ def score(method: Baseline, dataset: Dataset) -> dict:
         "test": round(fmean(size for _, size in sizes)),
         "folds": dataset.folds,
         "seconds": round(time.monotonic() - begun),
-        "note": "",
     }
 
 
