@@ -83,7 +83,7 @@ def test_what_is_not_at_hand_or_outside_the_budget_is_not_planned(monkeypatch, t
 
 
 def test_smoke_is_a_demonstration_of_a_hundred_jobs():
-    assert sum(map(len, of().values())) <= 101  # one of them is page 96, which shows tables and computes nothing
+    assert sum(map(len, of().values())) <= 103  # three of them only show what others have made: pages 04, 05 and 96
 
 
 def test_tables_of_text_and_vocabularies_need_no_model():

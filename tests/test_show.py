@@ -27,7 +27,7 @@ def fill(cells: pd.DataFrame) -> pd.DataFrame:
 
 def test_ours_stands_below_the_papers_and_beside_what_needs_no_encoder():
     found = rows_of(show.beside(fill(CELLS), CELLS, open_study("laptop"), "F1"))
-    assert found[0] == ["", " ", "BERT", "BioBERT", "XLNet", "chance", "best without pretraining"]
+    assert found[0] == ["row", "whose", "BERT", "BioBERT", "XLNet", "chance", "best without pretraining"]
     assert found[1] == ["NCBI", "paper", "80.00", "82.00", "75.00", "", ""]
     assert found[2] == ["", "ours", "79.00 ± 1.41", "85.00 ± 4.36", "n/a", "20.00", "84.50"]
 
@@ -35,7 +35,7 @@ def test_ours_stands_below_the_papers_and_beside_what_needs_no_encoder():
 def test_where_columns_are_datasets_what_needs_no_encoder_is_a_row():
     turned = CELLS[CELLS["dataset"] != "biosses"].rename(columns={"row": "column", "column": "row"})
     found = rows_of(show.beside(fill(turned), turned, open_study("laptop")))
-    assert found[0] == ["", " ", "NCBI, F1", "mean, F1"]
+    assert found[0] == ["row", "whose", "NCBI, F1", "mean, F1"]
     assert found[-2:] == [["chance", "", "20.00", ""], ["best without pretraining", "", "84.50", ""]]
 
 
