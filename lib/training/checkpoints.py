@@ -1,19 +1,18 @@
 """Checkpoints: where a run of the training loop goes on after it was killed.
 
 Each is a folder, step-0000001234, below the folder of its run. It holds the weights (safetensors), the optimiser's
-state, what the loop counts with the random states (state.json), and the checksums of these, as `sha256sum -c` reads.
+state, what the loop counts (state.json), and the checksums of these, as `sha256sum -c` reads. Random states are not
+kept: the loop seeds every step.
 """
 
 import errno
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors.torch import load_model, save_model
 
@@ -41,7 +40,7 @@ def save(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torc
             save_model(model, str(temporary / "model.safetensors"))
             with open(temporary / "optimizer.pt", "wb") as file:  # given a path, torch would not say why it failed
                 torch.save(optimizer.state_dict(), file)
-            content = {"fingerprint": fingerprint, "state": state, "random states": random_states()}
+            content = {"fingerprint": fingerprint, "state": state}
             (temporary / "state.json").write_text(json.dumps(content), encoding="utf-8")
             sums = "".join(f"{checksum(temporary / name)}  {name}\n" for name in FILES)
             (temporary / CHECKSUMS).write_text(sums, encoding="utf-8")
@@ -60,7 +59,7 @@ def save(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torc
 
 
 def load(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict:
-    """Restore model, optimiser and random states from the newest whole checkpoint; returns its `state`.
+    """Restore model and optimiser from the newest whole checkpoint; returns its `state`.
 
     Empty when there is none, and nothing is changed. Damaged ones are passed over with a line that names them, those
     of other runs (settings, data or code have changed since) without one.
@@ -76,7 +75,6 @@ def load(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torc
             warn(damaged, f"going on from step {step_of(path)}")
             load_model(model, path / "model.safetensors")
             optimizer.load_state_dict(torch.load(path / "optimizer.pt", map_location="cpu", weights_only=True))
-            restore_random_states(content["random states"])
             return content["state"]
     warn(damaged, "starting over")
     return {}
@@ -147,33 +145,3 @@ def no_space(error: BaseException | None) -> str:
             return os.strerror(number)
         error = error.__cause__ or error.__context__
     return ""
-
-
-def random_states() -> dict:
-    """The states of all random generators of this process, as JSON can hold them."""
-    # A process that has not used its GPUs need not wake them.
-    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    name, keys, *rest = np.random.get_state()
-    return {
-        "torch": to_hex(torch.get_rng_state()),
-        "cuda": [to_hex(state) for state in devices],
-        "numpy": [name, keys.tolist(), *rest],
-        "python": random.getstate(),
-    }
-
-
-def restore_random_states(states: dict) -> None:
-    torch.set_rng_state(from_hex(states["torch"]))
-    for device, state in enumerate(states["cuda"][: torch.cuda.device_count()]):
-        torch.cuda.set_rng_state(from_hex(state), device)
-    np.random.set_state(tuple(states["numpy"]))
-    version, words, spare = states["python"]
-    random.setstate((version, tuple(words), spare))
-
-
-def to_hex(state: torch.Tensor) -> str:
-    return state.numpy().tobytes().hex()
-
-
-def from_hex(state: str) -> torch.Tensor:
-    return torch.frombuffer(bytearray.fromhex(state), dtype=torch.uint8)
