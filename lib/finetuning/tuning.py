@@ -1,19 +1,15 @@
 """Hyperparameters searched with Optuna: the study lies on disk, goes on after a kill, and many workers may share it."""
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import optuna
-from optuna.exceptions import ExperimentalWarning
 from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
 
 from lib import artefacts
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-
-BEAT, GRACE = 30, 120  # seconds between signs of life of a trial, and without one until it counts as dead
 
 
 def search(
@@ -22,7 +18,7 @@ def search(
     """Try `trials` points of a space by the tree-structured Parzen estimator (Bergstra et al. 2013), best score first.
 
     `space`: the values of each setting; `score`: a point to the number to maximise; `path`: of the SQLite file that
-    holds the study `name`. Trials that are there count; the point of a trial whose worker died is tried again. Returns
+    holds the study `name`. Complete trials that are there count; one whose worker died never becomes complete. Returns
     each trial's settings with its number and `score`.
     """
     study = load(path, name)
@@ -40,15 +36,8 @@ def search(
 
 def load(path: Path, name: str) -> optuna.Study:
     """The study of that name in a file, made where there is none."""
-    with artefacts.locked(path), warnings.catch_warnings():  # two at once would both make the tables
-        warnings.simplefilter("ignore", ExperimentalWarning)  # of what tells a dead trial from a slow one
-        storage = optuna.storages.RDBStorage(
-            f"sqlite:///{path}",
-            engine_kwargs={"connect_args": {"timeout": 60}},
-            heartbeat_interval=BEAT,
-            grace_period=GRACE,
-            heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(),
-        )
+    with artefacts.locked(path):  # two at once would both make the tables
+        storage = optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})
         return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
 
 
