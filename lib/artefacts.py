@@ -110,13 +110,6 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def append_line(path: Path, line: str) -> None:
-    """Add a line to a file of lines."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(line + "\n")
-
-
 def write_json(path: Path, content) -> None:
     write_text(path, to_lines(content))
 

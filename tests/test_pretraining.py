@@ -113,7 +113,6 @@ def test_every_kind_trains_and_loads_with_the_auto_classes(study):
         card, record = (folder / "README.md").read_text(), json.loads((folder / "record.json").read_text())
         for fact in (record["commit"], f"{record['tokens']:,} tokens", f"{log[-1]['held-out loss']:.3f}", "wiki-books"):
             assert fact in card or model == "tiny-continued", (model, fact)
-        assert json.loads((folder / "live.jsonl").read_text().splitlines()[-1])["seconds left"] == 0
         assert not list(folder.parent.glob(f".{model}.partial*"))
     assert (result(study, "tiny-electra") / "generator/model.safetensors").exists()
 

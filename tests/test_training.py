@@ -141,11 +141,14 @@ def test_it_learns():
     assert log[-1]["loss"] < 0.5 * log[0]["loss"]
 
 
-def test_lines_of_progress_are_json(tmp_path, monkeypatch):
-    monkeypatch.setattr(meter, "LIVE_SECONDS", 0.0)
-    train(make_model(), Batches(20), folder=tmp_path, fingerprint="a", flops_of=lambda step: 1e6)
-    rows = [json.loads(line) for line in (tmp_path / "live.jsonl").read_text().splitlines()]
-    assert [row["step"] for row in rows] == list(range(1, 21))
-    last = rows[-1]
-    assert last["of"] == 20 and last["seconds left"] == 0 and last["pieces a second"] > 0
-    assert last["share of the matrix rate"] > 0 and 0 <= last["share of waiting for batches"] < 1
+def test_the_line_of_progress_says_loss_speed_and_share_of_the_limit():
+    state, device = meter.Progression(), training.accelerator("float32")
+    one = meter.Meter(state, lambda step: 1e6, device)
+    one.before.seconds, one.seconds_before, state.step, state.tokens = 0.0, 2.0, 1, 2000
+    one.limit = 1e6
+    one.tick()
+    assert one.report(1.234) == "loss 1.23, 1,000 tokens/s, 50% of the machine's matrix rate"
+    one.seconds_before = 10.0
+    one.tick()
+    one.report(1.0)
+    assert one.before.tokens == 2000 and one.flops == 0  # a new window

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
@@ -112,8 +111,6 @@ def pretrain(
         model.save_pretrained(new)
         tokenizer.save_pretrained(new)
         artefacts.write_text(new / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
-        if (unfinished / "live.jsonl").exists():
-            shutil.copy(unfinished / "live.jsonl", new / "live.jsonl")
         artefacts.write_text(new / "README.md", write_card(title or folder.name, record, log, note))
         artefacts.write_record(new, record)
     checkpoints.clear(unfinished)

@@ -153,8 +153,7 @@ def train(
     weights; `evaluations`: the numbers of steps after which `evaluate` is called;
     `micro_batch`: tokens in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
     cost, to show how near the machine's limit it runs; `shares`: of parameters, by name, times the rate; `folder`: for
-    checkpoints and a line of progress every few seconds (live.jsonl), the run goes on from what lies there with this
-    fingerprint.
+    checkpoints, the run goes on from what lies there with this fingerprint.
 
     Random states are set from (seed, step, part), so a run that was killed goes on to the same weights. Log rows:
     step, loss (mean since the row before), tokens, seconds, and what `evaluate` returns. Raises StudyError when the
@@ -176,7 +175,7 @@ def train(
     prepared, stepper = device.prepare(module, optimizer)
     logged = {math.ceil((i + 1) * steps / LOG_ROWS) for i in range(LOG_ROWS)} | set(evaluations)
     look = GPU_STEPS if device.device.type == "cuda" else 1
-    meter = Meter(state, steps, flops_of, device, folder)
+    meter = Meter(state, flops_of, device)
     saved_at, interval = time.monotonic(), CHECKPOINT_SECONDS
     losses: list[torch.Tensor] = []  # of the steps since the last look
     model.train()
@@ -234,9 +233,7 @@ def load(
     keys = (key for step in steps for key in deal(step))
     loader = iter(DataLoader(batches, sampler=keys, batch_size=None, num_workers=workers))
     for step in steps:
-        begun = time.monotonic()
         parts = [next(loader) for _ in deal(step)]
-        state.waited += time.monotonic() - begun
         parts = [{name: tensor.to(device.device, non_blocking=True) for name, tensor in b.items()} for b in parts]
         if "counts" in parts[0]:
             counts = device.reduce(torch.stack([batch["counts"] for batch in parts]).sum(0), "sum") / processes
