@@ -1,6 +1,5 @@
 """Fine-tuning of one encoder on one dataset: settings chosen on the development set, then every seed."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,16 +62,6 @@ def finetune(
     return Finetuning(encoder, dataset, settings, machine=machine or Machine(), first=first, **files).run(seeds, save)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What came of a training, and of what: candidate, seed and data."""
-
-    made_from: tuple
-    weights: dict[str, torch.Tensor]
-    steps: int
-    log: list[dict]
-
-
 class Finetuning:
     """The runs of one encoder on one dataset, which share its splits and the device.
 
@@ -95,9 +84,6 @@ class Finetuning:
         self.encoder, self.dataset, self.settings, self.first = encoder, dataset, settings, first
         self.splits = Splits(encoder, dataset, settings, base)
         self.run_file, self.search_file, self.machine = run_file, search_file, machine
-        self.last: Fitted | None = None  # of the candidate tried last
-        self.best: Fitted | None = None  # of the best candidate so far, which one of the runs would train again
-        self.highest = -math.inf
         self.checked = False  # whether every split that the runs need could be read
         self.saving: saved.Saving | None = None
         torch.set_num_threads(machine.threads)
@@ -192,14 +178,10 @@ class Finetuning:
         ]
 
     def try_out(self, candidate: dict, seed: int) -> float:
-        """A candidate's score on the development set, LOWEST where it is undefined; the best one's weights stay."""
+        """A candidate's score on the development set, LOWEST where it is undefined."""
         words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
-        self.last = None
         run = self.train(candidate, seed, 1, ".".join(["try", *words]), self.splits.choice, say_settings(candidate))
-        score = fill_undefined(run["scores"][self.dataset.main_score])
-        if self.last and score > self.highest:
-            self.highest, self.best = score, self.last
-        return score
+        return fill_undefined(run["scores"][self.dataset.main_score])
 
     def search(self, seed: int) -> list[dict]:
         """The trials of Optuna, the best first."""
@@ -236,19 +218,10 @@ class Finetuning:
 
         self.check_splits()
         part = ("rest" if split == "held out" else self.splits.base, fold)
-        made_from = (*candidate.items(), seed, *part)
         transformers.set_seed(seed)
         model = self.build(fold)
         before = self.start_from_first(model) if self.settings.first_on else ""
-        if self.best and self.best.made_from == made_from:  # the same training, to the last bit
-            steps, log = self.best.steps, self.best.log
-            model.to(self.device.device).load_state_dict(self.best.weights)
-            model.eval()
-        else:
-            steps, log = self.fit(model, candidate, seed, part, what)
-        if split != "test":
-            weights = {key: tensor.clone() for key, tensor in model.state_dict().items()}
-            self.last = Fitted(made_from, weights, steps, log)
+        steps, log = self.fit(model, candidate, seed, part, what)
         tested, sequences, task = self.splits.read(split, fold), self.splits.encode(split, fold), self.splits.task(fold)
         predicted = task.decode(tested, sequences, predictions.predict(model, task, sequences, self.device))
         sizes = models.count_parameters(model)
