@@ -21,9 +21,9 @@ MD5 = hashlib.md5(CONTENT).hexdigest()
 
 
 class Server(ThreadingHTTPServer):
-    """Serves CONTENT; the first part of an address says how it misbehaves. `requests`: address and range of each."""
+    """Serves CONTENT; the first part of an address says how it misbehaves. `requests`: the address of each."""
 
-    requests: list[tuple[str, str | None]]
+    requests: list[str]
 
     def url(self, how: str) -> str:
         return f"http://127.0.0.1:{self.server_port}/{how}/file"
@@ -34,12 +34,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        span = self.headers.get("Range")
-        seen = [path for path, _ in self.server.requests]
-        self.server.requests.append((self.path, span))
+        seen = list(self.server.requests)
+        self.server.requests.append(self.path)
         how = self.path.split("/")[1]
-        begin = int(span.removeprefix("bytes=").rstrip("-")) if span else 0
-        body, status, length = CONTENT, 200, None
+        body, length = CONTENT, None
         if how == "missing":
             return self.send_error(404)
         if how == "busy-once" and self.path not in seen:
@@ -50,21 +48,14 @@ class Handler(BaseHTTPRequestHandler):
             page = "/".join(self.path.split("/")[2:])
             names = "".join(f'<a href="pubmed26n000{i}.xml.gz{e}">x</a>' for i in (1, 2) for e in ("", ".md5"))
             body = names.encode() if not page else f"MD5(x)= {MD5}\n".encode() if page.endswith("md5") else CONTENT
-        if span and how != "no-range":
-            if begin >= len(body):
-                return self.send_error(416)
-            body, status = body[begin:], 206
-        breaks_off = how == "always-breaks" or (how in ("breaks-once", "no-range") and self.path not in seen)
-        if breaks_off:
+        if how == "always-breaks" or (how == "breaks-once" and self.path not in seen):
             body, length = body[: len(body) // 2], len(body)
         if how == "too-long":
             length = len(body) + 100
         if how == "too-short":
             length = len(body) - 100
-        self.send_response(status)
+        self.send_response(200)
         self.send_header("Content-Length", str(length or len(body)))
-        if status == 206:
-            self.send_header("Content-Range", f"bytes {begin}-{begin + len(body) - 1}/{begin + len(body)}")
         self.end_headers()
         self.wfile.write(body)
 
@@ -116,21 +107,17 @@ def test_a_file_is_fetched_once_however_many_ask_for_it(server, tmp_path):
         found = list(pool.map(lambda _: downloads.bring(*words), range(8)))
     assert "fetched" in found and downloads.bring(*words) == "there"
     assert words[0].read_bytes() == CONTENT and len(server.requests) == 1
-    assert not list(tmp_path.rglob("*.part"))
-
-
-HALF = f"bytes={len(CONTENT) // 2}-"
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 @each(
     ("mirrors", "checksum", "size", "asked"),
     [
-        ("breaks-once", SHA256, len(CONTENT), [None, HALF]),
-        ("breaks-once", BLOB, None, [None, HALF]),
-        ("breaks-once", f"md5:{MD5}", None, [None, HALF]),
-        ("no-range", SHA256, len(CONTENT), [None, HALF]),  # it starts again
-        ("busy-once", SHA256, len(CONTENT), [None, None]),
-        ("missing wrong good", SHA256, len(CONTENT), [None, None, None]),
+        ("breaks-once", SHA256, len(CONTENT), 2),
+        ("breaks-once", BLOB, None, 2),
+        ("breaks-once", f"md5:{MD5}", None, 2),
+        ("busy-once", SHA256, len(CONTENT), 2),
+        ("missing wrong good", SHA256, len(CONTENT), 3),
     ],
 )
 def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
@@ -141,20 +128,14 @@ def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
     server.requests.clear()
     downloads.download([server.url(how) for how in mirrors.split()], path, checksum, size)
     assert path.read_bytes() == CONTENT
-    assert [span for _, span in server.requests] == asked
-    assert list(dict.fromkeys(address.split("/")[1] for address, _ in server.requests)) == mirrors.split()
+    assert len(server.requests) == asked
+    assert list(dict.fromkeys(address.split("/")[1] for address in server.requests)) == mirrors.split()
 
 
-def test_the_next_run_goes_on_where_this_one_gave_up(server, tmp_path):
-    path = tmp_path / "file"
+def test_of_a_file_that_never_comes_whole_nothing_is_left(server, tmp_path):
     with pytest.raises(StudyError, match="127.0.0.1:.*Run again"):
-        downloads.download([server.url("always-breaks")], path, SHA256, len(CONTENT))
-    assert len(server.requests) == downloads.ATTEMPTS and visible(tmp_path) == []
-    kept = (tmp_path / ".file.part").stat().st_size
-    assert 0 < kept < len(CONTENT)
-    server.requests.clear()
-    downloads.download([server.url("good")], path, SHA256, len(CONTENT))
-    assert path.read_bytes() == CONTENT and [span for _, span in server.requests] == [f"bytes={kept}-"]
+        downloads.download([server.url("always-breaks")], tmp_path / "file", SHA256, len(CONTENT))
+    assert len(server.requests) == downloads.ATTEMPTS and not list(tmp_path.glob("*file*"))
 
 
 @each("how", ["too-long", "too-short"])
@@ -165,7 +146,7 @@ def test_a_server_that_lies_about_the_length_is_left_or_found_out(server, tmp_pa
     server.requests.clear()
     downloads.download([server.url(how), server.url("good")], tmp_path / "file", SHA256, size)
     assert (tmp_path / "file").read_bytes() == CONTENT
-    assert any("/good/" in address for address, _ in server.requests) or (how == "too-long" and size is None)
+    assert any("/good/" in address for address in server.requests) or (how == "too-long" and size is None)
 
 
 def test_every_mirror_s_reason_is_told(server, tmp_path):
@@ -173,16 +154,7 @@ def test_every_mirror_s_reason_is_told(server, tmp_path):
         downloads.download([server.url("missing"), server.url("wrong")], tmp_path / "file", SHA256, len(CONTENT))
     assert "file: 127.0.0.1" in str(error.value) and "status 404" in str(error.value)
     assert re.search(f"expected {SHA256}, got sha256:[0-9a-f]{{64}}", str(error.value))
-    assert visible(tmp_path) == [] and not (tmp_path / ".file.part").exists()
-
-
-@each("left", [b"other bytes", b"x" * len(CONTENT), CONTENT + b"more", CONTENT])
-def test_a_partial_file_of_whatever_content_does_no_harm(server, tmp_path, left):
-    for size in (len(CONTENT), None):
-        (tmp_path / ".file.part").write_bytes(left)
-        downloads.download([server.url("good")], tmp_path / "file", SHA256, size)
-        assert (tmp_path / "file").read_bytes() == CONTENT
-        (tmp_path / "file").unlink()
+    assert visible(tmp_path) == [] and not list(tmp_path.glob(".file*"))
 
 
 def test_gzip_is_stored_the_same_every_time_and_its_content_checked(server, tmp_path):

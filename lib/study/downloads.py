@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import os
 import re
-import shutil
 import time
 import zlib
 from collections import Counter
@@ -23,7 +22,7 @@ from lib.settings import Settings
 from lib.study import making, parsing, paths, repositories
 from lib.study.repositories import Unreachable
 
-ATTEMPTS = 4  # of one mirror, each going on where the one before broke off
+ATTEMPTS = 4  # of one mirror
 PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
 TIMEOUT = (20, 60)  # seconds to connect, and between two pieces of an answer
 BLOCK = 1 << 20
@@ -36,7 +35,7 @@ NO_CONNECTION = {
 OUTCOMES = ("there", "fetched", "made", "failed", "to be copied", "to be got by hand", "not to be had", "only planned")
 
 
-# No part begins with a dot, so that no path leaves the data folder or meets a partial file.
+# No part begins with a dot, so that no path leaves the data folder or meets a temporary file.
 Below = Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$")]
 Url = Annotated[str, Field(pattern="^https://")]
 Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of a content
@@ -248,36 +247,32 @@ def digest(path: Path, kind: str, compressed=False) -> str:
 def download(
     urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
 ) -> None:
-    """Fetch a file from the first mirror that gives the right bytes; StudyError with the reason of each.
-
-    What came before an interruption stays in a hidden file beside `path`, and the next call goes on from there.
-    """
+    """Fetch a file from the first mirror that gives the right bytes; StudyError with the reason of each."""
     with artefacts.locked(path.with_name("downloads")):
         if path.exists():  # another process fetched it while this one waited
             return
-        part = path.with_name(f".{path.name}.part")
-        reasons, hosts = [], {} if hosts is None else hosts
-        for url in urls:
-            host = urlsplit(url).netloc
-            reason = hosts.get(host) or transfer(url, part, checksum, size, hosts)
-            if not reason:
-                break
-            reasons.append(f"{host}: {reason}")
-        else:
-            if urls and all(hosts[urlsplit(url).netloc] for url in urls):
-                raise Unreachable(no_way(hosts))
-            raise StudyError(f"{show_path(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
-        if not compress:
-            os.replace(part, path)
+        with artefacts.whole_file(path) as temporary:
+            fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts, show_path(path))
+            if compress:
+                content = temporary.read_bytes()
+                with open(temporary, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
+                    packed.write(content)  # no name, no time: the same bytes every day
+
+
+def fetch_first(
+    urls: list[str], target: Path, checksum: str, size: int | None, hosts: dict[str, str], name: str
+) -> None:
+    """Write what the first mirror with the right bytes gives; StudyError names the file and each mirror's reason."""
+    reasons = []
+    for url in urls:
+        host = urlsplit(url).netloc
+        reason = hosts.get(host) or transfer(url, target, checksum, size, hosts)
+        if not reason:
             return
-        with (
-            artefacts.whole_file(path) as temporary,
-            open(part, "rb") as plain,
-            open(temporary, "wb") as raw,
-            gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed,  # no name, no time: the same bytes every day
-        ):
-            shutil.copyfileobj(plain, packed, BLOCK)
-        part.unlink()
+        reasons.append(f"{host}: {reason}")
+    if urls and all(hosts[urlsplit(url).netloc] for url in urls):
+        raise Unreachable(no_way(hosts))
+    raise StudyError(f"{name}: {'; '.join(reasons)}. Run again, or put the file there by hand")
 
 
 def no_way(hosts: dict[str, str]) -> str:
@@ -285,8 +280,8 @@ def no_way(hosts: dict[str, str]) -> str:
     return f"no way to {', '.join(refused)}: run again with a network"
 
 
-def transfer(url: str, part: Path, checksum: str, size: int | None, hosts: dict[str, str]) -> str:
-    """Complete the partial file from one mirror; why it could not be done, or an empty string.
+def transfer(url: str, target: Path, checksum: str, size: int | None, hosts: dict[str, str]) -> str:
+    """Write what one mirror gives; why it could not be done, or an empty string.
 
     A host that has never answered is given up after a second attempt: further ones would only wait.
     """
@@ -294,7 +289,7 @@ def transfer(url: str, part: Path, checksum: str, size: int | None, hosts: dict[
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE * 2 ** (attempt - 1) if attempt else 0)
         try:
-            begun = receive(url, part, size)
+            receive(url, target, size)
         except requests.HTTPError as error:
             hosts[host] = ""
             return str(error)
@@ -310,45 +305,30 @@ def transfer(url: str, part: Path, checksum: str, size: int | None, hosts: dict[
                 break
             continue
         hosts[host] = ""
-        got = digest(part, checksum.split(":")[0])
-        if got == checksum:
-            return ""
-        part.unlink()
-        reason = f"wrong checksum, expected {checksum}, got {got}"
-        if begun == 0:  # else the fault may lie in what was there before
-            break
+        got = digest(target, checksum.split(":")[0])
+        return "" if got == checksum else f"wrong checksum, expected {checksum}, got {got}"
     return reason
 
 
-def receive(url: str, part: Path, size: int | None) -> int:
-    """One request, written to the end of the partial file; at which byte it began.
+def receive(url: str, target: Path, size: int | None) -> None:
+    """One request, written to a file.
 
     An HTTPError says that this mirror does not have the file; any other error, that another attempt may help.
     """
-    have = part.stat().st_size if part.exists() else 0
-    if size is not None and have >= size:
-        return have  # the last run was killed before it checked; a wrong checksum starts again
-    # Without identity a server may compress on the way, and ranges and lengths would count compressed bytes.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+    # Without identity a server may compress on the way, and lengths would count compressed bytes.
+    with requests.get(url, headers={"Accept-Encoding": "identity"}, stream=True, timeout=TIMEOUT) as response:
         status, length = response.status_code, response.headers.get("Content-Length", "")
-        misplaced = status == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-        if status == 416 or misplaced:
-            part.unlink(missing_ok=True)
-            raise requests.ConnectionError("cannot go on from what is there")
         if status in (408, 429) or status >= 500:
             raise requests.ConnectionError(f"status {status}")
-        if status not in (200, 206):
+        if status != 200:
             raise requests.HTTPError(f"status {status}")
-        begun = have if status == 206 else 0
-        if size is not None and length.isdecimal() and begun + int(length) != size:
-            raise requests.HTTPError(f"offers {begun + int(length)} bytes, not {size}")
-        with open(part, "ab" if begun else "wb") as file:
+        if size is not None and length.isdecimal() and int(length) != size:
+            raise requests.HTTPError(f"offers {length} bytes, not {size}")
+        with open(target, "wb") as file:
             for block in response.raw.stream(BLOCK, decode_content=False):
                 file.write(block)
-    if size is not None and part.stat().st_size < size:
-        raise requests.ConnectionError(f"broke off after {part.stat().st_size} of {size} bytes")
-    return begun
+    if size is not None and target.stat().st_size < size:
+        raise requests.ConnectionError(f"broke off after {target.stat().st_size} of {size} bytes")
 
 
 def fetch_listed(plan: Plan, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
