@@ -33,95 +33,8 @@ LINKS = (  # to an executed notebook, in prose and in what cells show: it may ha
     r"\[(?P<text>[^\]]+)\]\((?P<name>[\w-]+)\.ipynb\)(?P<rest>)",
     r'<a href="(?P<name>[^"/:#]+)\.ipynb"(?P<rest>[^>]*)>(?P<text>.*?)</a>',
 )
+ASSETS = {kind: Path(__file__).with_suffix(f".{kind}") for kind in ("css", "js")}  # the site's own style and script
 HEADING = re.compile(r"(?:#+ ([^\n]*)\s*)?")  # of a text cell, where it has one; what stands behind it is prose
-STYLE = """\
-/* A table that is cut has a shadow on its cut edge; at its end what scrolls along covers the shadow. */
-table {
-    font-size: 0.85em; display: block; overflow-x: auto; max-width: 100%; border-collapse: collapse;
-    --stripe: color-mix(in srgb, var(--color-foreground-primary) 5%, transparent);
-    background:
-        linear-gradient(var(--color-background-primary) 0 0) right / 1.5em 100% repeat-y local,
-        linear-gradient(to left, color-mix(in srgb, var(--color-foreground-primary) 40%, transparent), transparent)
-            right / 1.2em 100% no-repeat scroll;
-}
-caption { display: block; position: sticky; left: 0; }
-td, th { padding: 0.25em 0.6em; text-align: left; vertical-align: top; }
-td:first-child a { white-space: nowrap; }
-tbody tr:nth-child(odd) { background: var(--stripe); }
-tr > :first-child {
-    position: sticky; left: 0; max-width: 60vw; overflow-wrap: break-word; background: var(--color-background-primary);
-}
-tr > :first-child:nth-last-child(n + 4) {
-    max-width: min(14em, 35vw); box-shadow: 1px 0 var(--color-background-border);
-}
-tbody tr:nth-child(odd) > :first-child {
-    background: linear-gradient(var(--stripe) 0 0), var(--color-background-primary);
-}
-@media (max-width: 46em) { h1 { font-size: 1.8em; } }
-.tag_answer:has(> .cell_output) { border-left: 0.25em solid var(--color-brand-primary); }
-th[aria-sort="ascending"]::after { content: " ▲"; }
-th[aria-sort="descending"]::after { content: " ▼"; }
-th.dt-orderable-asc, th.dt-orderable-desc { cursor: pointer; }
-.dt-search input { font: inherit; margin: 0 0 0.5em 0.5em; max-width: 100%; }
-.code-switch { font: inherit; font-size: 0.85em; padding: 0.2em 0.8em; margin-bottom: 1em; cursor: pointer; }
-.code-hidden details.above-input, .code-hidden div.cell:not(:has(.cell_output)) { display: none; }
-"""
-SWITCH = """\
-// One switch a page for all its code. Without this script each cell's code unfolds by itself.
-const folded = document.querySelectorAll("div.cell details.above-input");
-const button = document.createElement("button");
-function turn(shown) {
-    document.documentElement.classList.toggle("code-hidden", !shown);
-    for (const one of folded) one.open = shown;
-    button.textContent = shown ? "Hide code" : "Show code";
-    try { localStorage.setItem("study-code", shown ? "shown" : ""); } catch {}  // a browser may forbid it
-}
-// For screen readers and the keyboard, what the theme leaves out: levels, names, and a way to scroll a wide table.
-for (const caption of document.querySelectorAll("p.caption[role=heading]")) caption.setAttribute("aria-level", 2);
-document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "All pages");
-document.querySelector(".toc-drawer")?.setAttribute("aria-label", "This page");
-for (const wide of document.querySelectorAll("article table, article pre"))
-    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
-addEventListener("load", () => {  // once pictures have a size: a wide one scrolls on a small screen
-    for (const image of document.querySelectorAll("article .cell_output img")) {
-        if (image.naturalWidth < 2 * image.clientWidth) continue;
-        image.style.cssText = `max-width: none; width: ${image.naturalWidth * 0.7}px`;
-        image.parentElement.style.overflowX = "auto";
-    }
-});
-if (folded.length) {
-    let shown = false;
-    try { shown = localStorage.getItem("study-code") === "shown"; } catch {}
-    button.className = "code-switch";
-    button.onclick = () => turn(document.documentElement.classList.contains("code-hidden"));
-    document.querySelector("article h1").after(button);
-    turn(shown);
-}
-"""
-SORTING = """\
-// Tables of more than twenty rows sort by each column and have a search field, unless their rows form groups.
-const long = [...document.querySelectorAll("article table")].filter(
-    ({tBodies: [body]}) => body?.rows.length > 20 && [...body.rows].every(row => row.cells[0].textContent.trim()));
-const readNumber = text => parseFloat(text.replace(/<[^>]*>/g, "").replace("−", "-"));
-function sortTables(DataTable) {
-    for (const table of long) {
-        const rows = [...table.tBodies[0].rows], numbers = [...rows[0].cells].map((_, place) => place).filter(
-            place => rows.map(row => row.cells[place]?.textContent.trim() ?? "").every(
-                text => !text || text === "n/a" || !isNaN(readNumber(text))));
-        const render = (cell, what) => ["display", "filter"].includes(what) ? cell : readNumber(cell) || (
-            cell.trim() && cell !== "n/a" ? 0 : -Infinity);
-        new DataTable(table, {
-            columnDefs: [{targets: numbers, type: "num", render}], order: [], paging: false, autoWidth: false,
-            layout: {topStart: "search", topEnd: null, bottomStart: null, bottomEnd: null},
-        });
-    }
-}
-if (long.length) {
-    const script = document.createElement("script");
-    script.src = new URL("datatables.js", document.currentScript.src);
-    document.head.append(script);
-}
-"""
 SETTINGS = {
     "project": TITLE,
     "extensions": ["myst_nb"],
@@ -147,7 +60,7 @@ def build(scale: str) -> tuple[Path, bool]:
     if not pages:
         raise StudyError(f"nothing has been run at scale '{scale}' yet: run ./run_all.sh {scale}")
     folder = paths.output(scale, "report")
-    read = [*pages, *sorted(paths.NOTEBOOKS.glob("*.ipynb")), Path(__file__)]
+    read = [*pages, *sorted(paths.NOTEBOOKS.glob("*.ipynb")), Path(__file__), *ASSETS.values()]
     state = provenance.fingerprint([[path.name, provenance.file_fingerprint(path)] for path in read], [*pages.values()])
     stamp = folder / "built.json"
     if stamp.exists() and json.loads(stamp.read_text()).get("state") == state:
@@ -180,8 +93,8 @@ def name_page(path: Path, state: str) -> str:
 
 def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     """What Sphinx reads: the notebooks as pages, lists of runs, and the front page, run or not."""
-    artefacts.write_text(folder / "_static" / "study.css", STYLE)
-    artefacts.write_text(folder / "_static" / "study.js", SWITCH + SORTING)
+    for kind, file in ASSETS.items():
+        artefacts.write_text(folder / "_static" / f"study.{kind}", file.read_text(encoding="utf-8"))
     artefacts.write_text(folder / "_static" / "datatables.js", load_datatables())
     copies = {path: copy for path in pages if (copy := read_copy(path))}
     pages = {path: pages[path] for path in copies}
