@@ -17,7 +17,7 @@ def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
         for seed, value in enumerate(values)
     )
     floors = pd.DataFrame({"dataset": ["a", "b"], "score": "f1", "without_pretraining": [61.0, np.nan]})
-    found = definitions("04_printed_numbers").beside_floors(runs, floors)
+    found = definitions("05_what_pretraining_buys").beside_floors(runs, floors)
     assert found[["model", "dataset", "value", "better"]].values.tolist() == [["bert-general", "a", 61.0, False]]
 
 

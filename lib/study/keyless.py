@@ -60,7 +60,7 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
 
 
 def read_brief(plan: "Plan") -> dict[str, Keys]:
-    """The same, and what pretraining buys."""
+    """What read_claimed lists, and what pretraining buys."""
     found = read_claimed(plan)
     return found | {"page": [*found["page"], (BUYS,)]}
 

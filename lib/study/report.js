@@ -7,19 +7,6 @@ function turn(shown) {
     button.textContent = shown ? "Hide code" : "Show code";
     try { localStorage.setItem("study-code", shown ? "shown" : ""); } catch {}  // a browser may forbid it
 }
-// For screen readers and the keyboard, what the theme leaves out: levels, names, and a way to scroll a wide table.
-for (const caption of document.querySelectorAll("p.caption[role=heading]")) caption.setAttribute("aria-level", 2);
-document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "All pages");
-document.querySelector(".toc-drawer")?.setAttribute("aria-label", "This page");
-for (const wide of document.querySelectorAll("article table, article pre"))
-    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
-addEventListener("load", () => {  // once pictures have a size: a wide one scrolls on a small screen
-    for (const image of document.querySelectorAll("article .cell_output img")) {
-        if (image.naturalWidth < 2 * image.clientWidth) continue;
-        image.style.cssText = `max-width: none; width: ${image.naturalWidth * 0.7}px`;
-        image.parentElement.style.overflowX = "auto";
-    }
-});
 if (folded.length) {
     let shown = false;
     try { shown = localStorage.getItem("study-code") === "shown"; } catch {}
@@ -28,8 +15,25 @@ if (folded.length) {
     document.querySelector("article h1").after(button);
     turn(shown);
 }
-// Tables of more than twenty rows sort by each column and have a search field, unless their rows form groups.
-const long = [...document.querySelectorAll("article table")].filter(
+
+// For screen readers and the keyboard, what the theme leaves out: levels, names, and a way to scroll a wide table.
+for (const caption of document.querySelectorAll("p.caption[role=heading]")) caption.setAttribute("aria-level", 2);
+document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "All pages");
+document.querySelector(".toc-drawer")?.setAttribute("aria-label", "This page");
+for (const wide of document.querySelectorAll("article table, article pre"))
+    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+// A wide picture scrolls on a small screen, once it has a size.
+addEventListener("load", () => {
+    for (const image of document.querySelectorAll("article .cell_output img")) {
+        if (image.naturalWidth < 2 * image.clientWidth) continue;
+        image.style.cssText = `max-width: none; width: ${image.naturalWidth * 0.7}px`;
+        image.parentElement.style.overflowX = "auto";
+    }
+});
+
+// Tables of more than twenty rows sort by each column and have a search field, unless their rows form groups, or the
+// page's own script has made them so.
+const long = [...document.querySelectorAll("article table:not(.display)")].filter(
     ({tBodies: [body]}) => body?.rows.length > 20 && [...body.rows].every(row => row.cells[0].textContent.trim()));
 const readNumber = text => parseFloat(text.replace(/<[^>]*>/g, "").replace("−", "-"));
 function sortTables(DataTable) {
