@@ -116,6 +116,33 @@ def test_the_tagger_labels_each_word_in_each_layer(kind, characters, batch):
     assert all(weight.grad is not None for name, weight in tagger.named_parameters() if "pooler" not in name)
 
 
+def test_of_several_possible_labels_any_will_do(crf):
+    crf.requires_grad_(False)
+    scores, lengths = torch.randn(2, 4, LAYERS, LABELS), [4, 2]
+    words = torch.arange(4)[None] < torch.tensor(lengths)[:, None]
+    possible = torch.rand(2, 4, LAYERS, LABELS) < 0.6
+    possible[..., 1] = True
+    expected = 0.0
+    for (i, length), layer in itertools.product(enumerate(lengths), range(LAYERS)):
+        paths = list(itertools.product(range(LABELS), repeat=length))
+        of_all = torch.stack([score(crf, scores[i], layer, path) for path in paths])
+        may = [all(possible[i, position, layer, label] for position, label in enumerate(path)) for path in paths]
+        expected += float(of_all.logsumexp(0) - of_all[torch.tensor(may)].logsumexp(0))
+    found = float(crf.loss_of_any(scores, possible, words))
+    assert found == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["linear", "CRF"])
+def test_one_possible_label_is_a_label(kind, batch):
+    tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0).eval()
+    batch["positions"] = torch.tensor([[1, 2, 4], [1, 3, 0]])
+    batch["words"] = torch.tensor([[True] * 3, [True, True, False]])
+    batch["labels"] = torch.randint(LABELS, (2, 3, LAYERS))
+    loss = tagger.loss(batch)
+    batch["possible"] = batch["labels"][..., None] == torch.arange(LABELS)
+    assert torch.allclose(tagger.loss(batch), loss)
+
+
 def test_letters_tell_words_apart_that_a_vocabulary_does_not(batch):
     tagger = heads.Tagger(make_encoder("bert"), 1, LABELS, "CRF", 0.0, characters=True).eval()
     batch |= {"positions": torch.tensor([[1, 1], [1, 1]]), "words": torch.ones(2, 2, dtype=torch.bool)}

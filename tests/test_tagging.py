@@ -119,3 +119,19 @@ def test_elements_that_overlap_have_a_layer_each(tokenizer):
     assert sequences[0].target == [[1, 0, 0], [2, 0, 1], [0, 0, 2], [0, 0, 0]]
     predicted = task.decode(sentences, sequences, [sequence.target for sequence in sequences])
     assert predicted == [sentence.tags for sentence in sentences]
+
+
+def test_a_type_that_was_not_looked_for_is_neither_learnt_nor_judged(tokenizer):
+    sentences = [Sentence(["aspirin", "relieves", "pain"], ["B-Drug", "O", "O"], annotated=("Drug",)),
+                 Sentence(["x", "pain"], ["O", "B-Symptom"], annotated=("Drug", "Symptom"))]  # fmt: skip
+    task = make_task(tokenizer, sentences)
+    assert task.labels == ["O", "B-Drug", "I-Drug", "B-Symptom", "I-Symptom"]
+    possible = task.collate(task.encode(sentences))["possible"][:, :, 0]
+    free = [True, False, False, True, True]
+    assert possible[0].tolist() == [[False, True, False, False, False], free, free]
+    assert possible[1, :2].tolist() == [[True, False, False, False, False], [False, False, False, True, False]]
+    both = [[[1], [0], [3]], [[1], [3]]]
+    assert task.decode(sentences, task.encode(sentences), both) == [["B-Drug", "O", "O"], ["B-Drug", "B-Symptom"]]
+    whole = [Sentence(["x", "pain"], ["O", "B-Symptom"])]
+    task = make_task(tokenizer, whole)
+    assert "possible" not in task.collate(task.encode(whole))

@@ -25,12 +25,13 @@ class Sentence:
     """A tagged sentence: words, and for each a tag such as `O`, `B-Disease` or `I`.
 
     In a set whose elements overlap a word has all, in order, joined by `|`: `I-INT|I-PAR`. `document`: PMID or the name
-    of the file, empty where the format does not say.
+    of the file, empty where the format does not say. `annotated`: the types that were looked for in it; None: all.
     """
 
     words: list[str]
     tags: list[str]
     document: str = ""
+    annotated: tuple[str, ...] | None = None
 
     @property
     def gold(self) -> tuple[str, ...]:

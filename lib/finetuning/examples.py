@@ -30,6 +30,7 @@ class Example:
     positions: list
     target: object
     words: Sequence[str] = ()  # of entities, for a head that reads letters
+    annotated: tuple[str, ...] | None = None  # the types of entities that were looked for; None: all
 
 
 class Template:

@@ -49,6 +49,11 @@ def join_tag(letter: str, kind: str) -> str:
     return f"{letter}-{kind}" if kind else letter
 
 
+def keep_types(tags: list[str], types: Sequence[str] | None) -> list[str]:
+    """Tags with O for those of other types; None: all types."""
+    return tags if types is None else [tag if split_tag(tag)[1] in types else "O" for tag in tags]
+
+
 def find_kinds(sentences: Sequence[Sentence], overlapping: bool) -> list[str]:
     """The types of some sentences' tags, in order; the empty one where tags have none."""
     tags = {tag for sentence in sentences for tag in sentence.tags}
@@ -93,6 +98,7 @@ class Tagging:
         self.cut = 0  # sentences with a word longer than a sequence, of those encoded last
         self.layers = kinds if dataset.overlapping else [""]
         kinds = [""] if dataset.overlapping else kinds
+        self.partial = any(sentence.annotated is not None for sentence in train)
         self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in LETTERS[settings.scheme])]
         self.numbers = {label: number for number, label in enumerate(self.labels)}
 
@@ -134,7 +140,8 @@ class Tagging:
                 tokens += of_word
             for tokens, positions, labels, words in parts:
                 spelt = words if self.settings.characters else ()
-                sequences.append(Example(number, *self.template.join(tokens), positions, labels, spelt))
+                example = Example(number, *self.template.join(tokens), positions, labels, spelt, sentence.annotated)
+                sequences.append(example)
         return sequences
 
     def collate(self, examples: Sequence[Example]) -> Batch:
@@ -149,7 +156,19 @@ class Tagging:
         extra = {"positions": positions, "words": mask, "labels": labels}
         if self.settings.characters:
             extra["letters"] = spell([example.words for example in examples])
+        if self.partial:
+            extra["possible"] = self.find_possible(examples, labels)
         return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
+
+    def find_possible(self, examples: Sequence[Example], labels: np.ndarray) -> np.ndarray:
+        """The labels that a word may have, (sentences, words, 1, labels): its own, and instead of O those of types that
+        were not looked for in its sentence."""
+        possible = labels[..., None] == np.arange(len(self.labels))
+        for i, example in enumerate(examples):
+            if example.annotated is not None:
+                other = [split_tag(label)[1] not in ("", *example.annotated) for label in self.labels]
+                possible[i] |= (labels[i] == 0)[..., None] & other
+        return possible
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:
         """Of each sequence the labels of its words, from what the head gives for a batch."""
@@ -158,7 +177,10 @@ class Tagging:
     def decode(
         self, sentences: Sequence[Sentence], examples: Sequence[Example], labels: Sequence[list[list[int]]]
     ) -> list[list[str]]:
-        """One tag for each word of each sentence in BIO's letters, put together from the sentence's sequences."""
+        """One tag for each word of each sentence in BIO's letters, put together from the sentence's sequences.
+
+        Of a sentence in which only some types were looked for, those alone, as no other can be judged.
+        """
         words: list[list[list[int]]] = [[] for _ in sentences]
         for example, of_words in zip(examples, labels, strict=True):
             words[example.instance] += of_words
@@ -168,4 +190,5 @@ class Tagging:
                  for word in sentence]
                 for sentence in words
             ]  # fmt: skip
-        return [to_bio([self.labels[label] for (label,) in sentence]) for sentence in words]
+        tags = [to_bio([self.labels[label] for (label,) in sentence]) for sentence in words]
+        return [keep_types(of, sentence.annotated) for of, sentence in zip(tags, sentences, strict=True)]

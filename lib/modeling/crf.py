@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+IMPOSSIBLE = -1e9  # the score of a label that a word cannot have
+
 
 class Crf(nn.Module):
     """Scores of label sequences: those of the words, plus one for each pair of neighbours, for the first and the last.
@@ -31,6 +33,15 @@ class Crf(nn.Module):
         path = (emissions * words[:, :, None]).sum(1) + (pairs * words[:, 1:, None]).sum(1)
         path = path + self.first[layer, labels[:, 0]] + self.last[layer, last]
         return (self.log_total(scores, words) - path).sum() / (words.sum() * len(layer))
+
+    def loss_of_any(self, scores: torch.Tensor, possible: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        """The same of all label sequences that are possible, together (Greenberg et al. 2018, "Marginal likelihood
+        training of BiLSTM-CRF for biomedical named entity recognition from disjoint label sets").
+
+        `possible`: like `scores`, true at the labels that a word may have.
+        """
+        among = self.log_total(scores.masked_fill(~possible, IMPOSSIBLE), words)
+        return (self.log_total(scores, words) - among).sum() / (words.sum() * scores.shape[2])
 
     def log_total(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """The logarithm of the sum over all label sequences of exp(score), (sequences, layers)."""

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from lib.errors import StudyError
 from lib.modeling import bodies
-from lib.modeling.crf import Crf
+from lib.modeling.crf import IMPOSSIBLE, Crf
 
 IGNORED = -100  # the label that cross-entropy ignores
 LAYER = re.compile(r"layer\w*\.(\d+)\.")  # in the name of a parameter: layer.0., layers.0., albert_layer_groups.0.
@@ -151,12 +151,24 @@ class Tagger(nn.Module):
         return scores.unflatten(-1, self.shape).float()
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """Mean over the labels of all words: cross-entropy, or the CRF's negative log-likelihood."""
+        """Mean over the labels of all words: cross-entropy, or the CRF's negative log-likelihood.
+
+        With `possible` (sequences, words, layers, labels) in the batch, of any of these labels.
+        """
         scores = self.scores(batch)
+        if "possible" in batch:
+            return self.loss_of_any(scores, batch["possible"], batch["words"])
         if self.crf:
             return self.crf.loss(scores, batch["labels"], batch["words"])
         labels = batch["labels"].where(batch["words"][:, :, None], IGNORED)
         return functional.cross_entropy(scores.flatten(0, 2), labels.flatten(), ignore_index=IGNORED)
+
+    def loss_of_any(self, scores: torch.Tensor, possible: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        """The loss where each word has one of several labels, and nobody says which."""
+        if self.crf:
+            return self.crf.loss_of_any(scores, possible, words)
+        among = scores.masked_fill(~possible, IMPOSSIBLE)
+        return (scores.logsumexp(-1) - among.logsumexp(-1))[words].mean()
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """The numbers of the labels, (sequences, words, layers)."""

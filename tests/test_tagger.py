@@ -1,0 +1,65 @@
+"""The tagger of several types from sets of one type each (tools/tagger.py)."""
+
+import csv
+import importlib.util
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from test_loading import FAMILIES, make
+
+from lib.benchmarks import registry
+from lib.benchmarks.instances import Sentence
+from lib.finetuning import new_text, saved
+from lib.study import paths
+
+TOOL = paths.ROOT / "tools" / "tagger.py"
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    specification = importlib.util.spec_from_file_location("tagger", TOOL)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_a_sentence_of_two_sets_has_the_entities_of_both(tagger):
+    words = ["aspirin", "helps", "pain"]
+    merged = list(tagger.merge([
+        Sentence(words, ["O", "O", "B-Disease"], annotated=("Disease",)),
+        Sentence(["pain"], ["B-Disease"], annotated=("Disease",)),
+        Sentence(words, ["B-Chemical", "O", "O"], annotated=("Chemical",)),
+        Sentence(words, ["O", "O", "O"], annotated=("Disease",)),  # the same again
+    ]))  # fmt: skip
+    assert merged == [Sentence(words, ["B-Chemical", "O", "B-Disease"], annotated=("Disease", "Chemical")),
+                      Sentence(["pain"], ["B-Disease"], annotated=("Disease",))]  # fmt: skip
+
+
+def test_no_training_sentence_is_tested_on(tagger):
+    left_out = Counter()
+    sets = {kind: [registry.lookup(key).at(paths.MADE_UP) for key in keys] for kind, keys in tagger.SETS.items()}
+    joined = tagger.join(sets, left_out)
+    train, test = ({tuple(one.words) for one in joined.load(split)} for split in ("train", "test"))
+    assert train and not train & test
+    kinds = {tag.partition("-")[2] for one in joined.load("train") for tag in one.tags} - {""}
+    assert kinds == {*tagger.SETS}
+
+
+def test_it_is_made_scored_and_opened(tagger, tmp_path):
+    make(tmp_path / "encoder", "bert", FAMILIES["bert"])
+    environment = os.environ | {"STUDY_DATA": str(paths.MADE_UP)}
+    for words in (["make", tmp_path / "encoder", tmp_path / "tagger", "--epochs", "1"], ["score", tmp_path / "tagger"]):
+        subprocess.run([sys.executable, TOOL, *map(str, words)], env=environment, cwd=tmp_path, check=True)
+    with open(tmp_path / "tagger" / "scores.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["dataset"] for row in rows] == [key for keys in tagger.SETS.values() for key in keys]
+    weights = load_file(tmp_path / "tagger" / "model.safetensors")
+    assert {weight.dtype for weight in weights.values()} == {torch.bfloat16}
+    model = saved.load(tmp_path / "tagger")
+    assert {label.partition("-")[2] for label in model.task.labels} == {"", *tagger.SETS}
+    assert len(new_text.tag(model, ["Aspirin relieves pain.", ""])) == 2

@@ -1,0 +1,164 @@
+"""One tagger of diseases, chemicals, genes and species, from an encoder and public datasets of one type each.
+
+    STUDY_DATA=folder python tools/tagger.py make ENCODER FOLDER [--epochs N] [--threads N]
+    STUDY_DATA=folder python tools/tagger.py score FOLDER
+
+`make` fine-tunes the encoder on the training sentences of all sets together (protocol small-tagger) and keeps it in
+FOLDER, in bfloat16; `score` puts the folder through each set's test and writes FOLDER/scores.csv. The word of a
+sentence that has no entity of the types of its set may be an entity of any other (Crf.loss_of_any). A sentence that
+stands in several sets has the entities of all; training sentences that stand in a development or test set of any are
+left out.
+"""
+
+import argparse
+import csv
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
+
+from lib.artefacts import whole_file  # noqa: E402
+from lib.benchmarks.datasets import SPLITS, Dataset  # noqa: E402
+from lib.benchmarks.instances import Sentence  # noqa: E402
+from lib.errors import StudyError  # noqa: E402
+from lib.finetuning import saved  # noqa: E402
+from lib.finetuning.finetuning import finetune  # noqa: E402
+from lib.finetuning.tagging import join_tag, split_tag  # noqa: E402
+from lib.study import open_study, params  # noqa: E402
+from lib.study.study import Study  # noqa: E402
+from lib.training.settings import Machine  # noqa: E402
+
+SETS = {  # type -> the sets in which it is annotated
+    "Disease": ("ncbi-disease", "bc5cdr-disease"),
+    "Chemical": ("bc5cdr-chem",),
+    "Gene": ("bc2gm",),
+    "Species": ("s800", "linnaeus"),
+}
+SPARSE = "linnaeus"  # whole articles: five sentences of six have no entity, of which as many stay as have one
+SCALE, PROTOCOL, SEED = "two-hours", "small-tagger", 1
+
+
+def read_as(dataset: Dataset, kind: str, split: str) -> list[Sentence]:
+    """The sentences of a set of one type, which has this name in all sets."""
+    return [
+        replace(one, tags=[join_tag(split_tag(tag)[0], kind if tag != "O" else "") for tag in one.tags],
+                annotated=(kind,))
+        for one in dataset.load(split)
+    ]  # fmt: skip
+
+
+def thin_out(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """All sentences with an entity, and as many of the others, drawn at random."""
+    empty = [number for number, one in enumerate(sentences) if set(one.tags) == {"O"}]
+    kept = len(sentences) - len(empty)
+    dropped = set(random.Random(SEED).sample(empty, max(0, len(empty) - kept)))
+    return [one for number, one in enumerate(sentences) if number not in dropped]
+
+
+def merge(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
+    """Each sentence once, with the entities of all types that it is annotated for; where types overlap, the first's."""
+    found: dict[tuple[str, ...], Sentence] = {}
+    for one in sentences:
+        before = found.setdefault(tuple(one.words), one)
+        new = [kind for kind in one.annotated if kind not in before.annotated]
+        if not new:
+            continue
+        taken = [there if there != "O" else tag for there, tag in zip(before.tags, one.tags, strict=True)]
+        found[tuple(one.words)] = replace(before, tags=taken, annotated=(*before.annotated, *new))
+    yield from found.values()
+
+
+def join(datasets: dict[str, Sequence[Dataset]], left_out: Counter) -> Dataset:
+    """All sets as one, read from the files of all; `left_out` takes how many training sentences are tested on."""
+    parts = defaultdict(list)
+    for kind, sets in datasets.items():
+        for each in sets:
+            for split in SPLITS:
+                sentences = read_as(each, kind, split)
+                parts[split] += thin_out(sentences) if (each.key, split) == (SPARSE, "train") else sentences
+    tested = {tuple(one.words) for split in ("dev", "test") for one in parts[split]}
+    kept = [one for one in parts["train"] if tuple(one.words) not in tested]
+    left_out["training sentences that are tested on"] = len(parts["train"]) - len(kept)
+    parts["train"] = kept
+    every = [one for sets in datasets.values() for one in sets]
+    files = {split: tuple(str(path.resolve()) for one in every for path in one.paths(split)) for split in SPLITS}
+    merged = {files[split]: list(merge(parts[split])) for split in SPLITS}
+    return Dataset(
+        "entities", "the sets together", "tagging", "diseases, chemicals, genes and species", "entity-type-f1",
+        lambda *given: merged[tuple(map(str, given))], files, folder=Path("/"),
+    )  # fmt: skip
+
+
+def round_weights(folder: Path) -> None:
+    """The weights of a saved model in bfloat16."""
+    import torch
+
+    path = folder / "model.safetensors"
+    with safe_open(path, "pt") as file:
+        weights = {name: file.get_tensor(name).to(torch.bfloat16) for name in file.keys()}  # noqa: SIM118
+    with whole_file(path) as temporary:
+        save_file(weights, temporary, metadata={"format": "pt"})
+
+
+def open_sets(study: Study) -> dict[str, list[Dataset]]:
+    return {kind: [study.dataset(key) for key in keys] for kind, keys in SETS.items()}
+
+
+def make(encoder: str, folder: Path, epochs: int, threads: int) -> None:
+    study, left_out = open_study(SCALE), Counter()
+    dataset = join(open_sets(study), left_out)
+    settings = params.load_finetuning(PROTOCOL, dataset.key, dataset.family, SCALE)
+    settings = settings.model_copy(update={"epochs": [epochs], "runs": 1})
+    print(*(f"left out: {number:,} {what}" for what, number in left_out.items()), sep="\n", flush=True)
+    finetune(study.encoder(encoder), dataset, settings, [SEED], folder.with_name(f"{folder.name}-runs"),
+             Machine(threads=threads), save=folder)  # fmt: skip
+    round_weights(folder)
+
+
+def score(folder: Path) -> None:
+    model, rows = saved.load(folder), []
+    for kind, sets in open_sets(open_study(SCALE)).items():
+        for dataset in sets:
+            test = read_as(dataset, kind, "test")
+            scores = dataset.score(test, model.predict(test))
+            rows.append({"type": kind, "dataset": dataset.key, "sentences": len(test)}
+                        | {name: f"{scores[name]:.2f}" for name in ("precision", "recall", "f1")})  # fmt: skip
+            print(rows[-1], flush=True)
+    with whole_file(folder / "scores.csv") as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("make", "score"):
+        commands.add_parser(name)
+    commands.choices["make"].add_argument("encoder")
+    commands.choices["make"].add_argument("--epochs", type=int, default=5)
+    commands.choices["make"].add_argument("--threads", type=int, default=1)
+    for each in commands.choices.values():
+        each.add_argument("folder", type=Path)
+    options = parser.parse_args(words)
+    try:
+        if options.command == "make":
+            make(options.encoder, options.folder, options.epochs, options.threads)
+        else:
+            score(options.folder)
+    except StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
