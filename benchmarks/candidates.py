@@ -128,7 +128,7 @@ def make_half_step(model, loss_of, batch, settings, rate, device):
     groups = [[one for one in model.parameters() if (one.ndim > 1) == decays] for decays in (True, False)]
     flat = [torch.cat([one.detach().flatten() for one in group]) for group in groups]
     copies = nn.ParameterList([flat[0][None], flat[1]])
-    optimizer = optimizers.make(copies, settings, rate)
+    optimizer = optimizers.make_optimizer(copies, settings, rate)
     model.to(torch.bfloat16).train()
 
     def step() -> torch.Tensor:
@@ -162,21 +162,21 @@ def compile_plainly(function: Callable) -> Callable:
     return torch.compile(function, dynamic=False, options={"pattern_matcher": False})
 
 
-EMBED, APPLY_LAYER = bodies.embed, bodies.apply_layer
+EMBED, APPLY_LAYER = bodies.embed_tokens, bodies.apply_layer
 LAYER, WHOLE = compile_plainly(APPLY_LAYER), compile_plainly(objectives.masked_tokens)
 CANDIDATES = {
     "today": Candidate(),
     "fused attention": Candidate({"attend": attend_fused}),
     "one product for q, k, v": Candidate({"apply_layer": apply_one_product}),
-    "what layers add to in bfloat16": Candidate({"embed": embed_in_bfloat16}),
-    "activations in bfloat16": Candidate({"apply_layer": in_bfloat16(APPLY_LAYER), "embed": embed_in_bfloat16}),
+    "what layers add to in bfloat16": Candidate({"embed_tokens": embed_in_bfloat16}),
+    "activations in bfloat16": Candidate({"apply_layer": in_bfloat16(APPLY_LAYER), "embed_tokens": embed_in_bfloat16}),
     "activations in bfloat16, one product": Candidate(
-        {"apply_layer": in_bfloat16(apply_one_product), "embed": embed_in_bfloat16}
+        {"apply_layer": in_bfloat16(apply_one_product), "embed_tokens": embed_in_bfloat16}
     ),
     "loss in chunks": Candidate(loss_of=lose_in_chunks),
     "weights in bfloat16": Candidate(make=make_half_step),
     "each layer compiled": Candidate({"apply_layer": LAYER}),
-    "each layer compiled, in bfloat16": Candidate({"apply_layer": LAYER, "embed": embed_in_bfloat16}),
+    "each layer compiled, in bfloat16": Candidate({"apply_layer": LAYER, "embed_tokens": embed_in_bfloat16}),
     "all compiled": Candidate(loss_of=WHOLE),
     "all compiled, weights in bfloat16": Candidate(loss_of=WHOLE, make=make_half_step),
 }
@@ -192,7 +192,7 @@ def measure(key: str, rows: int, length: int, repetitions: int, threads: int) ->
     recipe, works = params.load("scales", "laptop").pretraining.recipe, {}
     for name, candidate in CANDIDATES.items():
         torch.manual_seed(0)
-        model = models.build(case.architecture, case.body, case.vocabulary, length, 0.0)
+        model = models.build_model(case.architecture, case.body, case.vocabulary, length, 0.0)
         step = candidate.make(model, candidate.loss_of, batch, recipe, 1e-4, device)
         works[name] = lambda step=step, functions=candidate.functions: take(step, functions)
     times = timing.take_turns(works, repetitions, device.device)

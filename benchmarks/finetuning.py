@@ -115,7 +115,7 @@ def save_encoder(body: Body, folder: Path) -> None:
     tokenizer = make_tokenizer(VOCABULARY, folder)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    models.encoder_of(models.build("bert", body, len(tokenizer), LENGTH, 0.1)).save_pretrained(folder)
+    models.encoder_of(models.build_model("bert", body, len(tokenizer), LENGTH, 0.1)).save_pretrained(folder)
 
 
 def make_task(sentences: list[Sentence], tokenizer: PreTrainedTokenizerBase) -> tagging.Tagging:

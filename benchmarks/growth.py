@@ -33,7 +33,7 @@ SIZE = 8_192  # of the vocabulary
 
 def read_files(folder: Path) -> None:
     for path in sorted((folder / "raw").glob("*.xml.gz")):
-        rows.read_rows(medline.read_xml(path), folder / "rows" / f"{path.stem}.parquet")
+        rows.write_document_rows(medline.read_xml(path), folder / "rows" / f"{path.stem}.parquet")
 
 
 def build_corpus(folder: Path) -> None:
@@ -46,7 +46,8 @@ def read_rules() -> Cleaning:
 
 
 def train_vocabulary(folder: Path) -> None:
-    training.train(lambda: read_texts(folder), "wordpiece", SIZE, cased=False).save_pretrained(folder / "vocabulary")
+    made = training.train_vocabulary(lambda: read_texts(folder), "wordpiece", SIZE, cased=False)
+    made.save_pretrained(folder / "vocabulary")
 
 
 def pack_tokens(folder: Path) -> None:

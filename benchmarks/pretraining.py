@@ -263,7 +263,7 @@ def make_batches(
 ) -> blocks.Blocks:
     hidden = masking.Masking("word-piece", SHARE)
     return blocks.Blocks(
-        mixing.Files(text), tokenizer, length=length, batch_size=rows, steps=steps, masking=hidden, seed=seed
+        mixing.CorpusFiles(text), tokenizer, length=length, batch_size=rows, steps=steps, masking=hidden, seed=seed
     )
 
 
@@ -275,7 +275,7 @@ def measure_speed(case: Case, side: Side, steps: int) -> dict:
         tokenizer = make_tokenizer(case.vocabulary, Path(folder))
     text = make_text(case.vocabulary)
     torch.manual_seed(0)
-    model = models.build(case.architecture, case.body, case.vocabulary, case.length, side.dropout)
+    model = models.build_model(case.architecture, case.body, case.vocabulary, case.length, side.dropout)
     asked = masking.Masking("word-piece", SHARE).slots(case.length)
     generator = model.generator.config if isinstance(model, models.Electra) else None
     flops = costs.training_flops(model.config, case.length, asked, generator)
@@ -322,7 +322,7 @@ def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[in
     recipe = params.load("scales", "laptop").pretraining.recipe
     rate, warmup = 2e-3, max(1, steps // 20)
     torch.manual_seed(seed)
-    model = models.build("bert", TINY, len(tokenizer), LENGTH, 0.0)
+    model = models.build_model("bert", TINY, len(tokenizer), LENGTH, 0.0)
     evaluations = frozenset(round((i + 1) * steps / 8) for i in range(8))
     if loop == "study":
         log = training.train(
@@ -356,7 +356,7 @@ def follow_loss(loop: str, folder: Path, steps: int, seed: int) -> list[tuple[in
 def held_out_loss(model: nn.Module, batches: blocks.Blocks) -> float:
     """The mean over all masked tokens, in float32."""
     with torch.inference_mode():
-        found = [objectives.measure(model, batches[step])["held-out loss"] for step in range(len(batches))]
+        found = [objectives.measure_batch(model, batches[step])["held-out loss"] for step in range(len(batches))]
     return sum(total for total, _ in found) / sum(count for _, count in found)
 
 

@@ -95,7 +95,7 @@ def prepare(what: Profiled, steps: int, folder: Path):
     torch.manual_seed(0)
     if what.length:
         tokenizer = make_tokenizer(finetuning.VOCABULARY, folder)
-        model = models.build("bert", what.body, len(tokenizer), what.length, 0.0)
+        model = models.build_model("bert", what.body, len(tokenizer), what.length, 0.0)
         batches = make_batches(make_text(len(tokenizer)), tokenizer, what.rows, steps, length=what.length)
         asked = masking.Masking("word-piece", SHARE).slots(what.length)
         flops = costs.training_flops(model.config, what.length, asked) / what.length

@@ -39,10 +39,10 @@ STRIDE = 32  # tokens that two parts of a long text share
 
 def run_ours(folder: Path, texts: list[str]) -> tuple[float, list[set]]:
     """Seconds, and the (start, end, type) of each text's entities."""
-    model = saved.load(folder)
-    new_text.tag(model, texts[:WARM_UP])
+    model = saved.load_saved(folder)
+    new_text.tag_texts(model, texts[:WARM_UP])
     begun = time.perf_counter()
-    found = new_text.tag(model, texts)
+    found = new_text.tag_texts(model, texts)
     return time.perf_counter() - begun, [{entity[:3] for entity in entities} for entities in found]
 
 
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     words = parser.parse_args()
     os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
-    texts = [abstract.text for abstract in islice(pubtator.read(real_data() / SOURCE), words.abstracts)]
+    texts = [abstract.text for abstract in islice(pubtator.read_abstracts(real_data() / SOURCE), words.abstracts)]
     lines = measure(words.folder, texts, words.repetitions)
     write_lines("tagging", lines)
     for line in lines:

@@ -31,7 +31,7 @@ study = open_study("paper")
 runs = study.results()
 for key in params.keys("tables"):
     if params.load("tables", key).kind == "scores":
-        tables.summarise(tables.by_seed(study.published(key), runs))
+        tables.summarise_cells(tables.by_seed(study.published(key), runs))
 print(len(runs.drop_duplicates(["model", "pretraining", "dataset", "protocol", "seed"])))
 """
 WAITS = {  # what is waited for -> the words after ./run_all.sh, and the seconds that it may take

@@ -24,7 +24,7 @@ class StudyError(Exception):
         return [f"error: {self}"]
 
 
-def explain(text: str) -> str:
+def explain_error(text: str) -> str:
     """The words of an error, its name among them; where memory is what was lacking, with or instead what to do."""
     if any(words in text for words in WITHOUT_GPU_MEMORY):
         return f"{text} (a smaller micro_batch or batch size needs less memory)"
@@ -34,7 +34,7 @@ def explain(text: str) -> str:
 def show_uncaught(kind: type[BaseException], error: BaseException, trace) -> None:
     """In place of sys.excepthook: one line where memory is what was lacking, also while packages are imported."""
     said = f"{kind.__name__}: {error}"
-    if (explained := explain(said)) != said:
+    if (explained := explain_error(said)) != said:
         print(f"error: {explained}", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)

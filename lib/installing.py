@@ -32,7 +32,7 @@ class Failed(Exception):
     """An installer failed; what it said."""
 
 
-def read_settings(listed: str) -> dict[str, list[str]]:
+def parse_pip_settings(listed: str) -> dict[str, list[str]]:
     """What `pip config list` says, by option: of several values the one that pip goes by, cut at white space."""
     found = dict(re.findall(r"^(\S+)=('.*'|\".*\")$", listed, re.M))
     return {
@@ -99,7 +99,7 @@ def install_lock() -> None:
             pin.write(find_pin("uv"))
             pin.flush()
             call([*PIP, "--no-deps", "--require-hashes", "-r", pin.name])
-        options, variables = translate(read_settings(call([*RUN, "pip", "config", "list"])))
+        options, variables = translate(parse_pip_settings(call([*RUN, "pip", "config", "list"])))
         call([*UV, *options, "--require-hashes", "-r", str(LOCK)], variables)
         call([*UV, *options, *here], variables)
     except Failed as failure:
@@ -109,7 +109,7 @@ def install_lock() -> None:
         call([*PIP, "--no-deps", *here])
 
 
-def main(version: str) -> int:
+def install(version: str) -> int:
     packages = len(re.findall(r"^\S+==", LOCK.read_text(encoding="utf-8"), re.M))
     stages = {
         os.environ.get("TORCH") or f"torch {version}": lambda: install_torch(version),
@@ -128,4 +128,4 @@ def main(version: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(install(*sys.argv[1:]))

@@ -256,7 +256,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         ends = contextlib.ExitStack()
         address = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="study-"))) / "parent"
-        environment = ends.enter_context(warm.start(address, os.environ | IN_COPIES))
+        environment = ends.enter_context(warm.start_parent(address, os.environ | IN_COPIES))
         patch = ends.enter_context(pytest.MonkeyPatch.context())
         if warm.ADDRESS in environment:
             patch.setenv(warm.ADDRESS, environment[warm.ADDRESS])

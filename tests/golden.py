@@ -261,7 +261,7 @@ ELEMENTS = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
 
 
 def read_share_clef(folder: Path, *names, **options) -> list[Sentence]:
-    return shareclef.read(folder / "notes", folder / "gold", *names, **options)
+    return shareclef.read_disorders(folder / "notes", folder / "gold", *names, **options)
 
 
 def abstract(pmid: str, words: str, split="train", name="{}.AGGREGATED.ann", glue="\n", **labels: str) -> dict:
@@ -361,14 +361,14 @@ FORMATS = {
     "golden": one(questions.read_golden, GOLDEN, Question("q1", "What?", ("A b", "C"), ("b",), (Span(0, 2, 3),)),
                   Question("q2", "Who?", ("D",), ("E",), ())),
     "conll": one(
-        conll.read, CONLL, Sentence(["Aspirin", "helps"], ["B-Chemical", "O"]), Sentence(["No"], ["O"], "7"),
+        conll.read_conll, CONLL, Sentence(["Aspirin", "helps"], ["B-Chemical", "O"]), Sentence(["No"], ["O"], "7"),
         Sentence(["b"], ["I-Chemical"], "7"),
     ),
     "conll-bioes": one(
-        conll.read, "# no text\na B-X O E-Y|Z\n\n#\n#hash B-X O S-X\nb B-X O O\nc B-X O L-X\nd B-X O U-X",
+        conll.read_conll, "# no text\na B-X O E-Y|Z\n\n#\n#hash B-X O S-X\nb B-X O O\nc B-X O L-X\nd B-X O U-X",
         Sentence(["a"], ["I-Y|Z"]), Sentence(["#hash", "b", "c", "d"], ["B-X", "O", "I-X", "B-X"]),
     ),
-    "conll-spaces": one(conll.read, "# text = a b\na B\n# of b\nb E\n", Sentence(["a", "b"], ["B", "I"])),
+    "conll-spaces": one(conll.read_conll, "# text = a b\na B\n# of b\nb E\n", Sentence(["a", "b"], ["B", "I"])),
     "conll-merged": one(conll.read_merged, "a\tB-DNA\nb\tI-DNA\nc\tB-cell_line\nd\tO\n",
                         Sentence(["a", "b", "c", "d"], ["B", "I", "B", "O"])),
     "conll-pico": one(conll.read_pico, PICO_LINES, Sentence(["ten", "men"], ["I-PAR", "O"], "5"),
@@ -401,7 +401,7 @@ FORMATS = {
     "share-clef-txt": Golden(read_share_clef, {"notes/note.txt": NOTE, "gold/note.txt": PIPES}, DISORDERS),
     "share-clef-xml": Golden(read_share_clef, {"notes/note.txt": NOTE, "gold/note.txt.knowtator.xml": KNOWTATOR},
                              DISORDERS),
-    "ebm-nlp": Golden(lambda folder: pico.read(folder, "train"), EBM_NLP, [
+    "ebm-nlp": Golden(lambda folder: pico.read_elements(folder, "train"), EBM_NLP, [
         Sentence(["ten", "men", "."], ["I-PAR", "I-PAR", "O"], "9"),
         Sentence(["given", "zinc", "died", "."], ["I-PAR", "I-INT|I-PAR", "I-OUT|I-PAR", "I-OUT"], "9"),
         Sentence(["secret"], ["I-OUT"], "10"),

@@ -31,7 +31,7 @@ def scores(monkeypatch):
         ]
         return pd.DataFrame(lines, columns=[*tables.RUN, "pretraining", "fold", "seed", "value", "train"])
 
-    monkeypatch.setattr(results, "read", read)
+    monkeypatch.setattr(results, "read_result", read)
     monkeypatch.setattr(results, "list_scores", list_scores)
     monkeypatch.setattr(published, "find_obstacle", lambda *_: "")
     return known
@@ -90,14 +90,14 @@ def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
     scores[MODEL, "biosses", "gu"] = (70.0, 74.0, 9)
     line = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
     assert line["ours"] == 72.0 and line["note"] == f"{MODEL} in place of biobert-1m, gu in place of wada"
-    assert (MODEL, "biosses", "gu") in published.list_runs("wada-7", "laptop")
+    assert (MODEL, "biosses", "gu") in published.list_table_runs("wada-7", "laptop")
     planned = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
     change_scale(monkeypatch, compared=None, instead=instead, panels=[planned])
-    assert ("medbert-en", "biosses", "wada") in published.list_runs("wada-7", "laptop")  # as the panel has it
+    assert ("medbert-en", "biosses", "wada") in published.list_table_runs("wada-7", "laptop")  # as the panel has it
 
 
 def test_every_table_and_figure_is_made_without_a_run_and_says_why(monkeypatch):
-    monkeypatch.setattr(results, "read", lambda *_: None)
+    monkeypatch.setattr(results, "read_result", lambda *_: None)
     monkeypatch.setattr(results, "list_scores", lambda scale, own: RUNS.iloc[:0])
     for key in ASSIGNED:
         table = fill(key)
@@ -152,7 +152,7 @@ def test_one_set_made_smaller_is_compared_under_the_same_protocol(scores):
         scores["biobert-pubmed-pmc", "ncbi-disease", protocol] = (50.0 + gain, 52.0 + gain, size)
     lines = fill("lee-figure-4-one-set", "paper")
     assert lines["ours"].fillna(0).tolist() == [8.0, 6.0, 4.0, 0] and lines["x"].tolist()[:3] == [100, 300, 1000]
-    runs = published.list_runs("lee-figure-4-one-set", "paper")
+    runs = published.list_table_runs("lee-figure-4-one-set", "paper")
     assert {(model, protocol) for model, _, protocol in runs} == {
         (model, protocol)
         for model in ("bert-general", "biobert-pubmed-pmc")

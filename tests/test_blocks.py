@@ -15,7 +15,7 @@ from lib.errors import StudyError
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.counting import measure_batches
 from lib.pretraining.masking import IGNORED, Masking
-from lib.pretraining.mixing import Files
+from lib.pretraining.mixing import CorpusFiles
 from lib.pretraining.random_numbers import make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
 from lib.vocabularies import loading
@@ -52,7 +52,7 @@ TOKENS = make_tokens()
 
 def make(tokens=TOKENS, length=LENGTH, batch_size=8, steps=40, share=0.15, limit=None, kind="whole-word", **settings):
     masking = Masking(kind, share, limit)
-    layout = tokens if isinstance(tokens, Files) else Files(Text([tokens]))
+    layout = tokens if isinstance(tokens, CorpusFiles) else CorpusFiles(Text([tokens]))
     return Blocks(layout, TOKENIZER, length=length, batch_size=batch_size, steps=steps, masking=masking, **settings)
 
 
@@ -255,7 +255,7 @@ def test_every_piece_is_seen_about_equally_often():
 
 def test_no_text_is_lost_between_sides():
     first, second = make_tokens(1000), make_tokens(2000, first=1000)
-    layout = Files(Text([first, second]), (1000,), 3)
+    layout = CorpusFiles(Text([first, second]), (1000,), 3)
     width = LENGTH - 2
     assert layout.count(width) == 1000 // width + 2000 // width
     places = layout.place(np.zeros(48, np.int64), np.arange(layout.count(width)), width)

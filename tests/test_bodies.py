@@ -13,7 +13,7 @@ PIECES, LENGTH, ROWS = 50, 12, 5
 
 def make(architecture: str, dropout: float = 0.0, pairs: bool = True):
     torch.manual_seed(0)
-    model = models.build(architecture, BODY, PIECES, LENGTH, dropout, pairs)
+    model = models.build_model(architecture, BODY, PIECES, LENGTH, dropout, pairs)
     for parameter in model.parameters():  # zeros of biases and ones of norms would hide mistakes
         parameter.data.add_(0.1 * torch.randn_like(parameter))
     return model
@@ -38,20 +38,20 @@ def test_it_equals_the_library_at_the_places_asked_for(architecture):
     ids, positions, types, padding = make_inputs()
     for part in (model.generator, model.discriminator) if architecture == "electra" else (model,):
         body = part.base_model
-        wanted = bodies.gather(library_states(body, ids, types, padding), positions)
-        found = bodies.encode(body, ids, positions, types, padding)
+        wanted = bodies.gather_states(library_states(body, ids, types, padding), positions)
+        found = bodies.encode_body(body, ids, positions, types, padding)
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
-        everywhere = bodies.encode(body, ids)
+        everywhere = bodies.encode_body(body, ids)
         torch.testing.assert_close(everywhere, body(input_ids=ids).last_hidden_state, rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_equal_the_library_s():
     model = make("bert")
     ids, positions, types, padding = make_inputs()
-    bodies.gather(library_states(model.bert, ids, types, padding), positions).square().sum().backward()
+    bodies.gather_states(library_states(model.bert, ids, types, padding), positions).square().sum().backward()
     wanted = {name: parameter.grad.clone() for name, parameter in model.bert.encoder.named_parameters()}
     model.zero_grad()
-    bodies.encode(model.bert, ids, positions, types, padding).square().sum().backward()
+    bodies.encode_body(model.bert, ids, positions, types, padding).square().sum().backward()
     for name, parameter in model.bert.encoder.named_parameters():
         torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-3, atol=1e-4, msg=name)
 
@@ -63,10 +63,10 @@ def test_heads_equal_the_library_s(architecture, kind):
     ids, positions, types, padding = make_inputs()
     library = model(input_ids=ids, token_type_ids=types, attention_mask=(~padding).long())
     asked = torch.cat([torch.zeros(ROWS, 1, dtype=torch.long), positions], 1)
-    hidden = bodies.encode(model.base_model, ids, asked, types, padding)
+    hidden = bodies.encode_body(model.base_model, ids, asked, types, padding)
     pairs = library.seq_relationship_logits if architecture == "bert" else library.sop_logits
     torch.testing.assert_close(bodies.judge_pair(model, hidden[:, 0]), pairs, rtol=1e-4, atol=1e-5)
-    wanted = bodies.gather(library.prediction_logits, positions)
+    wanted = bodies.gather_states(library.prediction_logits, positions)
     torch.testing.assert_close(bodies.predict_tokens(model, hidden[:, 1:]), wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -74,11 +74,11 @@ def test_electra_s_heads_equal_the_library_s():
     model = make("electra")
     ids, positions, types, padding = make_inputs()
     assert isinstance(model.generator, ElectraForMaskedLM) and isinstance(model.discriminator, ElectraForPreTraining)
-    hidden = bodies.encode(model.generator.base_model, ids, positions, types, padding)
+    hidden = bodies.encode_body(model.generator.base_model, ids, positions, types, padding)
     inputs = {"input_ids": ids, "token_type_ids": types, "attention_mask": (~padding).long()}
-    wanted = bodies.gather(model.generator(**inputs).logits, positions)
+    wanted = bodies.gather_states(model.generator(**inputs).logits, positions)
     torch.testing.assert_close(bodies.predict_tokens(model.generator, hidden), wanted, rtol=1e-4, atol=1e-5)
-    hidden = bodies.encode(model.discriminator.base_model, ids, None, types, padding)
+    hidden = bodies.encode_body(model.discriminator.base_model, ids, None, types, padding)
     judged = bodies.detect_replaced(model.discriminator, hidden)
     torch.testing.assert_close(judged, model.discriminator(**inputs).logits, rtol=1e-4, atol=1e-5)
 
@@ -87,9 +87,10 @@ def test_dropout_is_on_in_training_alone():
     model = make("bert", dropout=0.5)
     ids, positions, *_ = make_inputs()
     model.eval()
-    assert torch.equal(bodies.encode(model.bert, ids, positions), bodies.encode(model.bert, ids, positions))
+    assert torch.equal(bodies.encode_body(model.bert, ids, positions), bodies.encode_body(model.bert, ids, positions))
     model.train()
-    assert not torch.equal(bodies.encode(model.bert, ids, positions), bodies.encode(model.bert, ids, positions))
+    once, again = (bodies.encode_body(model.bert, ids, positions) for _ in range(2))
+    assert not torch.equal(once, again)
 
 
 def test_dropout_loses_its_share_and_scales_the_others():

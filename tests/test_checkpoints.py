@@ -50,15 +50,15 @@ class Run:
         settings = Optimization(optimizer="adamw", weight_decay=0.01, betas=[0.9, 0.98], dropout=0.0)
         self.folder, self.fingerprint = folder, fingerprint
         self.model = Tied(seed)
-        self.optimizer = optimizers.make(self.model, settings, 0.01)
+        self.optimizer = optimizers.make_optimizer(self.model, settings, 0.01)
         self.state = {"step": 0, "log": [], "seconds": 0.1}
 
     def load(self) -> "Run":
-        self.state |= checkpoints.load(self.folder, self.fingerprint, self.model, self.optimizer)
+        self.state |= checkpoints.load_checkpoint(self.folder, self.fingerprint, self.model, self.optimizer)
         return self
 
     def save(self) -> None:
-        checkpoints.save(self.folder, self.fingerprint, self.model, self.optimizer, self.state)
+        checkpoints.save_checkpoint(self.folder, self.fingerprint, self.model, self.optimizer, self.state)
 
     def train(self, until: int = STEPS, *, every: int = 2) -> "Run":
         for step in range(self.state["step"], until):
@@ -270,5 +270,5 @@ def test_the_state_keeps_its_numbers(tmp_path):
     run = Run(tmp_path)
     run.state |= {"loss": 0.1 + 0.2, "tiny": 5e-324, "worst": float("inf"), "tokens": 2**60}
     run.save()
-    assert checkpoints.load(tmp_path, "a", run.model, run.optimizer) == run.state
+    assert checkpoints.load_checkpoint(tmp_path, "a", run.model, run.optimizer) == run.state
     assert json.loads((tmp_path / "step-0000000000" / "state.json").read_text())["fingerprint"] == "a"

@@ -201,7 +201,7 @@ def test_what_is_not_run_says_why():
 
 def test_where_only_means_are_printed_the_effect_is_theirs():
     """Table 8 prints ouBioBERT's total, clinical and biomedical score, and none of a single set."""
-    total, clinical = claims.find("wada-simpt-alone").test.parts
+    total, clinical = claims.find_claim("wada-simpt-alone").test.parts
     found = [pairs.judge_pairs(part, LAPTOP).paper_effect for part in (total, clinical)]
     assert found == pytest.approx([83.9 - 83.6, 80.6 - 80.2])
     other = replace(total, only=("DDI", "HoC"))  # of which no mean is printed
@@ -220,10 +220,11 @@ def test_runs_that_no_table_prints(monkeypatch):
     judged = test.decide(LAPTOP)
     assert judged.effect == 9
     assert judged.note.endswith("2 of 3 datasets (bc5cdr-chem, ncbi-disease), with gu in place of naseem")
-    assert ("albert-base", "bc2gm", "gu") in claims.list_runs(LAPTOP)
-    judged = claims.find("ozyurt-small-comparable").test.decide(LAPTOP)  # by tables 2, 3 and 6
+    assert ("albert-base", "bc2gm", "gu") in claims.list_claim_runs(LAPTOP)
+    judged = claims.find_claim("ozyurt-small-comparable").test.decide(LAPTOP)  # by tables 2, 3 and 6
     assert judged.paper_effect == pytest.approx(np.mean([67.48 - 70.25, 69.84 - 51.71, -5.58, 80.96 - 79.91]))
-    judged = claims.find("gu-scratch-beats-continual").test.decide(LAPTOP)  # one side in table 9, the other in table 6
+    claim = claims.find_claim("gu-scratch-beats-continual")  # one side in table 9, the other in table 6
+    judged = claim.test.decide(LAPTOP)
     printed = results.read_published("gu-pubmedbert", "6").pivot(index="row", columns="column", values="value")
     gap = (printed["PubMedBERT uncased"] - printed["BioBERT cased"]).drop("BLURB score").mean()
     assert judged.paper_effect == pytest.approx(gap) and judged.n == 0
@@ -234,7 +235,7 @@ def test_curves_rise_or_fall(monkeypatch):
     points += [("b", *point[1:]) for point in points[:4]]
     seeds = pd.DataFrame(points, columns=["row", "x", "seed", "ours"])
     seeds = seeds.assign(column=seeds["x"], metric="F1", published=np.nan, published_x=np.nan)
-    monkeypatch.setattr(trends, "list_seeds", lambda part, _: seeds[seeds["row"].isin(part.only or ("a", "b"))])
+    monkeypatch.setattr(trends, "list_curve_seeds", lambda part, _: seeds[seeds["row"].isin(part.only or ("a", "b"))])
     rises, falls = (trend(Trend("lee-figure-3", falls=falls)).decide(LAPTOP) for falls in (False, True))
     assert (rises.effect, rises.verdict, rises.n) == (pytest.approx(2), "holds", 6) and rises.n_sets == 1
     assert rises.note == "lee-figure-3: points for ten times more steps; a, 3 points on the curve"
@@ -308,7 +309,7 @@ def test_claims_of_speed(write, ratios, ratio, margin, verdict):
 
 
 def decide(key: str, scale: str = "laptop") -> Judgement:
-    return claims.find(key).test.decide(open_study(scale))
+    return claims.find_claim(key).test.decide(open_study(scale))
 
 
 def test_inputs_are_shorter_on_every_set_or_not(write):
@@ -333,7 +334,7 @@ def test_a_summary_has_the_measured_claims_about_recipes_and_no_others():
     (said,) = claims.list_recipes(pd.DataFrame([line, *others]))
     assert "*more is more* (PubMedBERT / BLURB): **holds on these sets**, +1.50 points" in said
     assert said.endswith("Corrected p 0.010; two parts.")
-    assert claims.list_recipes(claims.read("gpu")) == []  # of which nothing is judged
+    assert claims.list_recipes(claims.read_verdicts("gpu")) == []  # of which nothing is judged
 
 
 def test_whole_words_are_compared_word_by_word(monkeypatch, write):
@@ -542,13 +543,13 @@ def five(monkeypatch):
                       n_pretrainings=1)  # fmt: skip
     judged = {"gu-whole-word": found, "lee-steps": replace(found, p=0.0001), "naseem-size": replace(found, p=NAN),
               "gu-tagging-scheme": replace(found, p=0.001)}  # fmt: skip
-    rows = [Claim(key, replace(claims.find(key).test, decide=lambda _, one=one: one), "all of it")
+    rows = [Claim(key, replace(claims.find_claim(key).test, decide=lambda _, one=one: one), "all of it")
             for key, one in judged.items()]  # fmt: skip
     monkeypatch.setattr(claims, "CLAIMS", (*rows, Claim("naseem-mimic-hurts", None, "no notes")))
 
 
 def test_verdicts_are_corrected_for_the_number_of_claims_and_limited_by_that_of_pretrainings(five, monkeypatch):
-    judged = claims.judge(LAPTOP).set_index("claim")
+    judged = claims.judge_claims(LAPTOP).set_index("claim")
     assert judged["verdict"].tolist() == ["points that way", "points that way", "holds", "holds", "n/a"]
     assert judged["p"].tolist()[:2] == [0.03, 0.0003] and np.isnan(judged.loc["naseem-size", "p"])
     assert judged.loc["gu-whole-word", "note"] == "three sets"
@@ -556,20 +557,20 @@ def test_verdicts_are_corrected_for_the_number_of_claims_and_limited_by_that_of_
     assert judged.loc["naseem-mimic-hurts", ["note", "not_tested"]].tolist() == ["no test", "no notes"]
     alone = claims.judge_one(LAPTOP, "gu-whole-word")
     assert (alone["verdict"], alone["p"]) == ("points that way", 0.03)
-    assert claims.judge(open_study("smoke"))["verdict"].eq("n/a").all()  # made-up data
+    assert claims.judge_claims(open_study("smoke"))["verdict"].eq("n/a").all()  # made-up data
 
 
 def test_what_does_not_survive_the_correction_points(five, monkeypatch):
     """Of as many claims as an interval decides, whether or not they have been measured."""
-    unmeasured = [Claim("lee-steps", replace(claims.find("lee-steps").test, decide=lambda _: Judgement()))] * 100
+    unmeasured = [Claim("lee-steps", replace(claims.find_claim("lee-steps").test, decide=lambda _: Judgement()))] * 100
     monkeypatch.setattr(claims, "CLAIMS", (*claims.CLAIMS, *unmeasured))
-    judged = claims.judge(LAPTOP).set_index("claim").loc["gu-tagging-scheme"]
+    judged = claims.judge_claims(LAPTOP).set_index("claim").loc["gu-tagging-scheme"]
     assert (judged["verdict"], judged["p"]) == ("points that way", 0.102)
     assert judged["note"].startswith("not significant after correction for 103 claims; three sets")
 
 
 def test_the_verdicts_are_said_in_words(five):
-    tallied = claims.tally(claims.judge(LAPTOP)).set_index(["what", "paper"])
+    tallied = claims.tally(claims.judge_claims(LAPTOP)).set_index(["what", "paper"])
     total = tallied.loc[("claims about scores", "all")]
     assert total[["of", "hold", "point that way", "not measured here (n/a)"]].tolist() == [4, 1, 2, 1]
     counts = tallied["of"]
@@ -588,7 +589,7 @@ def test_the_verdicts_are_said_in_words(five):
 def test_the_committed_claims_follow_from_the_record(monkeypatch):
     """Without data, but for the claim on words of MeSH, whose p stands in its place: those of all others count it."""
     committed = results.read_table(paths.recorded(paths.table("laptop", "claims")))
-    of_data = claims.find("wada-amplified-terms")
+    of_data = claims.find_claim("wada-amplified-terms")
     family = sum(map(claims.is_corrected, claims.CLAIMS))
     less = (committed["p"] < committed.set_index("claim").loc[of_data.key, "p"]).sum()  # which Holm counts no more
     found = Judgement(p=committed.set_index("claim").loc[of_data.key, "p"] / (family - less))
@@ -596,7 +597,7 @@ def test_the_committed_claims_follow_from_the_record(monkeypatch):
     rows = tuple(instead if claim is of_data else claim for claim in claims.CLAIMS)
     monkeypatch.setattr(claims, "CLAIMS", rows)
     monkeypatch.setenv("STUDY_DATA", "/nowhere")
-    others, rebuilt = committed["claim"] != of_data.key, claims.judge(LAPTOP)
+    others, rebuilt = committed["claim"] != of_data.key, claims.judge_claims(LAPTOP)
     words = ["unit", "floor", "not_tested"]
     rebuilt[words] = rebuilt[words].replace("", NAN)
     pd.testing.assert_frame_equal(committed[others], rebuilt[others], check_dtype=False)

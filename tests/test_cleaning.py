@@ -8,14 +8,14 @@ from lib.corpora import cleaning, mesh
 from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
 from lib.study import open_study, params, paths
-from lib.study.corpora import choose
+from lib.study.corpora import choose_rule
 from lib.study.study import read_mesh
 
 TITLE = "A made-up title."
 
 
 def clean(key: str, text: str, title: str = TITLE, identifier: str = "1", language: str = "") -> tuple[str, str, int]:
-    return cleaning.clean(Document(identifier, title, text, language=language), params.load("cleaning", key))
+    return cleaning.clean_document(Document(identifier, title, text, language=language), params.load("cleaning", key))
 
 
 def test_every_rule_has_a_test():
@@ -154,11 +154,11 @@ HUMANS = "B01.050.150.900.649.801.400.112.400.400"
     ],
 )
 def test_which_citations_are_chosen(trees, major, chosen):
-    assert {key for key in params.keys("selections") if choose(key)(trees, major)} == chosen
+    assert {key for key in params.keys("selections") if choose_rule(key)(trees, major)} == chosen
 
 
 def test_a_document_is_not_changed_by_cleaning():
     document = Document("1", TITLE, "One. Two.")
     before = replace(document)
-    cleaning.clean(document, params.load("cleaning", "ozyurt-full-text"))
+    cleaning.clean_document(document, params.load("cleaning", "ozyurt-full-text"))
     assert document == before

@@ -17,7 +17,7 @@ from lib.study import cli, downloads, graph, paths, plan
 def asked(monkeypatch) -> list:
     """The options that each call of the command line comes to, in place of a run."""
     calls = []
-    monkeypatch.setattr(cli, "run", lambda options: calls.append(options) or 0)
+    monkeypatch.setattr(cli, "run_targets", lambda options: calls.append(options) or 0)
     return calls
 
 
@@ -40,8 +40,8 @@ def test_a_run_that_was_forced_goes_on_without_the_force(monkeypatch, capsys, tm
     def stop(options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "run", stop)
-    monkeypatch.setattr(cli.report, "build", lambda scale: (tmp_path, True))
+    monkeypatch.setattr(cli, "run_targets", stop)
+    monkeypatch.setattr(cli.report, "build_report", lambda scale: (tmp_path, True))
     for again, words in (([], "the same command goes on from here"), (["--again"], "run it without --again to go on")):
         assert cli.main(["pubmedbert", *again]) == 130 and words in capsys.readouterr().err
         assert cli.finish("smoke", True, bool(again)) == 1 and words in capsys.readouterr().out
@@ -77,11 +77,11 @@ def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_pat
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     whole, table = plan.Plan("laptop"), plan.Plan("laptop", ["lee-4"])
     with pytest.raises(StudyError, match="lacks files of vocab, .*/run_all.sh data vocab .*--partial goes on"):
-        cli.check(whole, partial=False)
-    cli.check(whole, partial=True)
+        cli.check_targets(whole, partial=False)
+    cli.check_targets(whole, partial=True)
     needed = cli.find_groups(table)
     assert {"vocab", "ncbi-disease", "bc2gm"} <= needed and not needed & {"hoc", "squad", "biosses"}
-    for source in (source for name in needed for source in downloads.load()[name].sources):
+    for source in (source for name in needed for source in downloads.load_manifest()[name].sources):
         for entry in source.files:
             (tmp_path / entry.path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / entry.path).touch()
@@ -164,7 +164,7 @@ def test_a_lack_of_memory_is_one_line_also_while_packages_are_imported():
 
 def test_a_lack_of_memory_of_a_gpu_keeps_its_words_and_names_what_needs_less():
     for said in ("OutOfMemoryError: CUDA out of memory. Tried to", "AcceleratorError: CUDA error: out of memory"):
-        explained = errors.explain(said)
+        explained = errors.explain_error(said)
         assert explained.startswith(said) and "micro_batch" in explained and "--cores" not in explained
 
 

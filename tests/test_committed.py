@@ -38,7 +38,7 @@ def test_tables_follow_from_the_committed_results(real_data):
     for key in [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]:
         committed = pd.read_csv(paths.recorded(paths.table(SCALE, key)), keep_default_na=False, na_values=[""])
         columns = ["row", "column", "metric", "published", "ours", "ours_std", "n_seeds", "verdict"]
-        rebuilt = tables.summarise(tables.by_seed(study.published(key), runs))
+        rebuilt = tables.summarise_cells(tables.by_seed(study.published(key), runs))
         pd.testing.assert_frame_equal(committed[columns], rebuilt[columns], check_dtype=False)
 
 
@@ -61,18 +61,18 @@ def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():
 def test_panels_follow_from_the_committed_results(real_data, scale):
     committed = pd.read_csv(paths.recorded(paths.table(scale, "panels")), keep_default_na=False, na_values=[""])
     study = open_study(scale)
-    rebuilt = scores.tabulate(study, study.budget.panel_runs())[scores.COLUMNS]
+    rebuilt = scores.tabulate_runs(study, study.budget.panel_runs())[scores.COLUMNS]
     pd.testing.assert_frame_equal(committed, rebuilt, check_dtype=False)
 
 
 def test_what_pretraining_buys_follows_from_the_committed_results(real_data):
     committed = paths.recorded(paths.table(SCALE, "buys")).read_text(encoding="utf-8")
-    assert gains.tabulate(open_study(SCALE)).to_csv(index=False, lineterminator="\n") == committed
+    assert gains.tabulate_gains(open_study(SCALE)).to_csv(index=False, lineterminator="\n") == committed
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_number_traces_to_a_record(scale):
-    runs = results.gather(scale)
+    runs = results.gather_runs(scale)
     assert len(runs) and runs.notna().all(axis=None)
     assert runs["commit"].str.fullmatch(r"[0-9a-f]{12}").all()  # made from committed code
 
@@ -89,7 +89,7 @@ def test_no_text_of_the_real_data(real_data):
                 found = instance.natural
                 sentences += found if one_each else [s for text in found for s in cleaning.split_sentences(text)]
     for source in params.keys("sources"):
-        for file in documents.raw_files(source, SCALE):
+        for file in documents.list_raw_files(source, SCALE):
             read = readers.READERS[params.load("sources", source).reader]
             first = itertools.islice(read(documents.raw_file(source, file, SCALE)), 500)
             sentences += [" ".join(document.text.split()[:15]) for document in first]

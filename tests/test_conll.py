@@ -20,16 +20,16 @@ read_blocks = partial(texts.read_blocks, breaks=texts.BLOCKS["jnlpba"])
 
 def test_marks_with_an_id_name_the_document(tmp_path):
     text = "no\tO\n\n-DOCSTART- (7)\n\na\tO\n\nb\tO\n-DOCSTART- (8)\nc\tO\n-DOCSTART-\tO\n\nd\tO\n"
-    assert [s.document for s in conll.read(write(tmp_path / "a", text))] == ["", "7", "7", "8", ""]
+    assert [s.document for s in conll.read_conll(write(tmp_path / "a", text))] == ["", "7", "7", "8", ""]
 
 
 def test_a_comment_has_other_columns_than_the_rows(tmp_path):
     path = tmp_path / "a"
     for text in ("# a comment\na\tO\n# B_D\n#\n#\tO\n", "# a comment\na O\n# one more comment\n#\n# O\n"):
-        assert [s.words for s in conll.read(write(path, text))] == [["a", "#"]]
+        assert [s.words for s in conll.read_conll(write(path, text))] == [["a", "#"]]
     for text in ("a\tO\n#\tB_D\nb\tO\n", "#\tB_D\na\tO\n", "a O\n# B_D\n"):
         with pytest.raises(StudyError, match=r"^a:[12]: .*another tag"):
-            list(conll.read(write(path, text)))
+            list(conll.read_conll(write(path, text)))
     with pytest.raises(StudyError, match="^a:2: "):
         list(conll.read_pico(write(path, "a NN O O\n# a comment\n")))
 
@@ -37,10 +37,10 @@ def test_a_comment_has_other_columns_than_the_rows(tmp_path):
 def test_a_type_that_was_cut_is_refused(tmp_path):
     whole = "a\tB-Disease\nb\tI-Disease"
     for text in (whole, "a\tB-X\n", whole[:-4] + "\n", "a\tO", "a\tB-X\n\nb\tB-X\nc\tU-X"):
-        assert list(conll.read(write(tmp_path / "a", text)))
+        assert list(conll.read_conll(write(tmp_path / "a", text)))
     for cut in (4, 8):  # I-Dis, I
         with pytest.raises(StudyError, match="^a:2: .*cut off"):
-            list(conll.read(write(tmp_path / "a", whole[:-cut])))
+            list(conll.read_conll(write(tmp_path / "a", whole[:-cut])))
 
 
 def test_blocks_count_empty_ones(tmp_path):
@@ -54,14 +54,14 @@ def test_made_up_sets_can_be_read():
     ner = paths.MADE_UP / "ner"
     for name in ("bc5cdr-disease", "bc2gm", "linnaeus", "s800", "bc4chemd", "jnlpba-biobert", "jnlpba"):
         for split in ("train", "dev", "test"):
-            found = list(conll.read(next((ner / name).glob(f"{split}.tsv*"))))
+            found = list(conll.read_conll(next((ner / name).glob(f"{split}.tsv*"))))
             assert len(found) == 60
             assert counting.entities(found) > 10
-    types = {tag[2:] for s in conll.read(ner / "jnlpba/train.tsv.gz") for tag in s.tags if tag != "O"}
+    types = {tag[2:] for s in conll.read_conll(ner / "jnlpba/train.tsv.gz") for tag in s.tags if tag != "O"}
     assert types == {"protein", "DNA", "RNA", "cell_type", "cell_line"}
     scibert = {split: list(conll.read_pico(ner / f"ebm-nlp/{split}.txt")) for split in ("train", "dev", "test")}
     for split, found in scibert.items():
-        original = pico.read(ner / "ebm-nlp-original", split)
+        original = pico.read_elements(ner / "ebm-nlp-original", split)
         assert {s.document for s in original} == {s.document for s in found}
         assert counting.element_words(original)["INT"] == counting.element_words(found)["INT"] > 10
         assert any("|" in tag for s in original for tag in s.tags)
@@ -78,15 +78,15 @@ def test_made_up_sets_can_be_read():
     labels = {relation.label for relation in i2b2.read_relations(*training)}
     assert labels == {"TeRP", "TrAP", "PIP", "false"}
     clef = {split: [paths.MADE_UP / name for name in names] for split, names in shareclef.FILES.items()}
-    documents = {split: {s.document for s in shareclef.read(*files)} for split, files in clef.items()}
+    documents = {split: {s.document for s in shareclef.read_disorders(*files)} for split, files in clef.items()}
     assert {split: len(names) for split, names in documents.items()} == {"train": 7, "dev": 3, "test": 10}
     assert not documents["train"] & documents["dev"]
     mentions = {
-        split: [mention for _, found in shareclef.read_notes(*clef[split]).values() for mention in found]
+        split: [mention for _, found in shareclef.read_marked_notes(*clef[split]).values() for mention in found]
         for split in ("train", "test")
     }
     assert any(len(mention.spans) == 2 for mention in mentions["train"])
-    assert counting.entities(shareclef.read(*clef["test"])) == len(mentions["test"]) > 10
+    assert counting.entities(shareclef.read_disorders(*clef["test"])) == len(mentions["test"]) > 10
 
 
 @each(
@@ -120,7 +120,7 @@ def read_original(path) -> list[list[list[str]]]:
 
 def test_real_jnlpba_is_the_original_divided(real_data):
     folder = real_data / "ner/jnlpba"
-    found = list(conll.read(folder / "test.tsv"))
+    found = list(conll.read_conll(folder / "test.tsv"))
     whole = read_original(folder / "original/Genia4EReval1.iob2")
     assert bool([[list(pair) for pair in zip(s.words, s.tags, strict=True)] for s in found] == whole)
     assert (len(found), counting.entities(found)) == (3856, 8662)

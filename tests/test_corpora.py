@@ -60,7 +60,7 @@ def write(folder, files: dict[str, str]) -> None:
 def read_all(key: str) -> Counter:
     """Read the raw files of a corpus; how many records each has."""
     files = open_study("smoke").corpus(key).files
-    return Counter({file: documents.read(source, file, "smoke")["read"] for source, file in files})
+    return Counter({file: documents.read_raw_file(source, file, "smoke")["read"] for source, file in files})
 
 
 def build(key: str) -> dict:
@@ -116,7 +116,7 @@ def outputs(tmp_path_factory):
         params.load.cache_clear()
         texts.write_index("smoke")
         for source, file in {pair for key in params.keys("corpora") for pair in open_study("smoke").corpus(key).files}:
-            documents.read(source, file, "smoke")
+            documents.read_raw_file(source, file, "smoke")
     return top
 
 
@@ -177,7 +177,7 @@ def test_a_second_build_gives_the_same(made_up_files):
     assert open_study("smoke").corpus("pubmed").build() == record
     assert path.stat().st_mtime_ns == time  # not even written again
     for row in record["files"]:
-        documents.read(row["source"], row["file"], "smoke")
+        documents.read_raw_file(row["source"], row["file"], "smoke")
     (path.parent / "record.json").unlink()
     assert open_study("smoke").corpus("pubmed").build() == record
     assert path.read_bytes() == first
@@ -358,11 +358,11 @@ def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
 
 def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder, monkeypatch):
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
-        documents.read("pubmed-tables", "none.tsv.gz", "smoke")
+        documents.read_raw_file("pubmed-tables", "none.tsv.gz", "smoke")
     write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
     documents.index_path("smoke").unlink()
     with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 10"):
-        documents.read("pubmed-tables", "a.tsv.gz", "smoke")
+        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "smoke")
     assert not paths.documents("smoke", "pubmed-tables", "a.tsv.gz").exists()
 
 
@@ -372,9 +372,9 @@ def test_documents_are_read_again_when_the_test_sentences_change(folder, monkeyp
     held = []
     for known in ([], [sentence], [sentence]):
         write_index(*known)
-        documents.read("pubmed-tables", "a.tsv.gz", "smoke")
+        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "smoke")
         held += pq.read_table(rows_of("pubmed-tables", "a.tsv.gz"))["test texts"].to_pylist()
-    number = leakage.number(leakage.plain_words(sentence))
+    number = leakage.number_sentence(leakage.plain_words(sentence))
     assert held == [[], [number], [number]]
 
 
@@ -383,12 +383,12 @@ def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
     path = folder / "corpora/pubmed/a.tsv.gz"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged \([^;]*\)$"):
-        documents.read("pubmed-tables", "a.tsv.gz", "smoke")
+        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "smoke")
     # Of real data it also says how to get the file again.
     monkeypatch.setattr(paths, "data", lambda scale: folder)
     write_index(scale="laptop")
     with pytest.raises(StudyError, match=r"\); to get the file again, move it away: run \./run_all\.sh data$"):
-        documents.read("pubmed-tables", "a.tsv.gz", "laptop")
+        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "laptop")
     left = paths.documents("smoke", "pubmed-tables", "a.tsv.gz").parent.iterdir()
     assert not [path for path in left if path.suffix != ".lock"]
 
@@ -423,9 +423,9 @@ def test_languages_and_headings_reach_the_rows(folder, monkeypatch):
         "corpora/pubmed-xml/a.medline.gz": f"PMID- 1\nLA  - ger\nAB  - Text.\n{headings}",
         "corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(rows) + "\n",
     })  # fmt: skip
-    documents.read("ja-clinical", "a.txt.gz", "smoke")
+    documents.read_raw_file("ja-clinical", "a.txt.gz", "smoke")
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
-    assert documents.read("medline-text", "a.medline.gz", "smoke")["unknown headings"] == 1
+    assert documents.read_raw_file("medline-text", "a.medline.gz", "smoke")["unknown headings"] == 1
     (row,) = pq.read_table(rows_of("medline-text", "a.medline.gz")).to_pylist()
     assert (row["language"], row["mesh"]) == ("ger", ["*Lupus", "Gold", "Unheard of"])
     assert (row["trees"], row["major trees"]) == (["C17.300", "C20.111", "J01"], ["C17.300", "C20.111"])

@@ -34,13 +34,13 @@ def predict(config) -> torch.Tensor:
     kinds = {"bert": BertForPreTraining, "albert": AlbertForPreTraining, "electra": ElectraForMaskedLM}
     model = kinds[config.model_type](config)
     places = torch.arange(ASKED).expand(ROWS, -1)
-    return bodies.predict_tokens(model, bodies.encode(model.base_model, INPUT_IDS, places))
+    return bodies.predict_tokens(model, bodies.encode_body(model.base_model, INPUT_IDS, places))
 
 
 def judge(config) -> torch.Tensor:
     """Whether each piece was replaced, (rows, length)."""
     model = ElectraForPreTraining(config)
-    return bodies.detect_replaced(model, bodies.encode(model.base_model, INPUT_IDS))
+    return bodies.detect_replaced(model, bodies.encode_body(model.base_model, INPUT_IDS))
 
 
 def count(run, config) -> float:

@@ -14,7 +14,8 @@ from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, fill_undefine
 from lib.benchmarks.instances import Labelled, Sentence
 from lib.errors import StudyError
 
-NOTES = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read, by_split("notes", splits=TRAIN_TEST))
+FILES = by_split("notes", splits=TRAIN_TEST)
+NOTES = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read_conll, FILES)
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_what_its_reader_leaves_out_is_counted(notes):
     def read(path, left_out=None):
         if left_out is not None:
             left_out["short words"] += 1
-        return conll.read(path)
+        return conll.read_conll(path)
 
     notes.load("train", left_out=(left_out := Counter()))
     assert not notes.leaves_out and not left_out
@@ -54,7 +55,7 @@ def test_what_is_undefined_is_never_chosen_and_is_reported_as_told():
 def test_a_set_in_folds(tmp_path):
     for fold in (1, 2):
         (tmp_path / f"{fold}.tsv").write_text(f"{fold}\tO\n")
-    folded = Dataset("f", "Folds", "tagging", "x", "entity-f1", conll.read, {"test": ("{fold}.tsv",)}, folds=2)
+    folded = Dataset("f", "Folds", "tagging", "x", "entity-f1", conll.read_conll, {"test": ("{fold}.tsv",)}, folds=2)
     assert folded.parts == [("test", 1), ("test", 2)]
     assert [folded.at(tmp_path).load(*part)[0].words for part in folded.parts] == [["1"], ["2"]]
 

@@ -166,7 +166,7 @@ def test_runs_of_one_model_on_one_set_are_paired_in_the_order_of_the_protocols()
 
 def test_a_line_says_what_differs_between_two_runs(monkeypatch):
     study, known = open_study("paper"), {}
-    monkeypatch.setattr(results, "read", lambda scale, *run: known.get(run))
+    monkeypatch.setattr(results, "read_result", lambda scale, *run: known.get(run))
     runs = ("m", "hoc", "gu"), ("m", "hoc-blue", "wada")
     assert PAGE.compare_runs(study, *runs)["note"] == "the run failed or has not been made"
     for run, scores in zip(runs, ((80.0, 82.0), (85.0, 85.0)), strict=True):

@@ -69,7 +69,7 @@ def write_text(folder: Path) -> None:
 def make_batches(folder: Path, pairs: str, rows: int = ROWS) -> Rows:
     text = tokens.Text([tokens.open_packed(folder)])
     return Rows(
-        mixing.Files(text), make_tokenizer(), length=LENGTH, batch_size=rows, steps=STEPS,
+        mixing.CorpusFiles(text), make_tokenizer(), length=LENGTH, batch_size=rows, steps=STEPS,
         masking=masking.Masking("whole-word", 0.15), pairs=pairs, seed=1,
     )  # fmt: skip
 
@@ -79,7 +79,7 @@ def train(text: Path, kind: str, rows: int = ROWS, dies_at: int | None = None, *
     architecture, pairs, dropout, loss_of = KINDS[kind]
     device = training.accelerator("float32")
     torch.manual_seed(0)
-    model = models.build(architecture, BODY, len(make_tokenizer()), LENGTH, dropout, pairs != "none")
+    model = models.build_model(architecture, BODY, len(make_tokenizer()), LENGTH, dropout, pairs != "none")
     batches = make_batches(text, pairs, rows)
     batches.dies_at = dies_at
     with mock.patch.object(training, "CHECKPOINT_SECONDS", 0.0):  # as often as their share of the time allows

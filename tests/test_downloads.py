@@ -177,7 +177,7 @@ def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
         one=source(entry("one/a", "missing"), entry("one/b"), entry("one/c.gz", gzip=True)) | {"made": [copied]},
         secret=steps,
     )
-    assert downloads.fetch([]) == 1
+    assert downloads.fetch_groups([]) == 1
     output = capsys.readouterr().out
     assert "FAILED   $STUDY_DATA/one/a: 127.0.0.1" in output and str(study.folder) not in output
     assert "to copy  one: one/made" in output and "data secret" in output and "Wait." not in output
@@ -186,12 +186,12 @@ def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
 
     study(one=source(entry("one/b")) | {"made": [copied]}, secret=steps)
     (study.folder / "one/made").write_bytes(gzip.compress(CONTENT))
-    assert downloads.fetch(["secret", "one"]) == 0
+    assert downloads.fetch_groups(["secret", "one"]) == 0
     output = capsys.readouterr().out
     assert "2. Wait." in output and output.splitlines()[-1] == "2 there, 1 to be got by hand"
     (study.folder / "two/secret").mkdir(parents=True)
     (study.folder / "two/secret/notes").touch()
-    assert downloads.fetch(["two"]) == 0
+    assert downloads.fetch_groups(["two"]) == 0
     assert capsys.readouterr().out == "1 there\n"
 
 
@@ -204,7 +204,7 @@ def test_without_a_network_each_host_is_asked_twice_and_one_line_says_so(study, 
     monkeypatch.setattr(downloads, "receive", lambda url, *rest: asked.append(url) or receive(url, *rest))
     steps = {"by_hand": {"path": "two/secret", "licence": "on request", "steps": ["Ask."]}}
     study(one=source(entry("one/b1"), entry("one/b2")), two=source(entry("two/b3"), entry("two/a")) | steps)
-    assert downloads.fetch([]) == 1
+    assert downloads.fetch_groups([]) == 1
     *_, by_hand, failed, counts = capsys.readouterr().out.splitlines()
     why = "FAILED   no way to 127.0.0.1:1 (no connection), 127.0.0.1:2 (no connection): run again with a network"
     assert by_hand.startswith("by hand  two") and failed.startswith(why)
@@ -234,7 +234,7 @@ def test_another_file_under_the_name_is_kept(study, capsys):
     study(one=source(entry("one/a"), entry("one/b")))
     (study.folder / "one").mkdir(parents=True)
     (study.folder / "one/a").write_text("mine")
-    assert downloads.fetch([]) == 1
+    assert downloads.fetch_groups([]) == 1
     output = capsys.readouterr().out
     assert "FAILED   $STUDY_DATA/one/a: not the file" in output and "move it away" in output
     assert (study.folder / "one/a").read_text() == "mine" and visible(study.folder) == ["one/a", "one/b"]
@@ -244,43 +244,43 @@ def test_another_file_under_the_name_is_kept(study, capsys):
 def test_a_listed_source_is_fetched_only_when_asked_for(study, monkeypatch, capsys):
     plan = {"path": "corpora/all", "url": "https://x/", "pattern": r"pubmed\d{2}n\d{4}\.xml\.gz", "size": "9 GB"}
     study(everything={"plan": plan | {"as_of": "2020", "note": "Large."}}, small=source(entry("corpora/b")))
-    assert downloads.fetch(["corpora"]) == 0
+    assert downloads.fetch_groups(["corpora"]) == 0
     output = capsys.readouterr().out
     assert "9 GB (2020); ./run_all.sh data everything fetches it" in output and "1 fetched, 1 only planned" in output
-    groups = downloads.load()
+    groups = downloads.load_manifest()
     url = study.server.url("listing").removesuffix("file")
     there = groups["everything"].plan.model_copy(update={"url": url})
     listed = {"everything": groups["everything"].model_copy(update={"plan": there})}
-    monkeypatch.setattr(downloads, "load", lambda: listed)
+    monkeypatch.setattr(downloads, "load_manifest", lambda: listed)
     for first, last in ((1, "1 fetched"), (None, "1 there, 1 fetched"), (None, "2 there"), (1, "1 there")):
-        assert downloads.fetch(["everything"], first) == 0
+        assert downloads.fetch_groups(["everything"], first) == 0
         assert capsys.readouterr().out.splitlines()[-1] == last
     assert visible(study.folder / "corpora/all") == ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
 
 
 def test_an_unknown_name_gives_the_nearest():
     with pytest.raises(StudyError, match="unknown data source 'pubmed-xlm': did you mean pubmed-xml"):
-        downloads.fetch(["vocab", "pubmed-xlm"])
+        downloads.fetch_groups(["vocab", "pubmed-xlm"])
 
 
 @each("path", ["../a", "/etc/a", "a/../../b", "a/..", ".a.part", "a/.b", ""])
 def test_a_path_outside_the_data_folder_is_refused(study, path):
     study(one=source(entry(path)))
     with pytest.raises(StudyError, match="downloads.yaml: groups.one.sources.0.files.0.path"):
-        downloads.fetch([])
+        downloads.fetch_groups([])
 
 
 def test_only_https_and_one_entry_a_path(study):
     study(one=source(entry("a", urls=["http://x/a"])))
     with pytest.raises(StudyError, match="https"):
-        downloads.load()
+        downloads.load_manifest()
     study(one=source(entry("a")), two=source(entry("a")))
     with pytest.raises(StudyError, match="a: named twice"):
-        downloads.load()
+        downloads.load_manifest()
 
 
 def all_files() -> list[tuple[str, str, int | None, bool]]:
-    groups = downloads.load().values()
+    groups = downloads.load_manifest().values()
     files = [f for group in groups for source in group.sources for f in source.files]
     made = [m for group in groups for m in group.made]
     return [(f.path, f.checksum, f.bytes, f.gzip) for f in files] + [(m.path, m.checksum, m.bytes, True) for m in made]
@@ -290,7 +290,7 @@ def test_the_manifest_says_everything_about_every_file():
     for path, checksum, size, compressed in all_files():
         assert not compressed or path.endswith(".gz"), path
         assert size or checksum.startswith("blob:"), path
-    groups = downloads.load()
+    groups = downloads.load_manifest()
     assert all(group.paths() or group.by_hand for group in groups.values())
     for source, file in [(s, f) for group in groups.values() for s in group.sources for f in s.files]:
         assert all(re.fullmatch(r"https://[\w./@%()-]+", url) for url in downloads.addresses(source, file))
@@ -299,7 +299,7 @@ def test_the_manifest_says_everything_about_every_file():
 
 def test_every_source_of_the_corpora_can_be_had():
     """No source reads a folder that the manifest does not know."""
-    groups = downloads.load().values()
+    groups = downloads.load_manifest().values()
     known = {path.rsplit("/", 1)[0] for group in groups for path in group.paths()}
     known |= {group.plan.path for group in groups if group.plan}
     for key in params.keys("sources"):

@@ -40,7 +40,7 @@ def train(text: Tokens | None = None, vocabulary_size: int = 32, **settings) -> 
 
 
 def read_all(*texts: Tokens, limit: int = ALL) -> list[list[int]]:
-    return [ids.tolist() for ids in embeddings.read_documents(texts, limit)]
+    return [ids.tolist() for ids in embeddings.read_token_documents(texts, limit)]
 
 
 def test_without_a_limit_every_document_is_read_and_corpora_follow_each_other():

@@ -97,12 +97,12 @@ global.index-url='https://own/simple'
 install.find-links='\\n/opt/wheels\\n/opt/more'
 install.trusted-host="own"
 """
-    options, variables = installing.translate(installing.read_settings(listed))
+    options, variables = installing.translate(installing.parse_pip_settings(listed))
     assert options == ["--default-index", "https://own/simple", "--index", "https://c/simple", "--find-links",
                        "/opt/wheels", "--find-links", "/opt/more", "--allow-insecure-host", "own",
                        "--index-strategy", "unsafe-best-match"]  # fmt: skip
     assert variables == {"SSL_CERT_FILE": "/etc/a.crt", "UV_HTTP_TIMEOUT": "180"}
-    assert installing.translate(installing.read_settings("")) == ([], {})
+    assert installing.translate(installing.parse_pip_settings("")) == ([], {})
     assert installing.translate({"no-index": ["true"]})[0] == ["--no-index"]
 
 
@@ -120,7 +120,7 @@ def test_pip_installs_where_uv_cannot_and_speaks_only_where_it_fails(monkeypatch
         return ""
 
     monkeypatch.setattr(installing, "call", call)
-    assert installing.main("2.13.0") == (by == "nothing")
+    assert installing.install("2.13.0") == (by == "nothing")
     output, errors = capsys.readouterr()
     assert ("what the installer says" in errors) == (by == "nothing")
     whole = [command for command in called if command.endswith("requirements.lock")]

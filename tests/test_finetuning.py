@@ -53,7 +53,7 @@ def home(tmp_path_factory):
         train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
         tokenizer = BertTokenizer(vocab=str(top / "vocab.txt"), strip_accents=False)
         torch.manual_seed(0)
-        models.build("bert", BODY, len(tokenizer), 96, 0.0).save_pretrained(top / "tiny")
+        models.build_model("bert", BODY, len(tokenizer), 96, 0.0).save_pretrained(top / "tiny")
         tokenizer.save_pretrained(top / "tiny")
     return top
 
@@ -189,7 +189,7 @@ def test_parts_without_a_negative_instance_are_scored(home, tmp_path):
     assert len(run["jackknife"]) == 10 and run["scores"]["recall"] == 100
     test = pairs.load("test")
     assert pairs.score(test[:4], ["DDI-effect"] * 4)["f1"] == 100
-    measured = {row["method"]: row["score"] for row in floors.measure(pairs, tmp_path / "floors")}
+    measured = {row["method"]: row["score"] for row in floors.measure_dataset(pairs, tmp_path / "floors")}
     assert measured == dict.fromkeys(("best constant answer", "linear SVM"), pytest.approx(200 * 9 / 19, abs=1e-4))
     with pytest.raises(StudyError, match="none of 10 instances has the negative label 'DDI-false': give the dataset"):
         make_relations(tmp_path, negatives="").load("train")
@@ -219,7 +219,7 @@ def test_a_training_is_kept_before_anything_is_computed_of_it(home, tmp_path, mo
     monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *_: pytest.fail("it was trained again"))
     (run,) = finetuning.finetune(*given)["runs"]
     assert {"precision", "recall", "f1"} == run["scores"].keys() and len(run["jackknife"]) == 10
-    assert runs.read(tmp_path / "runs" / "1.parquet") == run
+    assert runs.read_run(tmp_path / "runs" / "1.parquet") == run
 
 
 def test_nothing_is_chosen_on_a_development_set_that_is_the_test_set_again(encoder, monkeypatch):
@@ -237,7 +237,7 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
     rest, held = hold_out(train)
     assert len(held) == round(len(train) / 10) and len(rest) + len(held) == len(train)
     assert not {one.id for one in rest} & {one.id for one in held}
-    tried = runs.read(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
+    tried = runs.read_run(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
     assert tried["instances"] == {"rest": len(rest), "held out": len(held)}
     seeds = runs.average_folds(result)
     assert seeds[1]["f1"] == pytest.approx(sum(run["scores"]["f1"] for run in result["runs"]) / 2)
@@ -256,7 +256,7 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     assert registry.lookup("ncbi-disease").score(test, table["predicted"]) == first["runs"][0]["scores"]
     (run,) = first["runs"]
     older = {name: value for name, value in run.items() if name not in ("jackknife", *seen.SCORES)}
-    runs.write(path, "tagging", test, table["predicted"], older)
+    runs.write_run(path, "tagging", test, table["predicted"], older)
     assert open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")["runs"] == [run]
 
 
@@ -295,7 +295,8 @@ def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, t
     lines = [f"the\tO\n{word}\t{'B' if number % 2 else 'O'}\n" for number, word in enumerate(words)]
     for split in TRAIN_TEST:
         (tmp_path / f"{split}.tsv").write_text("\n".join(lines))
-    notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read, by_split(".", splits=TRAIN_TEST))
+    files = by_split(".", splits=TRAIN_TEST)
+    notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read_conll, files)
     settings = FinetuningSettings(epochs=[30, 1], batch_size=[4], learning_rate=[2e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.0, max_length=32)  # fmt: skip
     given = loading.load_encoder(home / "tiny"), notes.at(tmp_path), settings, [1, 2], tmp_path / "runs"

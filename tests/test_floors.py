@@ -48,7 +48,7 @@ def test_a_crf_learns_from_the_ends_of_words():
     train = [Sentence(["some", f"{stem}itis", "here"], ["O", "B-D", "O"]) for stem in stems]
     train += [Sentence(["some", f"{stem}ol", "here"], ["O", "O", "O"]) for stem in stems]
     test = [Sentence(["some", "xyitis", "here"], ["O", "B-D", "O"]), Sentence(["some", "xyol", "here"], ["O"] * 3)]
-    predicted, point = baselines.run(by("CRF"), TAGGING, train, [], test)
+    predicted, point = baselines.run_baseline(by("CRF"), TAGGING, train, [], test)
     assert predicted == [sentence.tags for sentence in test] and point in by("CRF").points
     both = Dataset("pico", "Pico", "pico", "", "pico-macro-f1", list, {}, overlapping=True)
     tags = {"O": "O", "B-D": "I-INT|I-PAR"}
@@ -60,17 +60,18 @@ def test_a_crf_learns_from_the_ends_of_words():
 def test_too_few_instances_are_refused_in_a_line(number):
     pytest.importorskip("pycrfsuite", reason="python-crfsuite is pinned for Python 3.11 on Linux alone")
     with pytest.raises(StudyError, match=f"^Tags: {number} training instances are too few for CRF$"):
-        baselines.run(by("CRF"), TAGGING, TRAIN[:number], [], TRAIN)
+        baselines.run_baseline(by("CRF"), TAGGING, TRAIN[:number], [], TRAIN)
     for method in baselines.list_baselines("relations"):
         if number == 0 or len(method.points) > 1:
             with pytest.raises(StudyError, match=f"^R: {number} training instances are too few for {method.method}$"):
-                baselines.run(method, SETS["relations"][0], SETS["relations"][1][:number], [], SETS["relations"][1])
+                dataset, relations = SETS["relations"]
+                baselines.run_baseline(method, dataset, relations[:number], [], relations)
     with pytest.raises(StudyError, match="^a CRF needs a sentence to learn from"):
         baselines.tag_by_crf(TAGGING, [Sentence([], [])] * number, [TRAIN], l2=1.0)
     dataset = Dataset("q", "Q", "questions", "", "bioasq-factoid", list, {})
     unanswered = [Question(str(n), "Which?", ("A text.",), (), ()) for n in range(2 * number + 2)]
     with pytest.raises(StudyError, match="^Q: no question to choose on has an answer"):
-        baselines.run(by("most frequent words of the passages"), dataset, unanswered, [], unanswered)
+        baselines.run_baseline(by("most frequent words of the passages"), dataset, unanswered, [], unanswered)
 
 
 def test_without_its_library_a_crf_is_a_reason(monkeypatch):
@@ -113,7 +114,7 @@ def test_an_svm_learns_what_a_constant_answer_cannot(family):
     train, test = examples[:48], examples[48:]
     scores = {}
     for method in baselines.list_baselines(family):
-        predicted, _ = baselines.run(method, dataset, train, [], test)
+        predicted, _ = baselines.run_baseline(method, dataset, train, [], test)
         scores[method.kind] = dataset.score(test, predicted)[dataset.main_score]
     assert scores[NO_PRETRAINING] == 100 > scores[CHANCE]
 
@@ -148,10 +149,10 @@ def test_settings_are_chosen_on_the_development_set_and_the_test_set_is_predicte
     dataset, examples = SETS["answers"]
     yes = [pair for pair in examples if pair.label == "ye"]
     method = baselines.Baseline(NO_PRETRAINING, "guess", ("answers",), predict, ({"guess": "no"}, {"guess": "ye"}))
-    assert baselines.run(method, dataset, examples, yes[:4], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
+    assert baselines.run_baseline(method, dataset, examples, yes[:4], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
     assert asked == [("no", [4, 6]), ("ye", [4, 6])]
     asked.clear()
-    assert baselines.run(method, dataset, yes, [], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
+    assert baselines.run_baseline(method, dataset, yes, [], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
     assert asked == [("no", [3]), ("ye", [3]), ("ye", [6])]  # on a tenth of training, then on all of it
 
 
@@ -166,7 +167,7 @@ def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatc
     assert kinds["biosses"] == kinds["ddi"] == {CHANCE, NO_PRETRAINING}
     assert table.set_index(["dataset", "kind"]).loc[("biosses", CHANCE), "score"] == 0  # of a constant
     assert all(baselines.list_baselines(dataset.family) for dataset in registry.DATASETS.values())
-    monkeypatch.setattr(baselines, "run", None)
+    monkeypatch.setattr(baselines, "run_baseline", None)
     assert gather(study).equals(table)
 
 
@@ -180,9 +181,9 @@ def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(baselines, "fit_crf", refuse)
-        notes = {row["method"]: row["note"] for row in floors.measure(dataset, tmp_path / "kept")}
+        notes = {row["method"]: row["note"] for row in floors.measure_dataset(dataset, tmp_path / "kept")}
     assert notes == dict.fromkeys(methods, "") | {"CRF": "n/a: nothing to fit with"}
-    rows = floors.measure(dataset, tmp_path / "kept")
+    rows = floors.measure_dataset(dataset, tmp_path / "kept")
     assert [row["method"] for row in rows if row["note"] == "" and row["score"] >= 0] == methods
     assert all({*row} == {*floors.COLUMNS, *floors.SEEN} for row in rows)
 

@@ -29,7 +29,7 @@ def judged():
 
 
 def draw(judged, printed):
-    figure = forest.draw(open_study("laptop"), judged.assign(paper_effect=printed, paper_effect_here=np.nan))
+    figure = forest.draw_forest(open_study("laptop"), judged.assign(paper_effect=printed, paper_effect_here=np.nan))
     figure.canvas.draw()
     pyplot.close(figure)
     return figure, [text for text in figure.axes[0].texts if text.get_text().strip()]

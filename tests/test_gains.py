@@ -29,7 +29,7 @@ def lines() -> pd.DataFrame:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Study, "floors", lambda _: KNOWN)
         patch.setattr(Study, "results", lambda _: pd.concat([found, found.assign(score="recall", value=1.0)]))
-        return gains.tabulate(open_study("laptop"))
+        return gains.tabulate_gains(open_study("laptop"))
 
 
 def test_every_printed_score_of_one_dataset_has_a_line_and_so_has_what_no_table_prints(lines):
@@ -77,15 +77,15 @@ def test_the_sentences_count_what_lies_below(lines):
     assert ours == "1 of 2 scores of ours are below; the median is -5.8."
     sets = gains.by_dataset(lines).set_index("dataset")
     assert sets["printed"].sum() == len(printed) and sets.loc["ncbi-disease", "largest of ours"] == -17.5
-    axes = gains.draw(lines).axes[0]
+    axes = gains.draw_gains(lines).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(sets.index)
 
 
 def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
     monkeypatch.setattr(Study, "floors", lambda _: KNOWN[:0])
-    empty = gains.tabulate(open_study("laptop"))
+    empty = gains.tabulate_gains(open_study("laptop"))
     assert gains.say(empty) == [] and gains.by_dataset(empty).empty
-    gains.draw(empty)
+    gains.draw_gains(empty)
 
 
 def test_the_page_that_makes_the_table_waits_on_every_planned_run():

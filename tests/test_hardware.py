@@ -8,7 +8,7 @@ from lib.study import hardware, open_study, params, parsing
 
 PAGE = definitions("92_cost")
 PAPERS = open_study("paper")
-PRINTED = hardware.read()
+PRINTED = hardware.read_hardware()
 
 
 def cost(model: str, reading: str = "") -> dict:

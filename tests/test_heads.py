@@ -73,7 +73,7 @@ def make_encoder(kind: str):
     if kind == "roberta":
         return RobertaModel(RobertaConfig(vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
                                           intermediate_size=64, max_position_embeddings=20)).eval()  # fmt: skip
-    return models.encoder_of(models.build(kind, BODY, 50, 16, 0.0)).eval()
+    return models.encoder_of(models.build_model(kind, BODY, 50, 16, 0.0)).eval()
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_states_are_the_librarys(kind, batch):
     with torch.no_grad():
         whole = encoder(input_ids=batch["input_ids"], attention_mask=(~batch["padding"]).long()).last_hidden_state
         states = heads.encode(encoder, batch, positions)
-    assert torch.allclose(states, bodies.gather(whole, positions), atol=1e-5)
+    assert torch.allclose(states, bodies.gather_states(whole, positions), atol=1e-5)
 
 
 def test_a_body_that_is_not_computed_here_is_left_to_the_library(batch):
@@ -207,7 +207,7 @@ def test_spans_stand_where_they_may(batch):
 
 @pytest.mark.parametrize(("kind", "layers"), [("bert", 2), ("albert", 1), ("electra", 2)])
 def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind, layers):
-    body = models.encoder_of(models.build(kind, BODY, 50, 16, 0.0))
+    body = models.encoder_of(models.build_model(kind, BODY, 50, 16, 0.0))
     tagger = heads.Tagger(body, 1, 3, "CRF", 0.0)
     shares = heads.share_rates(tagger, 2.0, 100.0, 0.8)
     assert shares.keys() == {name for name, _ in tagger.named_parameters()}
@@ -219,7 +219,7 @@ def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind
 
 
 def test_a_decay_over_layers_that_have_no_names_is_refused():
-    tagger = heads.Tagger(models.encoder_of(models.build("bert", BODY, 50, 16, 0.0)), 1, 3, "linear", 0.0)
+    tagger = heads.Tagger(models.encoder_of(models.build_model("bert", BODY, 50, 16, 0.0)), 1, 3, "linear", 0.0)
     tagger.encoder.encoder = torch.nn.Identity()
     with pytest.raises(StudyError, match="BertModel names no layers over which the rate could fall"):
         heads.share_rates(tagger, 1.0, 1.0, 0.8)
@@ -230,7 +230,7 @@ def test_a_crf_with_its_own_rate_learns_what_may_not_follow(tmp_path):
     found = {}
     for crf_rate in (1.0, 200.0):
         torch.manual_seed(0)
-        tagger = heads.Tagger(models.encoder_of(models.build("bert", BODY, 50, 16, 0.0)), 1, 3, "CRF", 0.0)
+        tagger = heads.Tagger(models.encoder_of(models.build_model("bert", BODY, 50, 16, 0.0)), 1, 3, "CRF", 0.0)
         start = tagger.encoder.get_input_embeddings().weight.detach().clone()
         log = training.train(
             tagger, Taught(), lambda module, batch: module.loss(batch), device=training.accelerator("float32"), seed=1,

@@ -15,19 +15,20 @@ def test_the_variance_of_an_accuracy_is_a_binomials():
     rng = random.Random(0)
     test = [Labelled(str(place), ("a",), ("yes",)) for place in range(3000)]
     predicted = sorted([("yes",) if rng.random() < 0.7 else ("no",) for _ in test])  # as in files by label
-    variance, freedom = jackknife.find_variance(jackknife.leave_out(DATASETS["docclsjp"], test, predicted))
+    variance, freedom = jackknife.find_variance(jackknife.leave_documents_out(DATASETS["docclsjp"], test, predicted))
     assert freedom == 29 and math.sqrt(variance) == pytest.approx(100 * math.sqrt(0.7 * 0.3 / 3000), rel=0.35)
 
 
 def test_what_is_of_one_document_is_left_out_together():
-    dataset = Dataset("x", "x", "tagging", "x", "entity-f1", conll.read, {})
+    dataset = Dataset("x", "x", "tagging", "x", "entity-f1", conll.read_conll, {})
     named = [Sentence(["a"], ["B"], document) for document in "xyz" for _ in range(50)]
     groups = jackknife.group_documents(dataset, named).reshape(3, 50)
     assert (groups == groups[:, :1]).all() and sorted(groups[:, 0]) == [0, 1, 2]
-    assert jackknife.leave_out(dataset, named[:100], [["B"]] * 100) == []  # two documents say nothing of their scatter
+    two = jackknife.leave_documents_out(dataset, named[:100], [["B"]] * 100)
+    assert two == []  # two documents say nothing of their scatter
     unnamed = [Sentence(["a"], ["B"]) for _ in range(90)]
     assert jackknife.group_documents(dataset, unnamed).tolist() == [group for group in range(30) for _ in range(3)]
-    assert jackknife.find_variance(jackknife.leave_out(dataset, unnamed, [["B"]] * 90)) == (0.0, 29)
+    assert jackknife.find_variance(jackknife.leave_documents_out(dataset, unnamed, [["B"]] * 90)) == (0.0, 29)
     asked = [Labelled(str(n), (f"question {n}", f"text {n // 2}"), ("yes",)) for n in range(40)]
     groups = jackknife.group_documents(DATASETS["jmed-crade"], asked).reshape(20, 2)
     assert (groups[:, 0] == groups[:, 1]).all() and len({*groups[:, 0]}) == 20
@@ -35,9 +36,9 @@ def test_what_is_of_one_document_is_left_out_together():
 
 def test_of_two_sides_the_difference_is_drawn_and_each_fold_apart():
     better, than = [[3.0, 2.0, 2.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]  # a run, and two
-    assert jackknife.compare({1: better}, {1: than}) == (pytest.approx(3 / 4 * 2), 3)
+    assert jackknife.compare_sides({1: better}, {1: than}) == (pytest.approx(3 / 4 * 2), 3)
     shorter = {1: better, 2: [[5.0, 5.0, 5.0]]}  # of folds with fewer documents there are fewer groups
-    variance, freedom = jackknife.compare(shorter, {1: than, 2: [[1.0, 1.0, 1.0]]})
+    variance, freedom = jackknife.compare_sides(shorter, {1: than, 2: [[1.0, 1.0, 1.0]]})
     assert (variance, freedom) == (pytest.approx(1.5 / 4), 3)
     for lacking in ({1: [[]]}, {2: than}, {1: [[1.0, 2.0]]}, {1: [[1.0, math.nan, 1.0, 1.0]]}):
-        assert jackknife.compare({1: better}, lacking) is None
+        assert jackknife.compare_sides({1: better}, lacking) is None

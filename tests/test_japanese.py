@@ -16,7 +16,7 @@ from lib.modeling.settings import Body
 from lib.study import open_study, params, paths
 from lib.vocabularies import training, words
 from lib.vocabularies.japanese import JapaneseTokenizer
-from lib.vocabularies.loading import encode, fingerprint, load
+from lib.vocabularies.loading import encode_texts, fingerprint_tokenizer, load_vocabulary
 
 SENTENCES = [
     "慢性膵炎では，糖尿病性ケトアシドーシス(DKA)の合併は比較的稀である．",
@@ -30,7 +30,7 @@ TEXT = [segment_japanese(sentence) for sentence in SENTENCES] * 20
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return training.train(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
+    return training.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
 
 
 def real_sentences() -> list[str]:
@@ -43,25 +43,25 @@ def real_sentences() -> list[str]:
 def test_words_stay_whole_and_voiced(tokenizer):
     vocabulary = tokenizer.get_vocab()
     assert {"糖尿", "投与", "アレルギー", "が", "で", "ぜんそく", "mg"} <= {*vocabulary}
-    (ids,) = encode(tokenizer, [segment_japanese("アレルギーが、糖尿病で。ＭＧ")])["input_ids"]
+    (ids,) = encode_texts(tokenizer, [segment_japanese("アレルギーが、糖尿病で。ＭＧ")])["input_ids"]
     assert tokenizer.convert_ids_to_tokens(ids) == ["アレルギー", "が", "、", "糖尿", "病", "で", "。", "mg"]
-    again = training.train(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
-    assert fingerprint(again) == fingerprint(tokenizer)
+    again = training.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
+    assert fingerprint_tokenizer(again) == fingerprint_tokenizer(tokenizer)
 
 
 def test_a_folder_opens_elsewhere_as_bert_japanese_with_the_same_ids(tokenizer, tmp_path):
     texts = SENTENCES + real_sentences()
-    trained = training.train(lambda: [*TEXT, *map(segment_japanese, texts)], "wordpiece", 2000, False, "ja")
+    trained = training.train_vocabulary(lambda: [*TEXT, *map(segment_japanese, texts)], "wordpiece", 2000, False, "ja")
     for number, ours in enumerate((tokenizer, trained)):  # with unknown tokens, and with few
         folder = tmp_path / str(number)
         ours.save_pretrained(folder)
-        theirs, again = AutoTokenizer.from_pretrained(folder), load(folder)
+        theirs, again = AutoTokenizer.from_pretrained(folder), load_vocabulary(folder)
         assert type(theirs) is BertJapaneseTokenizer and type(again) is JapaneseTokenizer
-        assert fingerprint(again) == fingerprint(ours)
+        assert fingerprint_tokenizer(again) == fingerprint_tokenizer(ours)
         plain = [text for text in texts if "[" not in text]  # what is written as a special token is text in the study
-        found = encode(again, [segment_japanese(text) for text in plain])["input_ids"]
+        found = encode_texts(again, [segment_japanese(text) for text in plain])["input_ids"]
         assert found == [theirs(text, add_special_tokens=False)["input_ids"] for text in plain]
-        (ids,) = encode(again, [segment_japanese(SENTENCES[3])])["input_ids"]
+        (ids,) = encode_texts(again, [segment_japanese(SENTENCES[3])])["input_ids"]
         assert not {*ids} & {again.mask_token_id, again.pad_token_id}
         assert again("薬", "病")["input_ids"] == theirs("薬", "病")["input_ids"]
 
@@ -69,10 +69,10 @@ def test_a_folder_opens_elsewhere_as_bert_japanese_with_the_same_ids(tokenizer, 
 def test_a_model_keeps_it_and_reads_japanese_alone(tokenizer, tmp_path):
     torch.manual_seed(0)
     body = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=32)
-    models.build("bert", body, len(tokenizer), 32, 0.0).save_pretrained(tmp_path)
+    models.build_model("bert", body, len(tokenizer), 32, 0.0).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     encoder = loading.load_encoder(tmp_path)
-    assert fingerprint(encoder.tokenizer) == fingerprint(tokenizer)
+    assert fingerprint_tokenizer(encoder.tokenizer) == fingerprint_tokenizer(tokenizer)
     assert type(AutoTokenizer.from_pretrained(tmp_path)) is BertJapaneseTokenizer
     settings = FinetuningSettings(epochs=[1], batch_size=[8], learning_rate=[1e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.0, max_length=32)  # fmt: skip
@@ -91,12 +91,12 @@ def test_words_that_others_cut_otherwise_are_refused(tokenizer, tmp_path, option
     tokenizer.save_pretrained(tmp_path)
     BertJapaneseTokenizer(str(tmp_path / "vocab.txt"), **options).save_pretrained(tmp_path)
     with pytest.raises(StudyError, match=f"its words are made otherwise \\({named}\\)"):
-        load(tmp_path)
+        load_vocabulary(tmp_path)
 
 
 def test_only_wordpiece_takes_mecabs_words():
     with pytest.raises(StudyError, match="no unigram vocabulary of MeCab's words"):
-        training.train(lambda: TEXT, "unigram", 300, cased=False, language="ja")
+        training.train_vocabulary(lambda: TEXT, "unigram", 300, cased=False, language="ja")
 
 
 def test_too_many_unknown_tokens_are_refused_with_the_letters_that_lack(tokenizer):

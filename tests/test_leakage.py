@@ -67,9 +67,9 @@ def test_sentences_under_ten_words_are_left_out():
 
 def test_test_sentences_that_begin_alike_are_told_apart():
     one, two = f"{TEN} one", f"{TEN} two"
-    assert find([one, two], two) == {leakage.number(two.split())}
+    assert find([one, two], two) == {leakage.number_sentence(two.split())}
     assert find([one, two], f"{TEN} three") == set()
-    assert find([TEN, one], one) == {leakage.number(words.split()) for words in (TEN, one)}
+    assert find([TEN, one], one) == {leakage.number_sentence(words.split()) for words in (TEN, one)}
     assert len(find([TEN], f"a b c a b {TEN}")) == 1  # a beginning that breaks off first
 
 

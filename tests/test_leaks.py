@@ -127,7 +127,7 @@ def lines(tmp_path, monkeypatch):
     known = {key: make_dataset(tmp_path / "data", key, *facts) for key, *facts in sets}
     monkeypatch.setattr(registry, "DATASETS", known)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    numbers = [leakage.number(sentence.words) for sentence in (first, second)]
+    numbers = [leakage.number_sentence(sentence.words) for sentence in (first, second)]
     for file, found in {"x": [[numbers[0]], [], numbers], "y": [[numbers[1]], [], [7]]}.items():
         pq.write_table(pa.table({"test texts": pa.array(found, pa.list_(pa.uint32()))}), tmp_path / file)
     monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])

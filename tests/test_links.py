@@ -31,6 +31,6 @@ def test_every_link_leads_somewhere():
 def test_readme_is_short():
     text = (paths.ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.encode()) <= 8000
-    summary = record.summarise("laptop")
+    summary = record.summarise_scale("laptop")
     assert summary in text and record.list_findings() in text  # as the record says it now
     assert len(re.findall(r"[\w.,:%]+", summary)) <= 120

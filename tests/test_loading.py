@@ -26,7 +26,7 @@ from transformers import (
 from lib.errors import StudyError
 from lib.finetuning.examples import Template
 from lib.modeling import loading
-from lib.study.models import find
+from lib.study.models import find_model
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 66}  # fmt: skip
@@ -165,8 +165,8 @@ def test_a_folder_may_have_a_long_name_with_spaces_or_be_a_link(bert, tmp_path):
     long, link = tmp_path / ("my best encoder " * 12).strip(), tmp_path / "link"
     shutil.copytree(bert, long)
     link.symlink_to(long)
-    assert find(str(link), "smoke").key == find(str(long), "smoke").key
-    found = find(str(long), "smoke")
+    assert find_model(str(link), "smoke").key == find_model(str(long), "smoke").key
+    found = find_model(str(long), "smoke")
     assert len(found.key) < 100 and found.key.endswith(found.fingerprint[:6]) and found.load().title == long.name
 
 

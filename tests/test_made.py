@@ -85,7 +85,7 @@ def test_a_conversion_takes_what_the_study_took(conversion, files, found):
 
 
 def test_every_conversion_is_tried_and_every_named_one_is_there():
-    named = {entry.conversion for group in downloads.load().values() for entry in group.made} - {None}
+    named = {entry.conversion for group in downloads.load_manifest().values() for entry in group.made} - {None}
     assert named == set(made.CONVERSIONS)
 
 
@@ -104,14 +104,14 @@ def test_texts_are_cut_where_a_part_is_full():
 def test_a_file_has_the_same_bytes_every_time(tmp_path):
     forms = {"a.tsv.gz": [("1", "A", "B")], "a.txt.gz": [["a", "b"], ["c"]], "a.jsonl.gz": [{"b": "é"}]}
     for name, records in forms.items():
-        made.write(records, tmp_path / name, name)
+        made.write_records(records, tmp_path / name, name)
     assert [gzip.decompress((tmp_path / name).read_bytes()).decode() for name in forms] == [
         "pmid\ttitle\tabstract\n1\tA\tB\n",
         "a\nb\n\nc\n",
         '{"b": "é"}\n',
     ]
     for name in ("one.tar.gz", "two.tar.gz"):
-        made.write([("n", b"content")], tmp_path / name, name)
+        made.write_records([("n", b"content")], tmp_path / name, name)
     assert (tmp_path / "one.tar.gz").read_bytes() == (tmp_path / "two.tar.gz").read_bytes()
     with tarfile.open(tmp_path / "one.tar.gz") as archive:
         assert archive.extractfile("n").read() == b"content"
@@ -131,8 +131,8 @@ def public(tmp_path, monkeypatch):
     return subprocess.run(["git", "-C", there, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
-def files_of(commit: str, *patterns: str, **changes) -> repositories.Files:
-    return repositories.Files(repository="a/b", commit=commit, files=list(patterns), **changes)
+def files_of(commit: str, *patterns: str, **changes) -> repositories.RepositoryFiles:
+    return repositories.RepositoryFiles(repository="a/b", commit=commit, files=list(patterns), **changes)
 
 
 def test_of_a_repository_what_is_asked_for_is_fetched_once(public, tmp_path, monkeypatch):
@@ -169,13 +169,13 @@ def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsy
 
     write()
     manifest = downloads.parsing.read_yaml(tmp_path / "downloads.yaml", downloads.Manifest).groups
-    monkeypatch.setattr(downloads, "load", lambda: manifest)
+    monkeypatch.setattr(downloads, "load_manifest", lambda: manifest)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
 
     def fetch(**changes) -> list[str]:
         write(**changes)
         manifest.update(downloads.parsing.read_yaml(tmp_path / "downloads.yaml", downloads.Manifest).groups)
-        downloads.fetch([])
+        downloads.fetch_groups([])
         return capsys.readouterr().out.splitlines()
 
     visible = tmp_path / "data" / "corpora"
@@ -196,14 +196,15 @@ def test_without_a_network_git_is_asked_once(tmp_path, monkeypatch, capsys):
     """One line says so at the end, as of files that are fetched as they are."""
     monkeypatch.setattr(repositories, "HOST", "http://127.0.0.1:1/")
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    asked, run = [], repositories.run
+    asked, run = [], repositories.run_git
     monkeypatch.setattr(
-        repositories, "run", lambda where, *words, **given: asked.append(words) or run(where, *words, **given)
+        repositories, "run_git", lambda where, *words, **given: asked.append(words) or run(where, *words, **given)
     )
-    entries = [entry for group in downloads.load().values() for entry in group.made if entry.conversion == "trials"]
+    groups = downloads.load_manifest().values()
+    entries = [entry for group in groups for entry in group.made if entry.conversion == "trials"]
     group = downloads.Group(title="a", made=entries)
-    monkeypatch.setattr(downloads, "load", lambda: {"a": group})
-    assert downloads.fetch([]) == 1
+    monkeypatch.setattr(downloads, "load_manifest", lambda: {"a": group})
+    assert downloads.fetch_groups([]) == 1
     failed, counts = capsys.readouterr().out.splitlines()
     assert failed == "FAILED   no way to 127.0.0.1:1 (no connection): run again with a network; what was fetched stays"
     assert counts == "4 failed" and sum("fetch" in words for words in asked) == 1
@@ -220,9 +221,9 @@ def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
         "load",
         lambda kind, key: load(kind, key).model_copy(update={"first_files": first} if kind == "scales" else {}),
     )
-    assert len(documents.raw_files("pubmed-baseline", "paper")) == 3
+    assert len(documents.list_raw_files("pubmed-baseline", "paper")) == 3
     first["pubmed-baseline"] = 2
-    assert documents.raw_files("pubmed-baseline", "paper") == ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
+    assert documents.list_raw_files("pubmed-baseline", "paper") == ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
     first["pubmed-bseline"] = 2
     with pytest.raises(StudyError, match="unknown source in first_files of scale 'paper' 'pubmed-bseline'"):
-        documents.raw_files("pubmed-baseline", "paper")
+        documents.list_raw_files("pubmed-baseline", "paper")

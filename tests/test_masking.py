@@ -11,14 +11,14 @@ from lib.pretraining.masking import (
     IGNORED,
     Masking,
     begin_words,
-    choose,
+    choose_tokens,
     count_to_mask,
     join_words,
     mask_tokens,
     take_inventory,
     take_units,
 )
-from lib.pretraining.random_numbers import draw, make_keys, to_share
+from lib.pretraining.random_numbers import draw_numbers, make_keys, to_share
 from lib.vocabularies.loading import SPECIAL
 
 FEW = settings(max_examples=60, deadline=None, derandomize=True)
@@ -97,7 +97,7 @@ def test_units_are_passed_over_in_random_order_until_none_that_is_left_would_fit
     """What is taken at once is what one word after the other would take."""
     sizes = np.random.default_rng(seed).integers(1, 6, (1, 30))
     sizes[0, 20 + seed % 10 :] = 0  # a row without so many units
-    random = draw(make_keys(seed), 0, 30)
+    random = draw_numbers(make_keys(seed), 0, 30)
     taken = set()
     for unit in np.argsort(random[0]):
         if 0 < sizes[0, unit] <= room:
@@ -172,21 +172,21 @@ def test_a_row_depends_on_its_key_alone(kind):
 def test_shares_may_differ_by_row():
     rows = np.repeat(make_rows(1, continued=0), 40, axis=0)
     shares = np.repeat([0.1, 0.4], 20)
-    chosen = choose(rows, make_keys(1, np.arange(40)), INVENTORY, Masking("word-piece", 0.4), shares).sum(axis=1)
+    chosen = choose_tokens(rows, make_keys(1, np.arange(40)), INVENTORY, Masking("word-piece", 0.4), shares).sum(axis=1)
     wanted = count_to_mask(np.array([(~INVENTORY.special[rows[0]]).sum()]), np.array([0.1, 0.4]), None)
     assert set(chosen[:20]) == {wanted[0]} and set(chosen[20:]) == {wanted[1]}
 
 
 def test_random_numbers_are_even_and_independent():
     keys = make_keys(1, np.arange(400), 5)
-    shares = to_share(draw(keys, 2, 400))
+    shares = to_share(draw_numbers(keys, 2, 400))
     assert shares.min() >= 0 and shares.max() < 1
     counts = np.bincount((shares * 16).astype(int).ravel(), minlength=16)
     assert ((counts - 10_000) ** 2 / 10_000).sum() < 45  # chi-square of 15 degrees of freedom, p = 0.0001
-    for other in (shares[:, 1:], shares[1:], to_share(draw(keys, 3, 400))):  # the next draw, key and stream
+    for other in (shares[:, 1:], shares[1:], to_share(draw_numbers(keys, 3, 400))):  # the next draw, key and stream
         cut = shares[: other.shape[0], : other.shape[1]]
         assert abs(np.corrcoef(cut.ravel(), other.ravel())[0, 1]) < 0.012
-    assert (draw(keys, 2, 7) == draw(keys, 2, 400)[:, :7]).all()
+    assert (draw_numbers(keys, 2, 7) == draw_numbers(keys, 2, 400)[:, :7]).all()
 
 
 def test_sentences_begin_with_letters():

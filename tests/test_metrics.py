@@ -399,7 +399,7 @@ def test_every_metric_says_what_it_is_and_where_it_is_printed():
 
 
 def test_bioalbert_counts_its_ner_sets_in_words(real_data):
-    sentences = list(conll.read(real_data / "ner/s800/dev.tsv"))
+    sentences = list(conll.read_conll(real_data / "ner/s800/dev.tsv"))
     gold = [sentence.tags for sentence in sentences]
     assert sum(map(len, gold)) == 22217  # naseem Table 6, S800, dev
     nothing = [["O"] * len(tags) for tags in gold]

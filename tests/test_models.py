@@ -11,7 +11,7 @@ from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.settings import Body
 from lib.study import params, paths
-from lib.study.models import find
+from lib.study.models import find_model
 from lib.vocabularies.training import train_wordpiece
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
@@ -24,17 +24,17 @@ def folder(tmp_path):
     train_wordpiece(lambda: texts, 90, cased=True).save_model(str(tmp_path))
     tokenizer = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=False)
     torch.manual_seed(0)
-    models.build("bert", BODY, len(tokenizer), 32, 0.1).save_pretrained(tmp_path / "my-model")
+    models.build_model("bert", BODY, len(tokenizer), 32, 0.1).save_pretrained(tmp_path / "my-model")
     tokenizer.save_pretrained(tmp_path / "my-model")
     return tmp_path / "my-model"
 
 
 def test_a_folder_is_known_by_its_name_and_what_is_in_it(folder):
-    checkpoint = find(str(folder), "smoke")
+    checkpoint = find_model(str(folder), "smoke")
     assert re.fullmatch("my-model-[0-9a-f]{6}", checkpoint.key) and checkpoint.title == "my-model"
     assert checkpoint.load().fingerprint == checkpoint.fingerprint
     (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
-    assert find(str(folder), "smoke").key != checkpoint.key
+    assert find_model(str(folder), "smoke").key != checkpoint.key
 
 
 @pytest.mark.parametrize(
@@ -44,25 +44,25 @@ def test_a_folder_is_known_by_its_name_and_what_is_in_it(folder):
 )  # fmt: skip
 def test_names_that_lead_nowhere(name, message):
     with pytest.raises(StudyError, match=message):
-        find(name, "smoke")
+        find_model(name, "smoke")
 
 
 def test_a_model_that_is_not_pretrained_says_how(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "output", lambda *parts: tmp_path.joinpath(*parts))
     with pytest.raises(StudyError, match="run ./run_all.sh laptop bert-general"):
-        find("bert-general", "laptop")
+        find_model("bert-general", "laptop")
 
 
 def test_a_hub_name_has_a_key_that_can_be_a_file_name():
-    assert find("somebody/some-bert", "smoke").key == "somebody.some-bert"
+    assert find_model("somebody/some-bert", "smoke").key == "somebody.some-bert"
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
 def test_a_model_continues_another_of_its_architecture(tmp_path, architecture):
     torch.manual_seed(1)
-    models.build(architecture, BODY, 40, 16, 0.0, pairs=True).save_pretrained(tmp_path)
+    models.build_model(architecture, BODY, 40, 16, 0.0, pairs=True).save_pretrained(tmp_path)
     wanted = load_file(tmp_path / "model.safetensors")
-    same, wider = (models.build(architecture, BODY, size, 16, 0.0, pairs=True) for size in (40, 50))
+    same, wider = (models.build_model(architecture, BODY, size, 16, 0.0, pairs=True) for size in (40, 50))
     before = wider.get_input_embeddings().weight.clone()
     models.continue_from(same, str(tmp_path), True, "the same")
     models.continue_from(wider, str(tmp_path), False, "another vocabulary")
@@ -76,8 +76,8 @@ def test_a_model_continues_another_of_its_architecture(tmp_path, architecture):
 
 
 def test_a_model_of_another_size_is_not_continued(tmp_path):
-    models.build("bert", BODY, 40, 16, 0.0).save_pretrained(tmp_path)
-    larger = models.build("bert", BODY.model_copy(update={"hidden": 64}), 40, 16, 0.0)
+    models.build_model("bert", BODY, 40, 16, 0.0).save_pretrained(tmp_path)
+    larger = models.build_model("bert", BODY.model_copy(update={"hidden": 64}), 40, 16, 0.0)
     with pytest.raises(StudyError, match="another size of model"):
         models.continue_from(larger, str(tmp_path), True, "larger")
 
@@ -90,13 +90,13 @@ def test_a_model_of_another_size_is_not_continued(tmp_path):
 def test_the_papers_bodies_have_the_parameters_that_are_known_of_them(architecture, size, pieces, millions):
     body = params.load("scales", "paper").bodies[size]
     with torch.device("meta"):
-        model = models.build(architecture, body, pieces, 512, 0.1, pairs=True)
+        model = models.build_model(architecture, body, pieces, 512, 0.1, pairs=True)
     body = getattr(model, "discriminator", model).base_model
     assert models.count_parameters(body)["parameters"] / 1e6 == pytest.approx(millions, abs=0.05)
 
 
 def test_electra_s_generator_shares_the_embeddings_and_is_a_quarter_as_wide():
-    model = models.build("electra", params.load("scales", "paper").bodies["small"], 50, 16, 0.0)
+    model = models.build_model("electra", params.load("scales", "paper").bodies["small"], 50, 16, 0.0)
     generator, discriminator = model.generator, model.discriminator
     assert generator.electra.embeddings is discriminator.electra.embeddings
     assert generator.config.hidden_size * 4 == discriminator.config.hidden_size

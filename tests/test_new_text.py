@@ -77,7 +77,7 @@ def read_test(key: str) -> list:
 @functools.cache
 def tag_every_word(folder) -> saved.Saved:
     """A tagger that says of every word that it begins an entity."""
-    model = saved.load(folder)
+    model = saved.load_saved(folder)
     with torch.no_grad():
         model.model.score.bias[:] = torch.tensor([0.0, 99.0, 0.0])
     return model
@@ -89,7 +89,7 @@ def test_the_pipeline_of_transformers_finds_the_same_entities(tagger, tmp_path):
     torch.nn.init.normal_(library.classifier.weight, generator=torch.Generator().manual_seed(0))  # tags of every kind
     library.save_pretrained(folder)
     texts = [" ".join(sentence.words) for sentence in read_test("ncbi-disease")][:20]
-    ours = new_text.tag(saved.load(folder), texts)
+    ours = new_text.tag_texts(saved.load_saved(folder), texts)
     found = pipeline("token-classification", str(folder), aggregation_strategy="first")(texts)
     theirs = [[(one["start"], one["end"], one["entity_group"]) for one in of_text] for of_text in found]
     assert [[entity[:3] for entity in of_text] for of_text in ours] == theirs
@@ -102,10 +102,10 @@ def test_the_pipeline_of_transformers_finds_the_same_entities(tagger, tmp_path):
 @settings(max_examples=60, deadline=None)
 def test_every_word_is_read_once_at_its_place_in_the_text_as_given(tagger, pieces):
     text = "".join(pieces)
-    (entities,) = new_text.tag(tag_every_word(tagger), [text])
-    composed = pubtator.compose(text)
-    if composed == new_text.compose(text)[0]:  # but for letters that are composed of more than marks
-        found = [pubtator.compose(text[entity.start : entity.end]) for entity in entities]
+    (entities,) = new_text.tag_texts(tag_every_word(tagger), [text])
+    composed = pubtator.compose_letters(text)
+    if composed == new_text.compose_text(text)[0]:  # but for letters that are composed of more than marks
+        found = [pubtator.compose_letters(text[entity.start : entity.end]) for entity in entities]
         assert found == standoff.WORD.findall(composed)
     assert all(entity.start < entity.end for entity in entities)
     assert all(a.end <= b.start for a, b in zip(entities, entities[1:], strict=False))
@@ -120,7 +120,7 @@ def test_entities_are_those_that_the_score_counts(tags):
 
 def test_a_long_text_is_cut_and_its_offsets_stay(tagger):
     text = "pain and fever, " * 400 + "é" * 300 + ". More pain (here)."
-    (entities,) = new_text.tag(tag_every_word(tagger), [text])
+    (entities,) = new_text.tag_texts(tag_every_word(tagger), [text])
     assert [text[one.start : one.end] for one in entities] == standoff.WORD.findall(text)
 
 
@@ -134,13 +134,13 @@ def test_a_long_text_is_cut_and_its_offsets_stay(tagger):
     ],
 )
 def test_every_kind_of_tagger_tags_as_it_predicts(keep, key, choice, kinds):
-    model, sentences = saved.load(keep(key, **choice)), read_test(key)[:30]
+    model, sentences = saved.load_saved(keep(key, **choice)), read_test(key)[:30]
     torch.manual_seed(0)
     torch.nn.init.normal_(model.model.score.weight)  # tags of every kind
     one_word = re.compile(standoff.WORD.pattern + r"\Z").match
     sentences = [one for one in sentences if all(map(one_word, one.words))]
     predicted = model.predict(sentences)
-    found = new_text.tag(model, [" ".join(one.words) for one in sentences])
+    found = new_text.tag_texts(model, [" ".join(one.words) for one in sentences])
     assert {entity.type for entities in found for entity in entities} == kinds
     for sentence, tags, entities in zip(sentences, predicted, found, strict=True):
         marked = set()
@@ -154,12 +154,12 @@ def test_every_kind_of_tagger_tags_as_it_predicts(keep, key, choice, kinds):
 
 @each("key", ["mednli", "hoc", "biosses", "gad", "pubmedqa", "bioasq-reranker"])
 def test_a_classifier_says_of_a_text_what_it_says_of_the_instance(keep, key):
-    model, instances = saved.load(keep(key)), read_test(key)[:8]
+    model, instances = saved.load_saved(keep(key)), read_test(key)[:8]
     made = []
     for one in instances:
         texts = (" ".join(one.sentences),) if key == "hoc" else (one.text,) if key == "gad" else (one.first, one.second)
         made.append(new_text.make_instance(model, *texts))
-    found, expected = new_text.classify(model, made), model.predict(instances)
+    found, expected = new_text.classify_instances(model, made), model.predict(instances)
     match key:
         case "biosses":
             assert [one["number"] for one in found] == pytest.approx(expected, abs=1e-6)
@@ -175,10 +175,10 @@ def test_a_classifier_says_of_a_text_what_it_says_of_the_instance(keep, key):
 def test_a_relation_is_read_by_its_marks_or_dummies(keep):
     relations = read_test("ddi")[:8]
     for mentions in ("markers", "dummies"):
-        model = saved.load(keep("ddi", mentions=mentions, encoding="mentions"))
+        model = saved.load_saved(keep("ddi", mentions=mentions, encoding="mentions"))
         texts = [(add_markers(one) if mentions == "markers" else one.dummify()).text for one in relations]
         made = [new_text.make_instance(model, text) for text in texts]
-        found = new_text.classify(model, made)
+        found = new_text.classify_instances(model, made)
         assert [one["label"] for one in found] == model.predict(relations)
         assert [a.tokens for a in model.task.encode(made)] == [a.tokens for a in model.task.encode(relations)]
         with pytest.raises(StudyError, match=r"\[E1\]" if mentions == "markers" else "0 dummies in the text"):
@@ -209,7 +209,7 @@ def say(capsys, monkeypatch):
 def every(monkeypatch, tagger):
     """The tagger of the commands begins an entity at every word."""
     model = tag_every_word(tagger)
-    monkeypatch.setattr(saved, "load", lambda folder: model)
+    monkeypatch.setattr(saved, "load_saved", lambda folder: model)
     return tagger
 
 
@@ -242,7 +242,7 @@ def test_pubtator_in_and_out_is_read_again_with_its_offsets(say, every, tmp_path
     (tmp_path / "in.txt").write_text(ABSTRACT + ABSTRACT.replace("1|", "2|").replace("1\t", "2\t"))
     words = ["--format", "pubtator", "-o", tmp_path / "out" / "found.txt"]
     assert say("tag", "--model", every, tmp_path / "in.txt", *words) == (0, "", "")
-    first, second = pubtator.read(tmp_path / "out" / "found.txt")
+    first, second = pubtator.read_abstracts(tmp_path / "out" / "found.txt")
     assert (first.pmid, second.pmid) == ("1", "2") and first.text.count("\n") == 1
     assert [first.text[one.start : one.end] for one in first.mentions] == standoff.WORD.findall(first.text)
 
@@ -321,7 +321,7 @@ def test_classes_of_pairs_as_lines_and_as_a_table(say, keep, tmp_path):
 def test_no_more_is_read_than_a_window(monkeypatch):
     monkeypatch.setattr(labelling, "WINDOW", 10)
     read = []
-    documents = (read.append(n) or formats.Document("", str(n), "four") for n in range(100))
+    documents = (read.append(n) or formats.NewText("", str(n), "four") for n in range(100))
     windows = labelling.follow(documents, labelling.Bar("tag", 100))
     assert [len(next(windows)), len(read), len(next(windows)), len(read)] == [3, 3, 3, 6]
 

@@ -36,7 +36,7 @@ def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: i
 
 def make(architecture: str, pairs: bool = False, dropout: float = 0.0):
     torch.manual_seed(0)
-    return models.build(architecture, BODY, PIECES, LENGTH, dropout, pairs).eval()
+    return models.build_model(architecture, BODY, PIECES, LENGTH, dropout, pairs).eval()
 
 
 def labels(batch) -> torch.Tensor:
@@ -84,7 +84,7 @@ def test_replaced_pieces_equal_the_library_s_two_losses(padded):
     loss = objectives.replaced_tokens(model, batch)
     generated = model.generator(**library_inputs(batch), labels=labels(batch))
     torch.manual_seed(5)
-    logits = objectives.bodies.gather(generated.logits, batch["positions"])
+    logits = objectives.bodies.gather_states(generated.logits, batch["positions"])
     inputs, replaced = objectives.corrupt(logits, batch)
     judged = model.discriminator(**library_inputs(batch) | {"input_ids": inputs}, labels=replaced)
     wanted = generated.loss + objectives.DISCRIMINATOR_WEIGHT * judged.loss
@@ -178,7 +178,7 @@ def test_every_kind_overfits_twenty_sentences(kind):
         kind, objectives.masked_tokens
     )
     settings = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
-    optimizer = optimizers.make(model, settings, 5e-3)
+    optimizer = optimizers.make_optimizer(model, settings, 5e-3)
     torch.manual_seed(0)
     losses = []
     for _ in range(600 if kind == "electra" else 150):
@@ -187,7 +187,7 @@ def test_every_kind_overfits_twenty_sentences(kind):
         losses.append(loss.item())
         optimizer.step()
         optimizer.zero_grad()
-    found = {name: total / count for name, (total, count) in objectives.measure(model.eval(), batch).items()}
+    found = {name: total / count for name, (total, count) in objectives.measure_batch(model.eval(), batch).items()}
     if kind == "electra":  # its generator is too narrow to know twenty sentences by heart
         assert sum(losses[-20:]) / 20 < 0.2 * losses[0]
     else:
@@ -207,7 +207,7 @@ def test_a_step_without_targets_has_no_loss_of_them(kind):
     assert torch.isfinite(loss) and (kind == "electra" or loss == 0)  # its discriminator still has tokens to judge
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
     assert all(not p.grad.any() for n, p in predictor.named_parameters() if p.grad is not None and "embed" not in n)
-    assert objectives.measure(model, batch)["held-out loss"] == (0, 0)
+    assert objectives.measure_batch(model, batch)["held-out loss"] == (0, 0)
 
 
 def test_of_many_processes_a_single_target_counts_in_part():
@@ -218,7 +218,7 @@ def test_of_many_processes_a_single_target_counts_in_part():
 
 
 def test_measures_count_what_they_divide_by():
-    found = objectives.measure(make("electra"), make_batch(padded=True))
+    found = objectives.measure_batch(make("electra"), make_batch(padded=True))
     batch = make_batch(padded=True)
     assert found["held-out loss"][1] == batch["counts"][0]
     assert found["replaced found"][1] + found["kept cleared"][1] == batch["counts"][1]

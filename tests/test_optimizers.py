@@ -83,7 +83,7 @@ def test_lamb_leaves_what_has_no_gradient_and_keeps_the_gradients():
 @each("name", ["adamw", "lamb"])
 def test_biases_and_layer_norms_do_not_decay_and_tied_weights_come_once(name):
     model = BertForMaskedLM(BertConfig(**TINY))
-    decayed, free = optimizers.make(model, make_settings(name, weight_decay=0.3), 1e-3).param_groups
+    decayed, free = optimizers.make_optimizer(model, make_settings(name, weight_decay=0.3), 1e-3).param_groups
     assert (decayed["weight_decay"], free["weight_decay"]) == (0.3, 0.0)
     assert all("bias" in n or "LayerNorm" in n for n in names_of(model, free))
     assert not any("bias" in n or "LayerNorm" in n for n in names_of(model, decayed))
@@ -96,16 +96,16 @@ def test_two_models_with_common_embeddings_have_them_once():
     generator, discriminator = (BertForMaskedLM(BertConfig(**TINY)) for _ in range(2))
     discriminator.set_input_embeddings(generator.get_input_embeddings())
     pair = torch.nn.ModuleList([generator, discriminator])
-    groups = optimizers.make(pair, make_settings("lamb"), 1e-3).param_groups
+    groups = optimizers.make_optimizer(pair, make_settings("lamb"), 1e-3).param_groups
     shared = generator.get_input_embeddings().weight
     assert sum(p is shared for group in groups for p in group["params"]) == 1
 
 
 def test_the_settings_reach_the_optimizer():
     model = AlbertForPreTraining(AlbertConfig(**TINY, embedding_size=4))
-    adamw = optimizers.make(model, make_settings("adamw", betas=[0.8, 0.95]), 0.2)
+    adamw = optimizers.make_optimizer(model, make_settings("adamw", betas=[0.8, 0.95]), 0.2)
     assert isinstance(adamw, torch.optim.AdamW) and adamw.defaults["fused"]
-    lamb = optimizers.make(model, make_settings("lamb", betas=[0.8, 0.95]), 0.2)
+    lamb = optimizers.make_optimizer(model, make_settings("lamb", betas=[0.8, 0.95]), 0.2)
     assert isinstance(lamb, optimizers.Lamb)
     for group in (*adamw.param_groups, *lamb.param_groups):
         assert (group["lr"], tuple(group["betas"])) == (0.2, (0.8, 0.95))
@@ -119,7 +119,7 @@ def test_the_settings_reach_the_optimizer():
 def test_without_correction_it_is_the_adamw_of_berts_code():
     model = torch.nn.Linear(3, 2).double()
     weight, bias = ({"w": p.detach().numpy().copy(), "m": 0.0, "v": 0.0} for p in model.parameters())
-    optimizer = optimizers.make(model, make_settings("adamw", betas=[0.9, 0.999], bias_correction=False), 0.1)
+    optimizer = optimizers.make_optimizer(model, make_settings("adamw", betas=[0.9, 0.999], bias_correction=False), 0.1)
     for step in range(3):
         for p, own, decay in zip(model.parameters(), (weight, bias), (0.01, 0.0), strict=True):
             p.grad = torch.from_numpy(np.random.default_rng(step).normal(size=p.shape))
@@ -136,7 +136,7 @@ def test_corrected_steps_are_shorter_at_first():
     for corrected in (True, False):
         model = torch.nn.Linear(1, 1, bias=False)
         settings = make_settings("adamw", betas=[0.9, 0.999], weight_decay=0.0, bias_correction=corrected)
-        optimizer, places = optimizers.make(model, settings, 1e-3), [model.weight.item()]
+        optimizer, places = optimizers.make_optimizer(model, settings, 1e-3), [model.weight.item()]
         for _ in range(100):
             model.weight.grad = torch.ones_like(model.weight)
             optimizer.step()
@@ -149,9 +149,9 @@ def test_corrected_steps_are_shorter_at_first():
 @each("name", ["adamw", "lamb"])
 def test_each_group_has_its_share_of_the_rate(name):
     model = BertForMaskedLM(BertConfig(**TINY))
-    plain = optimizers.make(model, make_settings(name), 1e-3).param_groups
+    plain = optimizers.make_optimizer(model, make_settings(name), 1e-3).param_groups
     shares = {name: 2.0 for name, _ in model.named_parameters() if name.startswith("cls.")}
-    groups = optimizers.make(model, make_settings(name), 1e-3, shares).param_groups
+    groups = optimizers.make_optimizer(model, make_settings(name), 1e-3, shares).param_groups
     assert [(group["share"], group["lr"]) for group in groups] == [(1.0, 1e-3)] * 2 + [(2.0, 2e-3)] * 2
     assert {name for group in groups[2:] for name in names_of(model, group)} == shares.keys()
     assert sum(len(group["params"]) for group in groups) == sum(len(group["params"]) for group in plain)

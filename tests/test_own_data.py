@@ -29,7 +29,7 @@ def parts(name: str, content: str) -> dict[str, str]:
 
 
 def read(folder: Path, files: dict[str, str]) -> own_data.OwnData:
-    return own_data.read(write_files(folder, files))
+    return own_data.read_own_folder(write_files(folder, files))
 
 
 def load(own: own_data.OwnData, split: str = "train") -> list:
@@ -155,10 +155,10 @@ def test_documents_stay_together_and_a_division_stays_the_same(tmp_path):
     assert {split: len(names) for split, names in found.items()} == {"train": 7, "dev": 1, "test": 2}
     assert len(set.union(*found.values())) == 10
     assert {name: split for split, names in found.items() for name in names} == dict(own.division)
-    assert own_data.read(tmp_path).division == own.division
+    assert own_data.read_own_folder(tmp_path).division == own.division
     said = "no dev and no test part: train is divided by document (seed 0): 7 for train, 1 for dev, 2 for test"
     assert said in own.notes
-    assert own.fingerprint == own_data.read(tmp_path).fingerprint
+    assert own.fingerprint == own_data.read_own_folder(tmp_path).fingerprint
     assert own.fingerprint != read(tmp_path, {"all.jsonl": rows.replace("t1", "u1")}).fingerprint
 
 
@@ -198,9 +198,9 @@ def test_entities_are_paired_and_errors_counted():
     words = [*"abcdef"]
     gold = Sentence(words, ["B-X", "I-X", "B-Y", "B-X", "O", "O"])
     said = ["B-X", "O", "B-X", "B-X", "O", "B-Y"]
-    pairs = confusion.pair(TAGS, [gold], [said])
+    pairs = confusion.pair_labels(TAGS, [gold], [said])
     assert pairs == [("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("X", "X", "d"), ("none", "Y", "f")]
-    assert confusion.count(pairs)[0] == {"gold": "X", "X": 1, "Y": 0, "X, other bounds": 1, "none": 0}
+    assert confusion.count_pairs(pairs)[0] == {"gold": "X", "X": 1, "Y": 0, "X, other bounds": 1, "none": 0}
     assert [(one["gold"], one["predicted"], one["as in"]) for one in confusion.list_errors(pairs)] == [
         ("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("none", "Y", "f")
     ]  # fmt: skip
@@ -210,7 +210,7 @@ def test_entities_are_paired_and_errors_counted():
 
 def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    key = datasets.keep("smoke", read(tmp_path / "My Notes", {"all.csv": ROWS}))
+    key = datasets.keep_own_data("smoke", read(tmp_path / "My Notes", {"all.csv": ROWS}))
     study = open_study("smoke")
     assert key.startswith("own-my-notes-") and study.dataset(key).key == key and study.dataset(key).labels == "a, b"
     assert study.protocol("gu", key).max_length == 64

@@ -26,7 +26,7 @@ def test_budget_and_science_are_disjoint():
                 found |= names(field.annotation)
         return found - {"title"}
 
-    assert not names(params.Scale) & names(params.Model)
+    assert not names(params.Scale) & names(params.ModelSettings)
 
 
 def test_a_key_never_holds_what_joins_keys():
@@ -161,7 +161,7 @@ def test_faults_in_a_file_are_named(tmp_path, text, message):
     path = tmp_path / "v.yaml"
     path.write_text(text)
     with pytest.raises(StudyError, match=f"v.yaml: .*{message}"):
-        parsing.read_yaml(path, params.Vocabulary)
+        parsing.read_yaml(path, params.VocabularySettings)
 
 
 @pytest.fixture

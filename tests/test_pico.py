@@ -15,39 +15,39 @@ from lib.errors import StudyError
 
 def test_words_of_several_elements_are_counted_for_each(tmp_path):
     folder = write_files(tmp_path, EBM_NLP)
-    assert pico.read(folder, "test") == [Sentence(["test", "."], ["I-INT", "O"], "11")]
-    assert counting.element_words(pico.read(folder, "train")) == {"PAR": 5, "INT": 1, "OUT": 3}
+    assert pico.read_elements(folder, "test") == [Sentence(["test", "."], ["I-INT", "O"], "11")]
+    assert counting.element_words(pico.read_elements(folder, "train")) == {"PAR": 5, "INT": 1, "OUT": 3}
     with pytest.raises(StudyError, match="unknown split 'devel'"):
-        pico.read(folder, "devel")
+        pico.read_elements(folder, "devel")
 
 
 def test_dev_is_a_list_from_outside(tmp_path):
     folder = write_files(tmp_path, EBM_NLP)
-    assert {s.document for s in pico.read(folder, "dev", ["10"])} == {"10"}
-    assert {s.document for s in pico.read(folder, "train", ["10"])} == {"9"}
-    assert {s.document for s in pico.read(folder, "test", ["10"])} == {"11"}
+    assert {s.document for s in pico.read_elements(folder, "dev", ["10"])} == {"10"}
+    assert {s.document for s in pico.read_elements(folder, "train", ["10"])} == {"9"}
+    assert {s.document for s in pico.read_elements(folder, "test", ["10"])} == {"11"}
     with pytest.raises(StudyError, match="PMID 11 of dev is no training abstract"):
-        pico.read(folder, "train", ["10", "11"])
+        pico.read_elements(folder, "train", ["10", "11"])
     with pytest.raises(StudyError, match="no abstracts in dev"):
-        pico.read(folder, "dev")
+        pico.read_elements(folder, "dev")
     write_files(folder, {"dev.txt": "10\n\n"})
-    assert pico.read(folder, "dev") == pico.read(folder, "dev", ["10"])
-    assert pico.read(folder, "train") == pico.read(folder, "train", ["10"])
+    assert pico.read_elements(folder, "dev") == pico.read_elements(folder, "dev", ["10"])
+    assert pico.read_elements(folder, "train") == pico.read_elements(folder, "train", ["10"])
 
 
 def test_release_1_has_other_names_and_commas(tmp_path):
     first = abstract("9", "a b", name="{}_AGGREGATED.ann", glue=",", INT="01", PAR="00", OUT="00")
     second = abstract("11", "b", "test/gold", INT="1", PAR="0", OUT="0")
     write_files(tmp_path, first | second | {"documents/9.tokens": "a b \n"})
-    assert pico.read(tmp_path, "train") == [Sentence(["a", "b"], ["O", "I-INT"], "9")]
+    assert pico.read_elements(tmp_path, "train") == [Sentence(["a", "b"], ["O", "I-INT"], "9")]
 
 
 def test_abstracts_that_are_left_out_are_counted(tmp_path):
     folder = write_files(tmp_path, EBM_NLP)
     write_files(folder, abstract("8", "a", INT="1", PAR="0"))
     write_files(folder, abstract("11", "test .", INT="10", PAR="00", OUT="00"))
-    found = pico.read(folder, "train", left_out=(left_out := Counter()))
+    found = pico.read_elements(folder, "train", left_out=(left_out := Counter()))
     assert {s.document for s in found} == {"9", "10"}
     assert list(left_out.values()) == [1, 1]  # 8 has no outcomes, 11 is in the test set
-    pico.read(folder, "test", left_out=(left_out := Counter()))
+    pico.read_elements(folder, "test", left_out=(left_out := Counter()))
     assert not left_out.total()

@@ -26,7 +26,7 @@ from lib.pretraining.counting import measure_batches
 from lib.pretraining.settings import Pretraining
 from lib.study import params
 from lib.training.settings import Machine, Phase
-from lib.vocabularies.training import train
+from lib.vocabularies.training import train_vocabulary
 
 MODEL = {
     "title": "Tiny", "papers": ["gu"], "architecture": "bert", "size": "base", "vocabulary": "wiki-books-cased",
@@ -191,7 +191,7 @@ def own(tmp_path_factory) -> dict:
     """What pretrains a model of a reader's own text, nothing of it registered."""
     folder = tmp_path_factory.mktemp("own")
     texts = [f"Iron helps against anaemia in {number} of {number + 9} patients ." for number in range(400)]
-    tokenizer = train(lambda: texts, "wordpiece", 200, cased=True)
+    tokenizer = train_vocabulary(lambda: texts, "wordpiece", 200, cased=True)
     tokens.pack(texts, tokenizer, folder / "packed", hold_out=10)
     plan = Pretraining(
         architecture="bert", body=Body(layers=1, hidden=16, heads=2, intermediate=32, embedding=16), positions=32,

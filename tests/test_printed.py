@@ -7,7 +7,7 @@ from notebook_code import definitions, run
 
 from lib.errors import StudyError
 from lib.study import keyless, params, paths, plan, printed, repeated, results
-from lib.study.printed import Number, check, count, judge, read, wins
+from lib.study.printed import Number, check, count, judge_number, read, wins
 
 
 def numbers(text: str) -> list[Number]:
@@ -131,7 +131,7 @@ def test_faults_of_a_statement_are_named(paper, stated, message):
     ],
 )
 def test_a_number_agrees_or_is_excused_by_rounding_or_differs(stated, found, verdict):
-    judged = judge(Number.read(stated), Number(*found))
+    judged = judge_number(Number.read(stated), Number(*found))
     assert judged["verdict"] == verdict
     assert judged["excused_by_rounding"] == ("no" if verdict == "differs" else "yes")
     assert judged["difference"] == round(float(stated) - found[0], 4)
@@ -139,7 +139,7 @@ def test_a_number_agrees_or_is_excused_by_rounding_or_differs(stated, found, ver
 
 def test_counts_are_not_rounded_and_cells_that_may_be_equal_excuse_them():
     def count_of(*found):
-        judged = judge(Number.read("17"), Number(*found), exact=True)
+        judged = judge_number(Number.read("17"), Number(*found), exact=True)
         return judged["rounding"], judged["verdict"]
 
     assert [count_of(17, 17, 17), count_of(16, 16, 17), count_of(16, 16, 16)] == [
@@ -159,8 +159,8 @@ def test_the_mean_f1_of_runs_lies_below_the_f1_of_their_means():
     assert below(*[Number(80, 79.5, 80.5, spread=1.0)] * 2) == pytest.approx(0.0125)
     assert below(*numbers("80 80")) == 0
     found = printed.f1(*numbers("80.00 80.00"))
-    assert judge(Number.read("79.98"), found, averaging=0.0125)["verdict"] == "averaging"
-    assert judge(Number.read("80.02"), found, averaging=0.0125)["verdict"] == "differs"
+    assert judge_number(Number.read("79.98"), found, averaging=0.0125)["verdict"] == "averaging"
+    assert judge_number(Number.read("80.02"), found, averaging=0.0125)["verdict"] == "differs"
 
 
 # The page
@@ -201,7 +201,7 @@ def test_the_audit_needs_no_data():
 
 
 def test_every_name_of_what_is_printed_again_means_something():
-    scores = repeated.list_scores()
+    scores = repeated.list_all_printed()
     models, sets = set(scores["model"]), set(scores["set"])
     assert set(repeated.MODELS) <= set(params.keys("models")) and set(repeated.MODELS.values()) <= models
     assert set(repeated.SCORES) <= set(scores["metric"]) and set(repeated.MEANS.values()) <= sets

@@ -181,7 +181,7 @@ def make_model(folder: Path, vocabulary: list[str]) -> None:
     from lib.modeling import models
 
     body = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
-    models.build("bert", body, len(vocabulary), 32, 0.1).save_pretrained(folder)
+    models.build_model("bert", body, len(vocabulary), 32, 0.1).save_pretrained(folder)
     write_lines(folder / "vocab.txt", vocabulary)
     BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
 

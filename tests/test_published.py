@@ -41,13 +41,13 @@ def test_a_cell_is_a_mean_over_folds_sets_and_groups_or_empty():
 
 def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
     seeds = tables.by_seed(CELLS, RUNS)
-    table = tables.summarise(seeds)
+    table = tables.summarise_cells(seeds)
     assert table["column"].tolist() == ["BERT", "BioBERT", "BioBERT", "XLNet"]
     assert table["ours"].tolist()[:3] == [79.0, 85.0, 55.5] and table["n_seeds"].tolist() == [2, 3, 1, 0]
     assert table["ours_std"].tolist()[0] == 1.41 and table["verdict"].tolist() == ["agrees", "agrees", "n/a", "n/a"]
     assert table["note"].tolist() == ["", "bio in place of bio-1m", "", "no such model here"]
     assert tables.missing(table).to_numpy().tolist() == [["no such model here", 1]]
-    made_up = tables.summarise(seeds, made_up=True)
+    made_up = tables.summarise_cells(seeds, made_up=True)
     assert set(made_up["verdict"]) == {"n/a"} and made_up["note"].tolist()[0] == "made-up data: not a finding"
 
 

@@ -20,7 +20,7 @@ OVERLAPS = "mentions that overlap a longer one"
 def test_mentions_and_sentences_of_one_kind(tmp_path):
     path = write(tmp_path / "set.txt", PUBTATOR)
     mentions = [Mention("D1", "CHEMICAL", 0, 4), Mention("D2", "DISEASE", 9, 13)]
-    assert list(pubtator.read(path)) == [Abstract("12", "Gold and gout\nIt hurts.", mentions)]
+    assert list(pubtator.read_abstracts(path)) == [Abstract("12", "Gold and gout\nIt hurts.", mentions)]
     assert pubtator.read_sentences(path, "Chemical")[0].tags == ["B-Chemical", "O", "O"]
     with pytest.raises(StudyError, match="unknown kind 'Gene'"):
         pubtator.read_sentences(path, "Gene")
@@ -29,18 +29,18 @@ def test_mentions_and_sentences_of_one_kind(tmp_path):
 @each("kind", ["SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"])
 def test_kinds_of_disease_are_diseases(tmp_path, kind):
     path = write(tmp_path / "set.txt", f"1|t|gout\n1|a|\n1\t0\t4\tgout  \t{kind}\t D2\n")
-    assert next(pubtator.read(path)).mentions == [Mention("D2", "DISEASE", 0, 4)]
+    assert next(pubtator.read_abstracts(path)).mentions == [Mention("D2", "DISEASE", 0, 4)]
 
 
 def test_names_of_parts_may_follow(tmp_path):
     text = "1|t|A and B pain\n1|a|\n1\t0\t12\tA and B pain\tDisease\tD1|D2\tA pain|B pain\n"
     path = write(tmp_path / "set.txt", text)
-    assert next(pubtator.read(path)).mentions == [Mention("D1|D2", "DISEASE", 0, 12)]
+    assert next(pubtator.read_abstracts(path)).mentions == [Mention("D1|D2", "DISEASE", 0, 12)]
 
 
 def test_the_same_record_twice_is_counted(tmp_path):
     path = write(tmp_path / "set.txt", PUBTATOR * 3)
-    assert len(list(pubtator.read(path))) == 3
+    assert len(list(pubtator.read_abstracts(path))) == 3
     assert len(pubtator.read_sentences(path, "Disease", left_out := Counter())) == 2
     assert left_out == {"records that come again": 2, OVERLAPS: 0}
 
@@ -94,7 +94,7 @@ def test_real_mentions_are_those_of_the_iob_files(real_data, pubtator_file, iob_
     """But for what the IOB files of BC5CDR's development set do: two diseases are cut in two, at a sentence end after
     "St.", and ten chemicals have the rest of a word too, of which the corpus marks a part."""
     here = spell_mentions(pubtator.read_sentences(real_data / "ner" / pubtator_file, kind))
-    there = spell_mentions(list(conll.read(real_data / "ner" / iob_file)))
+    there = spell_mentions(list(conll.read_conll(real_data / "ner" / iob_file)))
     assert ((here - there).total(), (there - here).total()) == (only_here, only_there)
 
 
@@ -102,7 +102,7 @@ def test_real_mentions_are_those_of_the_iob_files(real_data, pubtator_file, iob_
 def test_real_ncbi_disease(real_data, name, count, mentions):
     """The training set without the record that its file has twice, with 11 mentions; counts as Gu et al. print them."""
     path = real_data / f"ner/ncbi-disease-pubtator/NCBI{name}set_corpus.txt"
-    records = list(pubtator.read(path))
+    records = list(pubtator.read_abstracts(path))
     sentences = pubtator.read_sentences(path, "Disease", left_out := Counter())
     repeats = left_out["records that come again"]
     assert (len(records) - repeats, repeats) == (count, name == "train")

@@ -151,7 +151,7 @@ def printed_tables() -> set[str]:
 
 @cache
 def groups() -> dict[str, downloads.Group]:
-    return downloads.load()
+    return downloads.load_manifest()
 
 
 @each("key", KEYS)
@@ -278,7 +278,7 @@ def test_every_raw_file_is_fingerprinted(data):
     found = set(registry.files(paths.data("smoke")))
     for dataset in map(open_study("smoke").dataset, KEYS):
         for split in dataset.splits:
-            assert set(datasets.list_files(dataset.paths(split))) <= found
+            assert set(datasets.list_data_files(dataset.paths(split))) <= found
 
 
 # Real data

@@ -11,7 +11,7 @@ from test_loading import FAMILIES, make
 from lib.errors import StudyError
 from lib.modeling import loading
 from lib.study import params, workload
-from lib.study.models import find
+from lib.study.models import find_model
 from lib.study.plan import Plan
 
 KINDS = {"FacebookAI/roberta-base": "roberta", "google/electra-small-discriminator": "electra",
@@ -77,7 +77,7 @@ def test_tables_are_filled_from_public_weights_and_a_run_goes_on_where_it_failed
     page = (study.outputs / "report" / "50_blurb.html").read_text()
     assert f"{repository('pubmedbert')}, of $RELEASED" in page and f"no folder {repository(MISSING)} in" in page
     result = study.run_code(
-        "from lib.study import results; print(results.read('smoke', 'roberta', 'ncbi-disease', 'gu')['weights'])"
+        "from lib.study import results; print(results.read_result('smoke', 'roberta', 'ncbi-disease', 'gu')['weights'])"
     )
     assert result.strip() == "FacebookAI/roberta-base, of $RELEASED"
 
@@ -128,12 +128,12 @@ def test_what_a_scale_takes_is_planned_so():
 
 def test_public_weights_are_those_of_a_revision_where_one_is_known(monkeypatch):
     monkeypatch.delenv("RELEASED", raising=False)
-    found, known = find("bert-general", "released"), params.load("models", "bert-general").revision
+    found, known = find_model("bert-general", "released"), params.load("models", "bert-general").revision
     assert (found.source, found.revision) == ("google-bert/bert-base-cased", known) and known
-    unverified = find("albert-base", "released")
+    unverified = find_model("albert-base", "released")
     assert unverified.revision == "main" and "revision unverified" in params.say_released("albert-base")
     with pytest.raises(StudyError, match="'bio-electra': its weights were released outside the hub"):
-        find("bio-electra", "released")
+        find_model("bio-electra", "released")
 
 
 def test_quick_has_one_seed_and_one_candidate_of_the_papers_settings():

@@ -60,7 +60,7 @@ def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_pat
     for name, content in (("14_leaks", "{half"), ("13_dataset_counts", "{}"), ("12_datasets", '{"cells": [{}]}')):
         (copies / f"{name}.ipynb").write_text(content)
     nbformat.write(new_notebook(cells=[new_markdown_cell("# Lessons")]), copies / "94_lessons.ipynb")
-    index, _ = report.build("smoke")
+    index, _ = report.build_report("smoke")
     assert sorted(page.stem for page in index.parent.glob("[0-9]*.html")) == ["94_lessons"]
     assert "Lessons" in index.read_text() and "Failed" not in index.read_text()
     said = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]

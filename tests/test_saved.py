@@ -60,7 +60,7 @@ def test_what_is_saved_predicts_the_same_when_it_is_opened(encoders, tmp_path, k
     folder = tmp_path / kind / key / "-".join(choice)
     work = work_on(folder, encoders / kind, key, folds=1, **choice)
     (run,) = work.run([1], folder / "saved")["runs"]
-    found = saved.load(folder / "saved")
+    found = saved.load_saved(folder / "saved")
     assert found.record["class"] == library and found.record["fingerprint"] == run["fingerprint"]
     tested, predicted = work.read_predictions(run)
     again = found.predict(tested)
@@ -75,14 +75,14 @@ def test_what_is_saved_predicts_the_same_when_it_is_opened(encoders, tmp_path, k
         assert AutoConfig.from_pretrained(folder / "saved").architectures == [library]
     else:
         assert "transformers has no class that predicts the same" in card
-        with pytest.raises(ValueError, match="opened by lib.finetuning.saved.load"):
+        with pytest.raises(ValueError, match="opened by lib.finetuning.saved.load_saved"):
             AutoModelForTokenClassification.from_pretrained(folder / "saved")
 
 
 def test_the_pipelines_of_transformers_say_what_the_study_says(encoders, tmp_path):
     tagger = work_on(tmp_path, encoders / "bert", "ncbi-disease", steps=60, train_instances=40)
     tagger.run([1], tmp_path / "tagger")
-    opened, sentence = saved.load(tmp_path / "tagger"), tagger.splits.read("test", 1)[0]
+    opened, sentence = saved.load_saved(tmp_path / "tagger"), tagger.splits.read("test", 1)[0]
     batch = opened.task.collate(opened.task.encode([sentence]))
     with torch.inference_mode():
         ours = opened.model.scores(batch)[0, :, 0].softmax(-1)
@@ -166,5 +166,5 @@ def test_a_folder_without_a_whole_model_is_refused_in_one_line(encoders, tmp_pat
     work_on(folder, encoders / "bert", "ncbi-disease").run([1], folder / "saved")
     damage(folder / "saved")
     with pytest.raises(StudyError, match=message) as error:
-        saved.load(folder / "saved")
+        saved.load_saved(folder / "saved")
     assert "\n" not in str(error.value)

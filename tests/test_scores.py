@@ -31,7 +31,7 @@ def write_result(dataset: str, values: list[float], collapsed: str = "") -> None
 
 
 def tabulate(*datasets: str, protocol: str = "gu", scale: str = "smoke") -> pd.DataFrame:
-    return scores.tabulate(open_study(scale), [("m", key, protocol) for key in datasets])
+    return scores.tabulate_runs(open_study(scale), [("m", key, protocol) for key in datasets])
 
 
 def test_a_line_has_mean_interval_and_cost_or_the_reason(outputs):
@@ -93,11 +93,11 @@ def test_pretrainings_of_a_model_are_set_beside_each_other_with_their_losses(out
 
 
 def test_a_protocols_sets_are_those_its_paper_prints_scores_on():
-    assert scores.choose("gu") == BLURB
-    assert set(scores.choose("gu-io")) == set(scores.choose("gu"))
-    assert {"bioasq-8b-factoid", "bioasq-reranker"} <= set(scores.choose("ozyurt"))
+    assert scores.choose_printed_datasets("gu") == BLURB
+    assert set(scores.choose_printed_datasets("gu-io")) == set(scores.choose_printed_datasets("gu"))
+    assert {"bioasq-8b-factoid", "bioasq-reranker"} <= set(scores.choose_printed_datasets("ozyurt"))
     for protocol in params.keys("protocols"):
-        assert scores.choose(protocol)
+        assert scores.choose_printed_datasets(protocol)
 
 
 @pytest.mark.parametrize(("score", "verdict"), [(78.31, "*not reached*, -0.01"), (78.32, "*reached*, +0.00")])
@@ -107,7 +107,7 @@ def test_scores_are_held_against_the_bar_of_their_scale(outputs, score, verdict)
     ]}  # fmt: skip
     artefacts.write_json(paths.results("two-hours", "small-encoder", "ncbi-disease", "small-encoder"), result)
     study = open_study("two-hours")
-    said = scores.say_bar(study, scores.tabulate(study, study.budget.panel_runs()))
+    said = scores.say_bar(study, scores.tabulate_runs(study, study.budget.panel_runs()))
     expected = f"Bio-ELECTRA prints 78.32 (its Table 4); small-encoder {score:.2f} ± 1.00 over 3 seeds, {verdict}."
     assert said[0] == f"NCBI-disease, F1: {expected}"
     assert len(said) == 5 and all("; small-encoder n/a, " in line for line in said[1:])  # which have not been run
@@ -164,7 +164,7 @@ def test_models_share_a_rank_unless_seeds_and_test_documents_tell_them_apart():
             for model, of in values.items() for seed, value in enumerate(of)
         )  # fmt: skip
         study = SimpleNamespace(results=lambda own: lines, budget=SimpleNamespace(made_up=False))
-        return scores.rank(study, lines[["protocol", "dataset", "model", "score"]].drop_duplicates())
+        return scores.rank_lines(study, lines[["protocol", "dataset", "model", "score"]].drop_duplicates())
 
     assert rank() == [1, 2, 2, 1, None]
     assert rank(c=wide) == [1, 2, 1, 1, None]  # on other documents c might be no worse than a

@@ -26,7 +26,7 @@ def write(folder: Path, annotations=PIPES, name="note", end=".pipe.txt") -> Path
 
 
 def read_mentions(folder: Path, *names) -> list[Annotation]:
-    notes = shareclef.read_notes(folder / "notes", folder / "gold", *names)
+    notes = shareclef.read_marked_notes(folder / "notes", folder / "gold", *names)
     return [mention for _, mentions in notes.values() for mention in mentions]
 
 

@@ -8,7 +8,7 @@ from transformers import BertTokenizer
 from lib.benchmarks import questions, registry
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
-from lib.finetuning.spans import LONGEST, rank
+from lib.finetuning.spans import LONGEST, rank_spans
 from lib.study import open_study
 from lib.vocabularies.training import train_wordpiece
 
@@ -72,10 +72,10 @@ def test_an_answer_as_long_as_counts_is_whole_in_some_sequence(tokenizer):
 def test_spans_are_ranked_by_the_sum_of_their_ends():
     positions = [(0, 0, 1), (0, 2, 3), (0, 4, 5)]
     scores = np.log(np.array([[0.7, 0.1], [0.2, 0.6], [0.1, 0.3]]))
-    ranked = rank(scores, positions)
+    ranked = rank_spans(scores, positions)
     assert [(a.start, a.end) for a, _ in ranked] == [(0, 3), (0, 5), (2, 3), (0, 1), (2, 5), (4, 5)]
-    assert rank(np.empty((0, 2)), []) == []
-    weighed = spans.weigh(dict(ranked))
+    assert rank_spans(np.empty((0, 2)), []) == []
+    weighed = spans.weigh_spans(dict(ranked))
     assert [(a.start, a.end) for a in weighed] == [(a.start, a.end) for a, _ in ranked]
     assert sum(a.probability for a in weighed) == pytest.approx(1)
     assert weighed[0].probability / weighed[1].probability == pytest.approx(2)
@@ -102,7 +102,7 @@ def test_a_window_that_is_sure_of_no_answer_does_not_win(tokenizer):
     scores[-1, 0], scores[-1, first, 0], scores[-1, last, 1] = -4.0, 5.0, 5.0
     scores[-1, first - 1, 0] = 4.5  # and here two spans are both likely
     found = task.read(scores, sequences)
-    alone = [spans.weigh(dict(window))[0].probability for window in (found[0], found[-1])]
+    alone = [spans.weigh_spans(dict(window))[0].probability for window in (found[0], found[-1])]
     assert alone[0] > alone[1]  # each window by itself
     (ranked,) = task.decode([question], sequences, found)
     assert questions.read_answers(question, ranked)[0] == "iron"

@@ -16,7 +16,7 @@ def mention(text: str, words: str, kind: str = "X") -> Mention:
 
 def test_words_sentences_and_tags():
     text = "Heart failure, mild. It was not cured.\nNo pain"
-    tagged = standoff.tag(text, [mention(text, "Heart failure"), mention(text, "pain", "Y")], "7")
+    tagged = standoff.tag_text(text, [mention(text, "Heart failure"), mention(text, "pain", "Y")], "7")
     assert tagged == [
         Sentence(["Heart", "failure", ",", "mild", "."], ["B-X", "I-X", "O", "O", "O"], "7"),
         Sentence(["It", "was", "not", "cured", "."], ["O"] * 5, "7"),
@@ -26,32 +26,32 @@ def test_words_sentences_and_tags():
 
 def test_a_mention_inside_a_word_cuts_it():
     text = "anti-HIVab2"
-    assert standoff.tag(text, [mention(text, "HIV")]) == [
+    assert standoff.tag_text(text, [mention(text, "HIV")]) == [
         Sentence(["anti", "-", "HIV", "ab2"], ["O", "O", "B-X", "O"]),
     ]
 
 
 def test_neighbours_are_two_mentions():
-    assert standoff.tag("ab", [Mention("", "X", 0, 1), Mention("", "X", 1, 2)])[0].tags == ["B-X", "B-X"]
+    assert standoff.tag_text("ab", [Mention("", "X", 0, 1), Mention("", "X", 1, 2)])[0].tags == ["B-X", "B-X"]
 
 
 def test_no_sentence_ends_inside_a_mention():
     text = "He had it here. Pain of the leg was noted."
-    assert len(standoff.tag(text, [])) == 2
-    (sentence,) = standoff.tag(text, [mention(text, "here. Pain")])
+    assert len(standoff.tag_text(text, [])) == 2
+    (sentence,) = standoff.tag_text(text, [mention(text, "here. Pain")])
     assert sentence.tags[3:6] == ["B-X", "I-X", "I-X"]
 
 
 def test_a_mention_in_parts_has_one_b():
     text = "left and right arm"
     parts = Annotation("C1", "X", ((0, 4), (15, 18)))
-    assert standoff.tag(text, [parts])[0].tags == ["B-X", "O", "O", "I-X"]
+    assert standoff.tag_text(text, [parts])[0].tags == ["B-X", "O", "O", "I-X"]
 
 
 def test_paragraphs_end_sentences():
     text = "one\ntwo\n\nthree"
-    assert len(standoff.tag(text, [])) == 3
-    assert [s.words for s in standoff.tag(text, [], paragraph=standoff.BLANK_LINE)] == [["one", "two"], ["three"]]
+    assert len(standoff.tag_text(text, [])) == 3
+    assert [s.words for s in standoff.tag_text(text, [], paragraph=standoff.BLANK_LINE)] == [["one", "two"], ["three"]]
 
 
 def test_the_longer_of_two_that_overlap_is_kept():
@@ -63,24 +63,24 @@ def test_the_longer_of_two_that_overlap_is_kept():
 def test_a_mention_in_parts_is_kept_or_lost_whole():
     parts, whole = Annotation("a", "X", ((0, 2), (8, 10))), Mention("b", "X", 0, 5)
     assert standoff.keep_longest([parts, whole]) == ([whole], [parts])
-    assert standoff.tag("ab de ghij", [parts, whole])[0].tags == ["B-X", "I-X", "O"]
+    assert standoff.tag_text("ab de ghij", [parts, whole])[0].tags == ["B-X", "I-X", "O"]
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 99), (3, 3), (3, 2)])
 def test_offsets_outside_the_text(start, end):
     with pytest.raises(StudyError, match="document 7: a mention lies outside its text"):
-        standoff.tag("secret", [Mention("", "X", start, end)], "7")
+        standoff.tag_text("secret", [Mention("", "X", start, end)], "7")
 
 
 def test_a_mention_without_a_word():
     with pytest.raises(StudyError, match="document 7: a mention holds no word"):
-        standoff.tag("a  b", [Mention("", "X", 1, 3)], "7")
+        standoff.tag_text("a  b", [Mention("", "X", 1, 3)], "7")
 
 
 def test_a_splitter_that_changes_the_text(monkeypatch):
     monkeypatch.setattr(standoff.cleaning, "split_sentences", lambda text: [text.upper()])
     with pytest.raises(StudyError, match="document 7: the splitter changed a sentence") as error:
-        standoff.tag("secret", [], "7")
+        standoff.tag_text("secret", [], "7")
     assert "secret" not in str(error.value).lower()
 
 
@@ -89,7 +89,7 @@ def test_a_splitter_that_changes_the_text(monkeypatch):
 def test_every_mention_is_tagged_or_lost_and_every_word_is_there(text, places):
     mentions = [Mention("", "X", start, start + length) for start, length in places if text[start : start + length]]
     mentions = [m for m in mentions if m.end <= len(text) and text[m.start : m.end].strip()]
-    tagged = standoff.tag(text, mentions)
+    tagged = standoff.tag_text(text, mentions)
     assert counting.entities(tagged) + len(standoff.keep_longest(mentions)[1]) == len(mentions)
     assert "".join(word for s in tagged for word in s.words) == "".join(text.split())
     assert all(len(s.words) == len(s.tags) for s in tagged)

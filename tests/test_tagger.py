@@ -60,6 +60,6 @@ def test_it_is_made_scored_and_opened(tagger, tmp_path):
     assert [row["dataset"] for row in rows] == [key for keys in tagger.SETS.values() for key in keys]
     weights = load_file(tmp_path / "tagger" / "model.safetensors")
     assert {weight.dtype for weight in weights.values()} == {torch.bfloat16}
-    model = saved.load(tmp_path / "tagger")
+    model = saved.load_saved(tmp_path / "tagger")
     assert {label.partition("-")[2] for label in model.task.labels} == {"", *tagger.SETS}
-    assert len(new_text.tag(model, ["Aspirin relieves pain.", ""])) == 2
+    assert len(new_text.tag_texts(model, ["Aspirin relieves pain.", ""])) == 2

@@ -134,7 +134,7 @@ def test_candidates_for_a_faster_step_train_alike():
     for name, candidate in candidates.CANDIDATES.items():
         if "compiled" not in name:
             torch.manual_seed(0)
-            model = models.build("bert", body, 50, 8, 0.0)
+            model = models.build_model("bert", body, 50, 8, 0.0)
             step = candidate.make(model, candidate.loss_of, batch, recipe, 1e-2, device)
             losses[name] = [candidates.take(step, candidate.functions) for _ in range(3)]
     for found in losses.values():

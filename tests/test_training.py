@@ -86,7 +86,7 @@ def test_a_killed_run_goes_on_to_the_same_weights_and_log(tmp_path, dies_at, opt
 
 def test_a_checkpoint_of_another_run_is_not_used(tmp_path):
     train(make_model(), Batches(10), folder=tmp_path, fingerprint="a")
-    assert checkpoints.find(tmp_path, "a") and not checkpoints.find(tmp_path, "b")
+    assert checkpoints.find_checkpoints(tmp_path, "a") and not checkpoints.find_checkpoints(tmp_path, "b")
     log = train(make_model(), Batches(10), folder=tmp_path, fingerprint="b")
     assert [row["step"] for row in log] == list(range(1, 11))
 

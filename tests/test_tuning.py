@@ -25,7 +25,7 @@ def test_the_best_is_found_and_comes_first(tmp_path):
     assert len(trials) == 20
     assert {key: trials[0][key] for key in SPACE} == {"x": 2, "y": 1e-3} and trials[0]["score"] == 0
     assert [t["score"] for t in trials] == sorted((t["score"] for t in trials), reverse=True)
-    shares = tuning.weigh(tuning.load(tmp_path / "s.sqlite", "a"))
+    shares = tuning.weigh_settings(tuning.load_search(tmp_path / "s.sqlite", "a"))
     assert shares["x"] > shares["y"] and sum(shares.values()) == pytest.approx(1)
 
 
@@ -67,7 +67,7 @@ def test_the_trial_of_a_killed_worker_does_not_count(tmp_path):
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     assert start(tmp_path, 0, 2).communicate(timeout=60)[0].splitlines()[-1] == "2"
-    trials = tuning.load(tmp_path / "s.sqlite", "a").get_trials()
+    trials = tuning.load_search(tmp_path / "s.sqlite", "a").get_trials()
     assert [trial.state for trial in trials] == [TrialState.RUNNING, TrialState.COMPLETE, TrialState.COMPLETE]
 
 
@@ -77,4 +77,4 @@ def test_several_workers_share_one_search(tmp_path):
     assert all(worker.returncode == 0 for worker in workers)
     tried = [lines.count("trial") for lines in printed]
     assert min(tried) > 0 and 8 <= sum(tried) <= 9  # each may end one that the other made superfluous
-    assert not any(math.isnan(trial.value) for trial in tuning.load(tmp_path / "s.sqlite", "a").get_trials())
+    assert not any(math.isnan(trial.value) for trial in tuning.load_search(tmp_path / "s.sqlite", "a").get_trials())

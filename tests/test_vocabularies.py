@@ -13,7 +13,7 @@ from lib.errors import StudyError
 from lib.study import documents, open_study, params, paths, texts
 from lib.study.vocabularies import load as load_registered
 from lib.vocabularies import training
-from lib.vocabularies.loading import SPECIAL, check_casing, encode, load, load_wordpiece, wrap
+from lib.vocabularies.loading import SPECIAL, check_casing, encode_texts, load_vocabulary, load_wordpiece, wrap
 from lib.vocabularies.training import TRAINERS, repeats, train_unigram, train_wordpiece
 from lib.vocabularies.words import continuation_flags, count_tokens, tokens_of_words
 
@@ -92,23 +92,23 @@ def test_casing_survives_saving(tmp_path, tokenizer):
 
 TRAIN = """
 import hashlib, sys
-from lib.vocabularies.training import train
+from lib.vocabularies.training import train_vocabulary
 text = open(sys.argv[1]).read().splitlines()
 for algorithm in ("wordpiece", "bpe", "unigram"):
     for cased in (True, False):
-        tokenizer = train(lambda: text, algorithm, 300, cased)
+        tokenizer = train_vocabulary(lambda: text, algorithm, 300, cased)
         print(hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest())
 """
 
 
 def test_a_readers_own_text_is_enough(tmp_path):
-    trained = training.train(lambda: TEXT, "wordpiece", 120, cased=False)
+    trained = training.train_vocabulary(lambda: TEXT, "wordpiece", 120, cased=False)
     trained.save_pretrained(tmp_path)
-    assert load(tmp_path).tokenize("aspirin") == trained.tokenize("Aspirin")
+    assert load_vocabulary(tmp_path).tokenize("aspirin") == trained.tokenize("Aspirin")
     with pytest.raises(StudyError, match="vocab.txt: a list of tokens; say whether it is cased"):
-        load(tmp_path / "vocab.txt")
+        load_vocabulary(tmp_path / "vocab.txt")
     with pytest.raises(StudyError, match="no token of the vocabulary holds a capital"):
-        training.train(lambda: [text.lower() for text in TEXT], "wordpiece", 120, cased=True)
+        training.train_vocabulary(lambda: [text.lower() for text in TEXT], "wordpiece", 120, cased=True)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def build(corpus: str) -> None:
     texts.write_index("smoke")
     for source, file in open_study("smoke").corpus(corpus).files:
         if not paths.documents("smoke", source, file).exists():
-            documents.read(source, file, "smoke")
+            documents.read_raw_file(source, file, "smoke")
     open_study("smoke").corpus(corpus).build()
 
 
@@ -245,7 +245,7 @@ def make_tokenizer(kind: str):
         )
     if kind in ("wordpiece", "uncased"):
         return load_wordpiece({token: id for id, token in enumerate([*SPECIAL, *SIGNS.split()])}, kind == "wordpiece")
-    return training.train(lambda: [f"{SIGNS} PAD MASK"] * 9, kind, 400, cased=True)
+    return training.train_vocabulary(lambda: [f"{SIGNS} PAD MASK"] * 9, kind, 400, cased=True)
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "uncased", "bpe", "unigram", "sentencepiece names"])
@@ -253,19 +253,19 @@ def test_what_is_written_as_a_special_token_is_text(kind):
     tokenizer = make_tokenizer(kind)
     names, special = tokenizer.all_special_tokens, {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
     texts = [f"a {name} d{name}" for name in names] + ["a pad", "", "ス a"]
-    encoded = encode(tokenizer, texts, offsets=True)
+    encoded = encode_texts(tokenizer, texts, offsets=True)
     for text, ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True):
         assert special.isdisjoint(ids) and len(ids) == len(offsets)
         assert not {text[start:end] for start, end in offsets} & {*names}
     for text, ids in zip(texts[-3:], encoded["input_ids"][-3:], strict=True):  # others are as they were
         assert ids == tokenizer(text, add_special_tokens=False)["input_ids"]
     word = f"[{names[0]}]"
-    assert tokens_of_words(tokenizer, [word])[word] == encode(tokenizer, [word])["input_ids"][0]
+    assert tokens_of_words(tokenizer, [word])[word] == encode_texts(tokenizer, [word])["input_ids"][0]
     assert count_tokens(tokenizer, texts) == [len(ids) for ids in encoded["input_ids"]]
 
 
 def test_markers_of_mentions_stay_tokens_beside_what_is_written_as_a_special_one():
     tokenizer = make_tokenizer("wordpiece")
     tokenizer.add_tokens(["[E1]", "[/E1]"], special_tokens=True)
-    (ids,) = encode(tokenizer, ["[E1] a [/E1] [PAD]"])["input_ids"]
+    (ids,) = encode_texts(tokenizer, ["[E1] a [/E1] [PAD]"])["input_ids"]
     assert tokenizer.convert_ids_to_tokens(ids) == ["[E1]", "a", "[/E1]", "[", "P", "##A", "##D", "]"]

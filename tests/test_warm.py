@@ -121,7 +121,7 @@ def test_a_job_that_is_killed_has_failed(environment, folder):
 def test_nothing_is_left_of_a_parent(folder):
     inherited = {name: value for name, value in os.environ.items() if name != warm.ADDRESS}
     (folder / "parent").touch()  # as one that was killed leaves it
-    with warm.start(folder / "parent", inherited) as environment:
+    with warm.start_parent(folder / "parent", inherited) as environment:
         assert (folder / "parent").is_socket()
     assert not (folder / "parent").exists()
     ran = ask(folder, environment, "a_job", "0")  # and without it the job is a process of its own

@@ -57,7 +57,7 @@ def test_the_seven_settings_of_table_14(tokenizer, protocol, text, spans):
     (sequence,) = task.encode([RELATION])
     assert show(tokenizer, sequence) == text
     assert [show(tokenizer, sequence, span) for span in sequence.positions] == spans
-    encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer) - 4, 64, 0.0))
+    encoder = models.encoder_of(models.build_model("bert", BODY, len(tokenizer) - 4, 64, 0.0))
     assert task.build(encoder, [RELATION])(task.collate([sequence])).shape == (1, 1)
 
 
@@ -142,7 +142,7 @@ def test_each_kind_of_target(tokenizer):
     ranking = make_task(tokenizer, "bioasq-reranker", candidates, protocol="ozyurt-weighted")
     sequences = ranking.encode(candidates)
     assert ranking.decode(candidates, sequences, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
-    encoder = models.encoder_of(models.build("bert", BODY, len(tokenizer), 64, 0.0))
+    encoder = models.encoder_of(models.build_model("bert", BODY, len(tokenizer), 64, 0.0))
     assert ranking.build(encoder, [candidates[0]] * 3 + [candidates[1]]).weights.tolist() == pytest.approx([2 / 3, 2])
 
 

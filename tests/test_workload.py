@@ -27,7 +27,7 @@ def make_result(*scores: float, seconds: float) -> dict:
 def lines(monkeypatch):
     """Two models on one dataset, of which one has been run, and one on another that has not."""
     made = {("pubmedbert", "gad", "gu"): make_result(60.0, 62.0, 64.0, seconds=120)}
-    monkeypatch.setattr(results, "read", lambda scale, *run: made.get(run))
+    monkeypatch.setattr(results, "read_result", lambda scale, *run: made.get(run))
     runs = [("pubmedbert", "gad", "gu"), ("bert-general", "gad", "gu"), ("pubmedbert", "hoc", "gu")]
     found = pd.DataFrame(PAGE.plan_finetuning(LAPTOP, runs))
     return found.assign(**{"minutes planned": found["minutes each"] * found["runs planned"]})
@@ -59,11 +59,11 @@ def test_pieces_of_a_model_are_its_own_share_alone():
 
 def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp_path):
     (tmp_path / "train.tsv").write_text("pain\tB\npain\tO\nfever\tO\n\n" * 300)
-    notes = Dataset("mine", "My notes", "tagging", "pains", "entity-f1", conll.read, {"train": ("train.tsv",)})
+    notes = Dataset("mine", "My notes", "tagging", "pains", "entity-f1", conll.read_conll, {"train": ("train.tsv",)})
     make(tmp_path / "encoder", "bert", SIZE)
     given = load_encoder(tmp_path / "encoder"), notes.at(tmp_path)
     settings = FinetuningSettings(epochs=[2, 4], batch_size=[16], learning_rate=[1e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.1, max_length=32)  # fmt: skip
-    assert workload.count_tokens(*given, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
-    assert workload.count_tokens(*given, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
-    assert workload.count_tokens(*given, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5
+    assert workload.count_read_tokens(*given, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
+    assert workload.count_read_tokens(*given, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
+    assert workload.count_read_tokens(*given, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5

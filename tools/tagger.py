@@ -124,7 +124,7 @@ def make(encoder: str, folder: Path, epochs: int, threads: int) -> None:
 
 
 def score(folder: Path) -> None:
-    model, rows = saved.load(folder), []
+    model, rows = saved.load_saved(folder), []
     for kind, sets in open_sets(open_study(SCALE)).items():
         for dataset in sets:
             test = read_as(dataset, kind, "test")

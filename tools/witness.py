@@ -94,6 +94,12 @@ def witness_record(outputs: Path = ROOT / "outputs" / "record") -> Digests:
     return found
 
 
+def list_fields(example: Instance) -> tuple:
+    """The values of an example, without one at its end that says nothing."""
+    values = dataclasses.astuple(example)
+    return values[:-1] if values[-1] is None else values
+
+
 def witness_examples(scale: str, first: int | None = None) -> Digests:
     """Every example of every part of every dataset at hand: as read, as models read it, and as natural text.
 
@@ -112,7 +118,7 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
                 [f"{len(examples)} examples"]
                 + [
                     f"{name} {digest([view(example) for example in some])}"
-                    for name, view in (("fields", dataclasses.astuple), ("inputs", attrgetter("inputs")),
+                    for name, view in (("fields", list_fields), ("inputs", attrgetter("inputs")),
                                        ("texts", attrgetter("natural")))
                 ]
                 + [f"version {dataset.version}"]
@@ -125,7 +131,7 @@ def witness_test_sentences(scale: str) -> Digests:
     texts.test_texts.cache_clear()  # it knows the scale alone, and not whose data lie there
     found = {}
     for key in texts.test_texts(scale):
-        index = leakage.index_sentences(texts.test_sentences(key, scale))
+        index = leakage.index_sentences(texts.read_test_sentences(key, scale))
         found[f"test sentences of {key}"] = (
             f"{len(index)} sentences {digest(index.to_pylist())}, version {texts.VERSION}"
         )
@@ -141,7 +147,7 @@ def witness_pretraining() -> Digests:
     needed = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
     built = sorted({key for row in (*models.values(), *needed.values()) for key in row.corpora})
     for source, file in sorted({part for key in built for part in open_study(scale).corpus(key).files}):
-        documents.read(source, file, scale)
+        documents.read_raw_file(source, file, scale)
         read = pq.read_table(paths.documents(scale, source, file) / "documents.parquet").to_pylist()
         found[f"documents {source}/{file}"] = (
             f"{len(read)} rows {digest([list(row.values()) for row in read])}, version {rows.VERSION}"
@@ -246,7 +252,7 @@ def of_losses() -> Digests:
     ):
         texts.write_index(scale)
         for source, file in open_study(scale).corpus("pubmed-gu").files:
-            documents.read(source, file, scale)
+            documents.read_raw_file(source, file, scale)
         open_study(scale).corpus("pubmed-gu").build()
         open_study(scale).vocabulary("pubmed-uncased").train()
         logs = {"pretraining": (open_study(scale).model(model).pretrain()["log"], plan.version)}

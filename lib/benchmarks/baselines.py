@@ -58,7 +58,7 @@ def list_baselines(family: str, classes: WordClasses | None = None) -> list[Base
     return [baseline for baseline in every if family in baseline.families]
 
 
-def run(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list) -> tuple[list, dict]:
+def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list) -> tuple[list, dict]:
     """Predictions for the test set, and the settings chosen.
 
     `dev`: of the dataset's own, empty where it has none: then a tenth of training is held out to choose on. StudyError
@@ -240,7 +240,7 @@ def shape(word: str) -> str:
     return "".join("A" if c.isupper() else "a" if c.isalpha() else "0" if c.isdigit() else c for c in word)
 
 
-def classify(
+def classify_texts(
     dataset: Dataset, train: Sequence[Relation | Pair | Labelled], parts: Parts, C: float, balanced: bool
 ) -> list[list]:
     """A linear SVM over TF-IDF of what list_fields cuts of an instance; of several labels, one SVM for each."""
@@ -323,7 +323,7 @@ BASELINES = [
     Baseline(CHANCE, "a constant has no correlation", ("similarity",), answer_equally),
     Baseline(NO_PRETRAINING, "dictionary of training", ("tagging",), tag_by_dictionary),
     CRF,
-    Baseline(NO_PRETRAINING, "linear SVM", ("relations", "inference", "documents", "answers"), classify, SVM),
+    Baseline(NO_PRETRAINING, "linear SVM", ("relations", "inference", "documents", "answers"), classify_texts, SVM),
     Baseline(NO_PRETRAINING, "cosine of TF-IDF", ("similarity", "ranking"), compare_texts),
     Baseline(NO_PRETRAINING, "most frequent words of the passages", ("questions",), answer_by_frequency,
              ({"power": 0.0}, {"power": 0.5}, {"power": 1.0})),

@@ -22,7 +22,7 @@ OTHERS = {  # the first letter of a line -> what it is
 }  # fmt: skip
 
 
-def read(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
+def read_brat(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
     """The sentences of a folder's texts, in the order of their names, each with its text's name as `document`.
 
     `left_out` counts entities in parts, entities that overlap a longer one, and all that is marked besides entities.
@@ -42,14 +42,14 @@ def read(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
         text = read_text(texts[name])
         mentions = read_entities(marked[name], text, left_out)
         try:
-            sentences += standoff.tag(text, mentions, name, left_out=left_out)
+            sentences += standoff.tag_text(text, mentions, name, left_out=left_out)
         except StudyError as error:
             raise StudyError(f"{show_path(marked[name])}: {error}") from None
     return sentences
 
 
 def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
-    """The entities of a text that are in one part; errors and `left_out` as in read."""
+    """The entities of a text that are in one part; errors and `left_out` as in read_brat."""
     mentions = []
     for number, line in read_lines(path):
         where = f"{show_path(path)}:{number}"
@@ -69,12 +69,12 @@ def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
             left_out[IN_PARTS] += 1
             continue
         start, end = map(int, spans[0])
-        if not words.strip() or join_words(text[start:end]) != join_words(words):
+        if not words.strip() or space_words(text[start:end]) != space_words(words):
             raise StudyError(f"{where}: the text has other words at {start} to {end}; offsets count characters from 0")
         mentions.append(Mention(name, kind, start, end))
     return mentions
 
 
-def join_words(text: str) -> str:
+def space_words(text: str) -> str:
     """A text with one space for each white space: BRAT writes none of its line ends."""
     return " ".join(text.split())

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from lib.benchmarks.instances import Mention, Relation
-from lib.benchmarks.standoff import OFFSET, locate
+from lib.benchmarks.standoff import OFFSET, locate_sentences
 from lib.benchmarks.tables import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
 from lib.reading import read_columns, read_json_lines
@@ -123,7 +123,7 @@ def pair_up(
 
     Mentions across the end of a sentence, and related pairs of two sentences, are counted in `left_out`.
     """
-    corpus = read_corpus(abstracts)
+    corpus = read_pmids(abstracts)
     mentions = read_mentions(entities, corpus)
     groups = read_groups(relations, mentions)
     pairs, paired, whole = [], set(), 0
@@ -150,7 +150,7 @@ def pair_up(
 
 def cut_at_tab(pmid: str, text: str, split: Splitter) -> list[Span]:
     tab, spans = text.index("\t"), []
-    for start, end in locate(split(text), text, f"ChemProt document {pmid}"):
+    for start, end in locate_sentences(split(text), text, f"ChemProt document {pmid}"):
         spans += [(start, tab), (tab + 1, end)] if start <= tab < end else [(start, end)]
     return spans
 
@@ -158,7 +158,7 @@ def cut_at_tab(pmid: str, text: str, split: Splitter) -> list[Span]:
 def cut_and_merge(pmid: str, text: str, split: Splitter) -> list[Span]:
     text = text.replace("\t", " ")
     spans: list[Span] = []
-    for start, end in locate(split(text), text, f"ChemProt document {pmid}"):
+    for start, end in locate_sentences(split(text), text, f"ChemProt document {pmid}"):
         before = text[slice(*spans[-1])] if spans else "."
         ends = before.endswith((".", "?", "!")) and not before.endswith("i.v.")
         if spans and not (ends and text[start:end][:1].isupper()):
@@ -173,10 +173,10 @@ def read_chemprot_abstracts(abstracts: Path, *_: Path) -> list[str]:
 
     One string each, without the blank ones. It takes all three files of a split, as the other readers do.
     """
-    return [text for parts in read_corpus(abstracts).values() for text in parts if text.strip()]
+    return [text for parts in read_pmids(abstracts).values() for text in parts if text.strip()]
 
 
-def read_corpus(path: Path) -> Corpus:
+def read_pmids(path: Path) -> Corpus:
     corpus: Corpus = {}
     for where, (pmid, title, abstract) in read_columns(path, 3):
         if not (pmid.isascii() and pmid.isdecimal()) or pmid in corpus:

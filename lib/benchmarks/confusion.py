@@ -13,7 +13,7 @@ LETTERS = 200  # of a text that is shown
 Pairs = list[tuple[str, str, str]]  # gold, predicted, and the text that they are of
 
 
-def pair(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> Pairs:
+def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> Pairs:
     """Gold and predicted, side by side: of tagging the types of each entity, of documents and pairs their labels."""
     if dataset.family == "tagging":
         sides = zip(instances, predicted, strict=True)
@@ -50,7 +50,7 @@ def say_labels(answer: str | float | Sequence[str]) -> str:
     return str(answer) if isinstance(answer, str | float) else "; ".join(answer) or NONE
 
 
-def count(pairs: Pairs) -> list[dict[str, object]]:
+def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
     """The confusion matrix: a row each gold label, a column each one that is gold or predicted."""
     counts = Counter((gold, predicted) for gold, predicted, _ in pairs)
     rows = sorted({gold for gold, _ in counts}, key=lambda name: (name == NONE, name))

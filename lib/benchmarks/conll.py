@@ -17,7 +17,7 @@ PICO_TAG = re.compile(r"O|I-(?:INT|OUT|PAR)")
 ANY_WIDTH = tuple(range(2, 30))
 
 
-def read(path: Path) -> Iterator[Sentence]:
+def read_conll(path: Path) -> Iterator[Sentence]:
     """Sentences of a file with two columns, word and tag, or CoNLL-2003's four; blank lines between sentences.
 
     Tabs separate the columns, or single spaces in a file without tabs. Tags are O, B, I, B-type or I-type, and those of
@@ -30,21 +30,21 @@ def read(path: Path) -> Iterator[Sentence]:
 
 
 def read_any(path: Path) -> Iterator[Sentence]:
-    """Sentences as in read, of any number of columns, the tag last; runs of spaces separate as one does, and each mark
-    `-DOCSTART-` without an id names a document by its line."""
+    """Sentences as in read_conll, of any number of columns, the tag last; runs of spaces separate as one does, and
+    each mark `-DOCSTART-` without an id names a document by its line."""
     expected = ("a word and, in the last column, its tag on each line (O, B-type, I-type, or the letters of BIOES or "
                 "BILOU), or, in a table, a header with the columns text and label")  # fmt: skip
     return read_tagged(path, "", ANY_WIDTH, TAG, expected, loose=True)
 
 
 def read_merged(path: Path) -> Iterator[Sentence]:
-    """Sentences as in read, the types dropped: `B-DNA` is `B`. Gu et al. 2021 (section 2.3.1) use JNLPBA so."""
-    return (Sentence(s.words, [tag[0] for tag in s.tags], s.document) for s in read(path))
+    """Sentences as in read_conll, the types dropped: `B-DNA` is `B`. Gu et al. 2021 (section 2.3.1) use JNLPBA so."""
+    return (Sentence(s.words, [tag[0] for tag in s.tags], s.document) for s in read_conll(path))
 
 
 def read_pico(path: Path) -> Iterator[Sentence]:
-    """Sentences of EBM-NLP in SciBERT's form: `word NN O tag` with single spaces; marks and errors as in read, and no
-    comments.
+    """Sentences of EBM-NLP in SciBERT's form: `word NN O tag` with single spaces; marks and errors as in read_conll,
+    and no comments.
 
     A word has one tag of I-INT, I-PAR, I-OUT and O: overlaps are not in this form.
     """
@@ -54,7 +54,7 @@ def read_pico(path: Path) -> Iterator[Sentence]:
 def read_tagged(
     path: Path, separator: str, widths: tuple[int, ...], tag: re.Pattern, expected: str, loose: bool = False
 ) -> Iterator[Sentence]:
-    """Sentences of lines of cells, the word first and its tag last; errors as in read, naming `expected`.
+    """Sentences of lines of cells, the word first and its tag last; errors as in read_conll, naming `expected`.
 
     `separator`: of the cells, of which the first row has one of the `widths`, and all others as many; empty: as the
     first row has it. `loose`: as read_any says.

@@ -2,7 +2,7 @@
 
 One of a reader's own needs no registration:
 
-    notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read, by_split("notes")).at(folder)
+    notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read_conll, by_split("notes")).at(folder)
     test = notes.load("test")
     notes.score(test, [["O"] * len(sentence.words) for sentence in test])[notes.main_score]
 """
@@ -179,7 +179,7 @@ class Dataset:
 
     def fingerprint_files(self, split: str, fold: int = 1) -> str:
         """Of the files of a part, unread; errors as in paths."""
-        files = list_files(self.paths(split, fold))
+        files = list_data_files(self.paths(split, fold))
         return provenance.fingerprint([provenance.file_fingerprint(file) for file in files])
 
     @property
@@ -270,7 +270,7 @@ def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) 
     return {split: (f"{folder}/{split}{ending}",) for split in splits}
 
 
-def list_files(paths: Iterable[Path]) -> list[Path]:
+def list_data_files(paths: Iterable[Path]) -> list[Path]:
     """The files among paths and in the folders among them, each once, in order."""
     return sorted({f for path in paths for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})
 

@@ -18,7 +18,7 @@ COLUMNS = ["dataset", "split", "metric", "kind", "method", "score", "ci_low", "c
 SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "method", "f1", *seen.SCORES]
 
 
-def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) -> list[dict]:
+def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None = None) -> list[dict]:
     """The rows of one dataset, a method each, of COLUMNS and of entities also of SEEN.
 
     Scores are kept below `folder`; why there is none is not.
@@ -29,7 +29,7 @@ def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) 
         settings = {"points": method.points, "method": baselines.VERSION, "text": method.text}
         identity = provenance.record("floors", VERSION, settings, dataset.fingerprints())
         try:
-            kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score(method, dataset)})
+            kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score_baseline(method, dataset)})
             found = kept["row"] | {"note": dataset.differs}
         except StudyError as error:
             found = {"note": f"n/a: {error}"}
@@ -37,18 +37,18 @@ def measure(dataset: Dataset, folder: Path, classes: WordClasses | None = None) 
     return rows
 
 
-def score(method: Baseline, dataset: Dataset) -> dict:
+def score_baseline(method: Baseline, dataset: Dataset) -> dict:
     """The mean over folds with its 95% interval over draws of test documents, the settings that were chosen in each
     fold, and sizes; of entities also those whose name training has. StudyError where it cannot be run."""
     begun, found, sizes, variances, entities = time.monotonic(), [], [], [], {}
     for fold in range(1, dataset.folds + 1):
-        train, test, predicted, point = predict(method, dataset, fold)
+        train, test, predicted, point = predict_test(method, dataset, fold)
         value = dataset.score(test, predicted)[dataset.main_score]
         found.append((fill_undefined(value, 0.0), point))  # what is constant is reported as not correlated
         sizes.append((len(train), len(test)))
-        variances.append(jackknife.find_variance(jackknife.leave_out(dataset, test, predicted)))
+        variances.append(jackknife.find_variance(jackknife.leave_documents_out(dataset, test, predicted)))
     if dataset.metric in metrics.ENTITIES:  # of which no set is in folds
-        entities = seen.count_names(train, test) | seen.score(test, predicted, seen.find_names(train))
+        entities = seen.count_names(train, test) | seen.score_seen(test, predicted, seen.find_names(train))
     mean, (variance, freedom) = fmean(value for value, _ in found), statistics.add_variances(variances)
     judged = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
@@ -64,8 +64,8 @@ def score(method: Baseline, dataset: Dataset) -> dict:
     }
 
 
-def predict(method: Baseline, dataset: Dataset, fold: int) -> tuple[list, list, list, dict]:
+def predict_test(method: Baseline, dataset: Dataset, fold: int) -> tuple[list, list, list, dict]:
     """The training and the test set, a method's predictions of the latter, and the settings chosen for them."""
     train, test = (dataset.load(split, fold) for split in ("train", "test"))
     dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
-    return train, test, *baselines.run(method, dataset, train, dev, test)
+    return train, test, *baselines.run_baseline(method, dataset, train, dev, test)

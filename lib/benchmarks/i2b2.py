@@ -49,7 +49,7 @@ def read_concepts(*folders: Path) -> list[Sentence]:
     lower case. A note without concepts has an empty x.con. StudyError for a missing or empty file, another form, place
     or text, concepts that overlap, and a name that two folders have.
     """
-    return [sentence for note in read_notes(folders, relations=False) for sentence in tag(note)]
+    return [sentence for note in read_concept_notes(folders, relations=False) for sentence in tag_note(note)]
 
 
 def read_relations(*folders: Path) -> list[Relation]:
@@ -61,21 +61,21 @@ def read_relations(*folders: Path) -> list[Relation]:
     for another label and for a relation of what is no concept or of two lines. Source: Peng et al. 2019 (BLUE),
     blue/bert/create_i2b2_bert.py.
     """
-    return [relation for note in read_notes(folders) for relation in pair(note)]
+    return [relation for note in read_concept_notes(folders) for relation in pair_concepts(note)]
 
 
-def read_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[Note]:
+def read_concept_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[Note]:
     """The documents of some folders, in order of name; errors as in read_concepts."""
-    kinds = [gather(folders, ("txt", "."), ".txt"), gather(folders, ("concept", "concepts"), ".con")]
+    kinds = [gather_files(folders, ("txt", "."), ".txt"), gather_files(folders, ("concept", "concepts"), ".con")]
     if relations:
-        kinds.append(gather(folders, ("rel",), ".rel"))
+        kinds.append(gather_files(folders, ("rel",), ".rel"))
     for name in sorted(set().union(*kinds)):
         if not all(name in files for files in kinds):
             raise StudyError(f"{', '.join(map(show_path, folders))}: {name} lacks one of .txt, .con and .rel")
         yield read_note(name, *(files[name] for files in kinds))
 
 
-def gather(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: str) -> dict[str, Path]:
+def gather_files(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: str) -> dict[str, Path]:
     """The files with this end by name without it, each folder's from the first of its subfolders that has any.
 
     StudyError for none at all and for two of one name.
@@ -96,13 +96,13 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
     lines = [line for _, line in read_lines(text)]
     if not any(line.strip() for line in lines):
         raise StudyError(f"{show_path(text)}: empty file")
-    note = Note(name, lines, [find_words(line) for line in lines], {}, {})
+    note = Note(name, lines, [find_line_words(line) for line in lines], {}, {})
     where = show_path(concepts)
     for number, line in read_lines(concepts):
         match = CONCEPT.fullmatch(line.strip())
         if not match or match[6] not in TYPES:
             raise StudyError(f"{where}:{number}: expected a concept of type {', '.join(TYPES)}")
-        place = find_place(f"{where}:{number}", note, match.groups()[:5])
+        place = find_words_at(f"{where}:{number}", note, match.groups()[:5])
         if place in note.concepts:
             raise StudyError(f"{where}:{number}: the concept is on an earlier line too")
         words, first, last = note.words[place[0]], *place[1:]
@@ -111,20 +111,20 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
         where, match = f"{show_path(related)}:{number}", RELATION.fullmatch(line.strip())
         if not match or match[6] not in LABELS:
             raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}")
-        places = find_place(where, note, match.groups()[:5]), find_place(where, note, match.groups()[6:])
+        places = find_words_at(where, note, match.groups()[:5]), find_words_at(where, note, match.groups()[6:])
         if not note.concepts.keys() >= set(places) or places[0][0] != places[1][0] or places[0] == places[1]:
             raise StudyError(f"{where}: expected two concepts of one line of the text")
         note.relations.setdefault(frozenset(places), []).append(match[6])
     return note
 
 
-def find_words(line: str) -> list[tuple[int, int]]:
+def find_line_words(line: str) -> list[tuple[int, int]]:
     """The (start, end) of each word of a line; a line that begins with a space has an empty first word."""
     empty = [(0, 0)] if line[:1].isspace() else []
     return empty + [word.span() for word in re.finditer(r"\S+", line)]
 
 
-def find_place(where: str, note: Note, cells: tuple[str, ...]) -> Place:
+def find_words_at(where: str, note: Note, cells: tuple[str, ...]) -> Place:
     """The place of what `text line:word line:word` points at; StudyError when the text is not there."""
     line, first, line_again, last = (int(cell) for cell in cells[1:])
     words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
@@ -136,7 +136,7 @@ def find_place(where: str, note: Note, cells: tuple[str, ...]) -> Place:
     return line - 1, first, last
 
 
-def tag(note: Note) -> Iterator[Sentence]:
+def tag_note(note: Note) -> Iterator[Sentence]:
     """The lines of a note that hold words, with BIO tags; StudyError for concepts that overlap."""
     tags = [["O"] * len(words) for words in note.words]
     for (line, first, last), concept in note.concepts.items():
@@ -150,7 +150,7 @@ def tag(note: Note) -> Iterator[Sentence]:
             yield Sentence([word for word, _ in kept], [tag for _, tag in kept], note.name)
 
 
-def pair(note: Note) -> Iterator[Relation]:
+def pair_concepts(note: Note) -> Iterator[Relation]:
     """The pairs of concepts of a note, as in read_relations."""
     for places in combinations(sorted(note.concepts), 2):
         line, other_line = (place[0] for place in places)

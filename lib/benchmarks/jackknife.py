@@ -9,10 +9,10 @@ from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Labelled, Sentence
 
 GROUPS = 30  # of documents, one of which is left out at a time
-Folds = Mapping[int, Sequence[Sequence[float]]]  # by fold what leave_out gave for each run
+Folds = Mapping[int, Sequence[Sequence[float]]]  # by fold what leave_documents_out gave for each run
 
 
-def leave_out(dataset: Dataset, test: Sequence[Instance], predicted: Sequence) -> list[float]:
+def leave_documents_out(dataset: Dataset, test: Sequence[Instance], predicted: Sequence) -> list[float]:
     """The main score without each group of test documents in turn; of fewer than three documents nothing.
 
     Groups are the same for every model.
@@ -56,7 +56,7 @@ def name_document(dataset: Dataset, one: Instance) -> str:
 
 
 def find_variance(scores: Sequence[float]) -> tuple[float, int]:
-    """The variance of a score over draws of test documents, and its degrees of freedom, by the scores of `leave_out`.
+    """The variance of a score over draws of test documents, and its degrees of freedom, by leave_documents_out.
 
     Of a difference by the differences of both sides' scores. A jackknife that leaves out a group at a time (Shao and Tu
     1995, The jackknife and bootstrap); nan for no scores.
@@ -67,7 +67,7 @@ def find_variance(scores: Sequence[float]) -> tuple[float, int]:
     return (groups - 1) / groups * float(((np.array(scores) - np.mean(scores)) ** 2).sum()), groups - 1
 
 
-def compare(better: Folds, than: Folds) -> tuple[float, float] | None:
+def compare_sides(better: Folds, than: Folds) -> tuple[float, float] | None:
     """The variance of the difference of two sides' mean scores over draws of test documents, and its freedom.
 
     Folds are drawn apart. None unless every run of both sides kept its scores, of the same groups.

@@ -65,8 +65,8 @@ def mention_sets(texts: Tags) -> list[set[tuple]]:
     """The mentions (type, places of its words) of each text, all parts of one together.
 
     B begins a mention; an I goes on with the last one of its type, next to it or not, or begins one where there is
-    none: as standoff.tag writes mentions in parts. Tags cannot say more: where parts of two of a type alternate, as of
-    words 0, 2 and 1, 3, they come as 0 and 1, 2, 3, in gold as in predictions.
+    none: as standoff.tag_text writes mentions in parts. Tags cannot say more: where parts of two of a type alternate,
+    as of words 0, 2 and 1, 3, they come as 0 and 1, 2, 3, in gold as in predictions.
     """
     found = []
     for tags in texts:

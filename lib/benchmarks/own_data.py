@@ -1,6 +1,6 @@
 """A folder of anybody's data as a dataset: its form and task found, its parts read and checked before anything is made.
 
-    own = read(Path("notes"))
+    own = read_own_folder(Path("notes"))
     print(*own.notes, sep="\\n")
     train = own.dataset.load("train")
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from lib import provenance
 from lib.benchmarks import brat, conll, own_tables, pubtator
-from lib.benchmarks.datasets import SPLITS, Dataset, list_files
+from lib.benchmarks.datasets import SPLITS, Dataset, list_data_files
 from lib.benchmarks.instances import Instance, Labelled, Pair, Sentence
 from lib.benchmarks.metrics import entity_sets
 from lib.errors import StudyError
@@ -33,7 +33,7 @@ WORDS = {  # of a file's name -> the part that it is
     **dict.fromkeys(("test", "testing"), "test"),
 }
 BRAT, PUBTATOR, CONLL, TABLE = "BRAT", "PubTator", "CoNLL", "a table"
-READERS = {BRAT: brat.read, PUBTATOR: pubtator.read_all_kinds, CONLL: conll.read_any}
+READERS = {BRAT: brat.read_brat, PUBTATOR: pubtator.read_all_kinds, CONLL: conll.read_any}
 TABLES = ".csv", ".tsv", ".jsonl"
 UNREADABLE = ".json", ".xlsx", ".xls", ".parquet", ".zip"
 ASIDE = re.compile(r"(?i)\..*|(?:readme|licen[cs]e|citation)\b.*|.*\.(?:md|pdf|conf|py|ya?ml)")  # what is no data
@@ -59,19 +59,20 @@ class OwnData:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint(self.dataset)
+        return fingerprint_data(self.dataset)
 
 
-def fingerprint(dataset: Dataset) -> str:
+def fingerprint_data(dataset: Dataset) -> str:
     """Of the files that are read, their names and how they are divided."""
     paths = {path for split in dataset.files for path in dataset.paths(split)}
-    files = [[str(file.relative_to(dataset.folder)), provenance.file_fingerprint(file)] for file in list_files(paths)]
-    return provenance.fingerprint(dataset.files, files, VERSION)
+    files = list_data_files(paths)
+    named = [[str(file.relative_to(dataset.folder)), provenance.file_fingerprint(file)] for file in files]
+    return provenance.fingerprint(dataset.files, named, VERSION)
 
 
-def read(folder: Path) -> OwnData:
+def read_own_folder(folder: Path) -> OwnData:
     """The data of a folder, all of it read and checked; StudyError for what cannot be trained and tested on."""
-    dataset, form = describe(folder)
+    dataset, form = describe_folder(folder)
     left_out: Counter = Counter()
     loaded = {}
     for split in dataset.files:  # a file of several parts is counted once
@@ -86,14 +87,14 @@ def read(folder: Path) -> OwnData:
     divided = [split for split in loaded if split != "train" and dataset.files[split] == dataset.files["train"]]
     if divided:
         notes.append(say_division(dataset, divided, loaded))
-    parts = [summarise(dataset, split, loaded[split]) for split in loaded]
+    parts = [summarise_part(dataset, split, loaded[split]) for split in loaded]
     notes += [f"{row['part']}: {row['instances']:,} {say_instances(dataset)}, {row['labels']}" for row in parts]
     notes += compare_parts(loaded)
     division = [(name, split) for split in ("train", *divided) for name in dict.fromkeys(map(say_name, loaded[split]))]
     return OwnData(dataset, form, parts, notes, division if divided else [])
 
 
-def describe(folder: Path) -> tuple[Dataset, str]:
+def describe_folder(folder: Path) -> tuple[Dataset, str]:
     """The dataset of a folder, and its form, by the names of its files and their first lines; nothing is checked."""
     folder = Path(folder)
     if not folder.is_dir():
@@ -112,7 +113,7 @@ def describe(folder: Path) -> tuple[Dataset, str]:
     if form == TABLE:
         columns = own_tables.find_columns(found["train"])
         family, metric = own_tables.FAMILIES[columns]
-        reader = partial(own_tables.read, columns=columns)
+        reader = partial(own_tables.read_instances, columns=columns)
     divider = partial(divide, parts=("train", *lacking), where=show_path(found["train"])) if lacking else None
     title = folder.resolve().name
     dataset = Dataset(
@@ -191,21 +192,21 @@ def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, .
 
 def name_documents(instances: Sequence[Instance]) -> list[str]:
     """The document of each instance: as the files name it, else its text, so that equal texts stay together."""
-    return [name_document(one) or (one.first if isinstance(one, Pair) else one.inputs[0]) for one in instances]
+    return [document_of(one) or (one.first if isinstance(one, Pair) else one.inputs[0]) for one in instances]
 
 
-def name_document(one: Instance) -> str:
+def document_of(one: Instance) -> str:
     return one.group if isinstance(one, Pair) else one.document
 
 
 def say_name(one: Instance) -> str:
     """What a division calls an instance: its document, else its row or, of a sentence, its words."""
-    return name_document(one) or (one.inputs[0] if isinstance(one, Sentence) else f"row {one.id}")
+    return document_of(one) or (one.inputs[0] if isinstance(one, Sentence) else f"row {one.id}")
 
 
 def say_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[Instance]]) -> str:
     """Which parts were cut off the training part, and by what."""
-    known = any(map(name_document, loaded["train"]))
+    known = any(map(document_of, loaded["train"]))
     unit = "document" if known else "sentence" if dataset.family == "tagging" else "row"
     counts = [f"{len(set(name_documents(loaded[split]))):,} for {split}" for split in ("train", *divided)]
     said = f"no {' and no '.join(divided)} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}"
@@ -275,14 +276,14 @@ def list_unread(dataset: Dataset) -> list[str]:
     flat = any(name == "." for names in dataset.files.values() for name in names)
     entries = [path.name for path in sorted(dataset.folder.iterdir()) if not ASIDE.fullmatch(path.name)]
     unread = [] if flat else [name for name in entries if name not in used]
-    if getattr(dataset.read, "func", None) is own_tables.read:
-        unread += [f"column {name}" for name in own_tables.list_unread(dataset.paths("train")[0])]
+    if getattr(dataset.read, "func", None) is own_tables.read_instances:
+        unread += [f"column {name}" for name in own_tables.list_unread_columns(dataset.paths("train")[0])]
     return unread
 
 
-def summarise(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
+def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
     """A part in numbers: its file, documents, instances, and how often it has each label."""
-    documents = set(filter(None, map(name_document, instances)))
+    documents = set(filter(None, map(document_of, instances)))
     labels = say_some([f"{label} {number:,}" for label, number in sorted(count_labels(instances).items())])
     if dataset.family == "similarity":
         numbers = [one.label for one in instances]

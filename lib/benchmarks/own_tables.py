@@ -37,7 +37,7 @@ Row = Mapping[str, object]
 
 def find_columns(path: Path) -> tuple[str, ...]:
     """The columns of a table that say its task, a key of FAMILIES; StudyError for others."""
-    _, first = next(read_rows(path), ("", None))
+    _, first = next(read_table_cells(path), ("", None))
     if first is None:
         raise StudyError(f"{show_path(path)}: no rows in the file")
     where = f"{show_path(path)}:1"
@@ -53,16 +53,16 @@ def find_columns(path: Path) -> tuple[str, ...]:
     raise StudyError(f"{where}: expected the columns {FORMS}; found {known}: rename or delete columns")
 
 
-def list_unread(path: Path) -> list[str]:
+def list_unread_columns(path: Path) -> list[str]:
     """The columns of a table that are not read."""
-    _, first = next(read_rows(path))
+    _, first = next(read_table_cells(path))
     return [name for name in first if name not in COLUMNS]
 
 
-def read(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair]:
+def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair]:
     """The instances of a table with these columns; the number of its row is the id of each. Errors as above."""
     instances: list[Labelled | Pair] = []
-    for number, (where, row) in enumerate(read_rows(path), start=1):
+    for number, (where, row) in enumerate(read_table_cells(path), start=1):
         if missing := [name for name in columns if name not in row]:
             raise StudyError(f"{where}: no {' and '.join(missing)}, which the other rows or files have")
         texts = [read_word(where, row, name) for name in columns if name.startswith("text")]
@@ -131,13 +131,13 @@ def refuse_scores(path: Path, instances: list[Labelled | Pair]) -> None:
         )
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, dict]]:
+def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
     """`file:line` and the cells of each row, by column."""
     name = path.name.removesuffix(".gz")
     if name.endswith(".jsonl"):
         yield from read_json_lines(path)
         return
-    rows = read_csv(path) if name.endswith(".csv") else read_tsv(path)
+    rows = read_csv_cells(path) if name.endswith(".csv") else read_tsv(path)
     names: list[str] = []
     for where, cells in rows:
         if not names:
@@ -150,7 +150,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict]]:
             yield where, dict(zip(names, cells, strict=True))
 
 
-def read_csv(path: Path) -> Iterator[tuple[str, list[str]]]:
+def read_csv_cells(path: Path) -> Iterator[tuple[str, list[str]]]:
     """The rows of a CSV, each with its last line, blank lines left out. Semicolons separate where the first line has
     more of them than commas."""
     where, first = show_path(path), next(read_lines(path), (1, ""))[1]

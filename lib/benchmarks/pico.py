@@ -19,7 +19,7 @@ FILE = re.compile(r"([0-9]+)[._]AGGREGATED\.ann(?:\.gz)?")  # a dot in release 2
 BREAKS = re.compile(r"[ \t\r]+")  # a word may hold other kinds of space
 
 
-def read(
+def read_elements(
     folder: Path, split: str, dev: Collection[str] | None = None, left_out: Counter | None = None
 ) -> list[Sentence]:
     """Sentences of `train`, `dev` or `test` of a release's folder, with the tag of each word I-INT, I-OUT, I-PAR or O.
@@ -76,7 +76,7 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
 
 
 def read_document(folder: Path, pmid: str, labels: dict[str, Path]) -> list[Sentence]:
-    """The sentences of an abstract; errors as in read."""
+    """The sentences of an abstract; errors as in read_elements."""
     words = read_cells(find_file(folder / f"documents/{pmid}.tokens"), BREAKS)
     marked = {short: read_labels(path, len(words)) for short, path in labels.items()}
     sentences, start = [], 0

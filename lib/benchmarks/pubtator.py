@@ -33,7 +33,7 @@ class Abstract(NamedTuple):
     mentions: list[Mention]
 
 
-def read(path: Path, left_out: Counter | None = None) -> Iterator[Abstract]:
+def read_abstracts(path: Path, left_out: Counter | None = None) -> Iterator[Abstract]:
     """Abstracts of a PubTator file in its order; one that the file repeats comes as often.
 
     A record is `PMID|t|title`, `PMID|a|abstract`, lines `PMID TAB start TAB end TAB text TAB type TAB concept`, with
@@ -50,17 +50,17 @@ def read(path: Path, left_out: Counter | None = None) -> Iterator[Abstract]:
         if line.strip():
             record.append((f"{name}:{number}", line))
         elif record:
-            yield parse(record, left_out)
+            yield parse_abstract(record, left_out)
             empty, record = False, []
     if record:
         require_end(path, number)
-        yield parse(record, left_out)
+        yield parse_abstract(record, left_out)
     elif empty:
         raise StudyError(f"{name}: no abstracts in the file")
 
 
-def parse(record: list[tuple[str, str]], left_out: Counter | None = None) -> Abstract:
-    """The abstract of a record, given as its lines with the place that a message names; errors as in read."""
+def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None = None) -> Abstract:
+    """The abstract of a record, given as its lines with the place that a message names; errors as in read_abstracts."""
     heads = [HEAD.fullmatch(line) for _, line in record[:2]]
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
         raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID")
@@ -82,21 +82,21 @@ def parse(record: list[tuple[str, str]], left_out: Counter | None = None) -> Abs
         if mention in mentions:
             raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice")
         mentions.append(mention)
-    return Abstract(pmid, compose(text), mentions)
+    return Abstract(pmid, compose_letters(text), mentions)
 
 
 def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
     start, end, words, kind, concept = cells[1:6]
     if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in kinds:
         raise StudyError(f"{where}: expected two offsets and a type of {', '.join(kinds)}")
-    at_offsets, words = compose(text[int(start) : int(end)]), compose(words)
+    at_offsets, words = compose_letters(text[int(start) : int(end)]), compose_letters(words)
     if not at_offsets or at_offsets not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
         raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}")
-    first, last = (len(compose(text[: int(offset)])) for offset in (start, end))
+    first, last = (len(compose_letters(text[: int(offset)])) for offset in (start, end))
     return Mention(concept.strip(), kinds[kind], first, last)
 
 
-def compose(text: str) -> str:
+def compose_letters(text: str) -> str:
     """A text with each letter and its marks as one character, where there is one."""
     return unicodedata.normalize("NFC", text)
 
@@ -105,23 +105,23 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
     """Sentences with the mentions of one kind, `Disease` or `Chemical`, tagged by standoff.
 
     A record that comes again is left out: NCBI-disease's training file has PMID 8528200 twice, the same each time.
-    Mentions that overlap a longer one have no tag. StudyError as in read, for another kind, and for two records of one
-    PMID that differ.
+    Mentions that overlap a longer one have no tag. StudyError as in read_abstracts, for another kind, and for two
+    records of one PMID that differ.
     """
     if kind not in ("Chemical", "Disease"):
         raise unknown("kind", kind, ("Chemical", "Disease"))
     sentences = []
-    for pmid, text, mentions in keep_first(path, read(path), left_out):
+    for pmid, text, mentions in keep_first(path, read_abstracts(path), left_out):
         of_kind = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]
-        sentences += standoff.tag(text, of_kind, pmid, left_out=left_out)
+        sentences += standoff.tag_text(text, of_kind, pmid, left_out=left_out)
     return sentences
 
 
 def read_all_kinds(path: Path, left_out: Counter | None = None) -> list[Sentence]:
     """Sentences with the mentions of every type, of a file of anybody's; errors and `left_out` as in read_sentences."""
     left_out, sentences = Counter() if left_out is None else left_out, []
-    for pmid, text, mentions in keep_first(path, read(path, left_out), left_out):
-        sentences += standoff.tag(text, mentions, pmid, left_out=left_out)
+    for pmid, text, mentions in keep_first(path, read_abstracts(path, left_out), left_out):
+        sentences += standoff.tag_text(text, mentions, pmid, left_out=left_out)
     return sentences
 
 

@@ -29,7 +29,7 @@ class SquadAnswer(Checked):
     answer_start: int  # characters from 0
 
 
-class Entry(Checked):
+class AskedContext(Checked):
     """A question asked of one context."""
 
     id: Filled
@@ -39,7 +39,7 @@ class Entry(Checked):
 
 class Paragraph(Checked):
     context: Filled
-    qas: list[Entry]
+    qas: list[AskedContext]
 
     @model_validator(mode="after")
     def check_offsets(self):
@@ -58,7 +58,7 @@ class Snippet(Checked):
     text: str
 
 
-def flatten(answers) -> list:
+def flatten_answers(answers) -> list:
     """The texts of an exact answer: a text, a list of texts, or a list of lists of synonyms; null: none."""
     several = answers if isinstance(answers, list) else [] if answers is None else [answers]
     return [one for answer in several for one in (answer if isinstance(answer, list) else [answer])]
@@ -69,7 +69,7 @@ class GoldenQuestion(Checked):
     type: Literal["yesno", "factoid", "list", "summary"]
     body: Filled
     snippets: list[Snippet] = []
-    exact_answer: Annotated[list[str], BeforeValidator(flatten)] = []
+    exact_answer: Annotated[list[str], BeforeValidator(flatten_answers)] = []
 
     @model_validator(mode="after")
     def check_answer(self):
@@ -78,7 +78,7 @@ class GoldenQuestion(Checked):
         return self
 
 
-class File(Checked):
+class QuestionFile(Checked):
     """Of either form: SQuAD's has `data`, a golden file `questions`."""
 
     data: list[Article] = []
@@ -92,7 +92,7 @@ def read_squad(path: Path) -> list[Question]:
     that is not at its offset. Source: Rajpurkar et al. 2016.
     """
     questions = {}
-    for at, entry, context in list_entries(path, parse(path)):
+    for at, entry, context in list_contexts(path, parse_questions(path)):
         if entry.id in questions:
             raise StudyError(f"{at}: an id that came before")
         if not entry.answers:
@@ -109,13 +109,13 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
     by the rule of read_golden; without, there are none. StudyError as in read_squad, and for an id without a number,
     entries of a question that ask another, a question that the golden files lack. Source: Lee et al. 2020, section 3.3.
     """
-    contents = {path: parse(path) for path in files}
+    contents = {path: parse_questions(path) for path in files}
     answers_of = {path: content for path, content in contents.items() if content.questions}
     golden = collect_golden(answers_of, left_out)
-    questions: dict[str, dict[int, tuple[Entry, str]]] = {}
+    questions: dict[str, dict[int, tuple[AskedContext, str]]] = {}
     batches: dict[str, str] = {}
     for path in (path for path in contents if path not in answers_of):
-        for at, entry, context in list_entries(path, contents[path]):
+        for at, entry, context in list_contexts(path, contents[path]):
             parts = ENTRY.fullmatch(entry.id)
             if not parts:
                 raise StudyError(f"{at}: expected an id such as 56c073fcef6e394741000020_000")
@@ -146,10 +146,10 @@ def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]
     of 4b has no other. StudyError for JSON of another shape, an unknown type, an id that comes twice. Source: BioASQ's
     format of task b, phase B.
     """
-    return list(collect_golden({path: parse(path) for path in files}, left_out).values())
+    return list(collect_golden({path: parse_questions(path) for path in files}, left_out).values())
 
 
-def collect_golden(contents: dict[Path, File], left_out: Counter | None) -> dict[str, Question]:
+def collect_golden(contents: dict[Path, QuestionFile], left_out: Counter | None) -> dict[str, Question]:
     """The factoid questions of golden files by id, as in read_golden."""
     factoids = {}
     for path, content in contents.items():
@@ -188,10 +188,10 @@ def find_spans(passages: Iterable[str], answers: Iterable[str]) -> tuple[Span, .
     return tuple(sorted(spans))
 
 
-def parse(path: Path) -> File:
+def parse_questions(path: Path) -> QuestionFile:
     """A file of either form; StudyError in one line for another, with the place in it."""
     try:
-        content = File.model_validate_json("\n".join(line for _, line in read_lines(path)))
+        content = QuestionFile.model_validate_json("\n".join(line for _, line in read_lines(path)))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
@@ -202,7 +202,7 @@ def parse(path: Path) -> File:
     return content
 
 
-def list_entries(path: Path, content: File) -> Iterator[tuple[str, Entry, str]]:
+def list_contexts(path: Path, content: QuestionFile) -> Iterator[tuple[str, AskedContext, str]]:
     """The entries of a file in SQuAD's format, each with its place and its context."""
     for a, article in enumerate(content.data):
         for p, paragraph in enumerate(article.paragraphs):
@@ -210,7 +210,7 @@ def list_entries(path: Path, content: File) -> Iterator[tuple[str, Entry, str]]:
                 yield f"{show_path(path)}: data[{a}].paragraphs[{p}].qas[{e}]", entry, paragraph.context
 
 
-def merge(id: str, entries: list[tuple[Entry, str]]) -> Question:
+def merge(id: str, entries: list[tuple[AskedContext, str]]) -> Question:
     """One question of its entries, a passage each; answers and spans without repetition, in order."""
     spans = [
         Span(number, answer.answer_start, answer.answer_start + len(answer.text))

@@ -16,7 +16,7 @@ from lib.benchmarks import (
     shareclef,
     tables,
 )
-from lib.benchmarks.datasets import SPLITS, TRAIN_TEST, Dataset, by_split, list_files, take_fold
+from lib.benchmarks.datasets import SPLITS, TRAIN_TEST, Dataset, by_split, list_data_files, take_fold
 from lib.errors import unknown
 
 
@@ -55,23 +55,23 @@ def factoid(year: int) -> dict[str, tuple[str, ...]]:
 
 ROWS = [
     # Named entities. The sets of Crichton et al. 2017 are in their IOB form.
-    Dataset("bc5cdr-chem", "BC5CDR, chemical", "tagging", "chemicals", "entity-f1", conll.read,
+    Dataset("bc5cdr-chem", "BC5CDR, chemical", "tagging", "chemicals", "entity-f1", conll.read_conll,
             by_split("ner/bc5cdr-chem"), "bc5cdr-chem", ("lee-4", "gu-6", "wada-7", "naseem-7")),
-    Dataset("bc5cdr-disease", "BC5CDR, disease", "tagging", "diseases", "entity-f1", conll.read,
+    Dataset("bc5cdr-disease", "BC5CDR, disease", "tagging", "diseases", "entity-f1", conll.read_conll,
             by_split("ner/bc5cdr-disease"), "bc5cdr-disease", ("lee-4", "gu-6", "wada-7", "naseem-7")),
-    Dataset("ncbi-disease", "NCBI-disease", "tagging", "diseases", "entity-f1", conll.read,
+    Dataset("ncbi-disease", "NCBI-disease", "tagging", "diseases", "entity-f1", conll.read_conll,
             by_split("ner/ncbi-disease"), "ncbi-disease", ("lee-4", "gu-6", "naseem-7", "ozyurt-4")),
-    Dataset("bc2gm", "BC2GM", "tagging", "genes", "entity-f1", conll.read, by_split("ner/bc2gm"), "bc2gm",
+    Dataset("bc2gm", "BC2GM", "tagging", "genes", "entity-f1", conll.read_conll, by_split("ner/bc2gm"), "bc2gm",
             ("lee-4", "gu-6", "naseem-7", "ozyurt-4")),
     Dataset("jnlpba", "JNLPBA, five types as one", "tagging", "proteins, DNA, RNA, cell types and lines", "entity-f1",
             conll.read_merged, by_split("ner/jnlpba"), "jnlpba", ("gu-6",)),
     Dataset("jnlpba-biobert", "JNLPBA, BioBERT's version", "tagging", "proteins, DNA and RNA as one", "entity-f1",
-            conll.read, by_split("ner/jnlpba-biobert"), "jnlpba-biobert", ("lee-4", "naseem-7")),
-    Dataset("linnaeus", "LINNAEUS", "tagging", "species", "entity-f1", conll.read, by_split("ner/linnaeus"), "linnaeus",
-            ("lee-4", "naseem-7", "ozyurt-4")),
-    Dataset("s800", "Species-800", "tagging", "species", "entity-f1", conll.read, by_split("ner/s800"), "s800",
+            conll.read_conll, by_split("ner/jnlpba-biobert"), "jnlpba-biobert", ("lee-4", "naseem-7")),
+    Dataset("linnaeus", "LINNAEUS", "tagging", "species", "entity-f1", conll.read_conll,
+            by_split("ner/linnaeus"), "linnaeus", ("lee-4", "naseem-7", "ozyurt-4")),
+    Dataset("s800", "Species-800", "tagging", "species", "entity-f1", conll.read_conll, by_split("ner/s800"), "s800",
             ("lee-4", "naseem-7")),
-    Dataset("bc4chemd", "BC4CHEMD", "tagging", "chemicals", "entity-f1", conll.read,
+    Dataset("bc4chemd", "BC4CHEMD", "tagging", "chemicals", "entity-f1", conll.read_conll,
             by_split("ner/bc4chemd"), "bc4chemd", ("lee-4", "ozyurt-4")),
     Dataset("bc5cdr-chem-pubtator", "BC5CDR, chemical, from PubTator", "tagging", "chemicals", "entity-f1",
             partial(pubtator.read_sentences, kind="Chemical"), named(*PUBTATOR), "bc5cdr-pubtator"),
@@ -84,13 +84,13 @@ ROWS = [
     Dataset("i2b2-2010", "i2b2/VA 2010, concepts", "tagging", "problems, tests and treatments", "entity-f1",
             i2b2.read_concepts, I2B2_FILES, "i2b2-2010", ("lee-4",), "credentialed"),
     Dataset("share-clef-2013", "ShARe/CLEF 2013, task 1", "tagging", "disorders, also in parts", "strict-span-f1",
-            shareclef.read, shareclef.FILES, "share-clef", ("wada-7", "naseem-7"), "credentialed", version=2),
+            shareclef.read_disorders, shareclef.FILES, "share-clef", ("wada-7", "naseem-7"), "credentialed", version=2),
     # PICO elements
     Dataset("ebm-pico", "EBM-NLP, original", "pico", "participants, interventions and outcomes, overlapping",
-            "pico-macro-f1", pico.read, dict.fromkeys(SPLITS, (PICO,)), "ebm-nlp-original", ("gu-6",),
+            "pico-macro-f1", pico.read_elements, dict.fromkeys(SPLITS, (PICO,)), "ebm-nlp-original", ("gu-6",),
             members={split: split for split in SPLITS}, overlapping=True),
     Dataset("ebm-pico-blurb", "EBM-NLP, BLURB's files", "pico", "the same, one a word", "pico-macro-f1",
-            conll.read, by_split("ner/ebm-nlp-blurb"), "ebm-nlp-blurb"),
+            conll.read_conll, by_split("ner/ebm-nlp-blurb"), "ebm-nlp-blurb"),
     Dataset("ebm-pico-scibert", "EBM-NLP, SciBERT's form", "pico", "the same, one a word", "pico-macro-f1",
             conll.read_pico, by_split("ner/ebm-nlp", ".txt"), "ebm-nlp"),
     # Relations
@@ -201,4 +201,4 @@ def files(folder: Path) -> list[Path]:
         for name in names
         for fold in range(1, dataset.folds + 1)
     }
-    return list_files(folder / f"{name}{ending}" for name in sorted(named) for ending in ("", ".gz"))
+    return list_data_files(folder / f"{name}{ending}" for name in sorted(named) for ending in ("", ".gz"))

@@ -28,7 +28,9 @@ def count_names(train: Sequence[Sentence], test: Sequence[Sentence]) -> dict[str
             "names": len({*names}), "names_seen": len({*names} & known)}  # fmt: skip
 
 
-def score(test: Sequence[Sentence], predicted: Sequence[Sequence[str]], known: Collection[str]) -> dict[str, float]:
+def score_seen(
+    test: Sequence[Sentence], predicted: Sequence[Sequence[str]], known: Collection[str]
+) -> dict[str, float]:
     """Entity F1 of all entities, of those whose name is known, and of the others; gold or predicted alike.
 
     An entity that is predicted where none is counts among those of its own name.

@@ -34,7 +34,7 @@ REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a name or date that was taken out
 RULES = re.compile(r"\|{4}|___|~~")  # lines drawn with signs
 
 
-def read(
+def read_disorders(
     notes: Path, annotations: Path, names: Iterable[str] | Path | None = None, left_out: Counter | None = None
 ) -> list[Sentence]:
     """Sentences of the notes of a folder, tagged B-Disorder and I-Disorder; of `names` alone, without .txt, if given.
@@ -42,16 +42,16 @@ def read(
     Every part of a mention is tagged, the first word of its first part with B and all else with I, so that mentions
     are counted once. Mentions that overlap a longer one have no tag. `names` are for a division into training and
     development, which the release does not have; a path is of a file with one a line. As BLUE does, what was taken out
-    of a note reads PATTERN and drawn lines are blank. Errors as in read_notes.
+    of a note reads PATTERN and drawn lines are blank. Errors as in read_marked_notes.
     """
     return [
         sentence
-        for name, (text, mentions) in read_notes(notes, annotations, names).items()
-        for sentence in standoff.tag(blank(text), mentions, name, standoff.BLANK_LINE, left_out)
+        for name, (text, mentions) in read_marked_notes(notes, annotations, names).items()
+        for sentence in standoff.tag_text(blank(text), mentions, name, standoff.BLANK_LINE, left_out)
     ]
 
 
-def read_notes(
+def read_marked_notes(
     notes: Path, annotations: Path, names: Iterable[str] | Path | None = None
 ) -> dict[str, tuple[str, list[Annotation]]]:
     """The text and the mentions of each note, by name without .txt; a mention's id is its CUI or `CUI-less`.
@@ -76,7 +76,7 @@ def read_notes(
     for name in (name for name in texts if name in chosen):
         if name not in files:
             raise StudyError(f"{show_path(texts[name])}: no annotations in {show_path(annotations)}")
-        text, read_file = read_text(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
+        text, read_file = read_whole_note(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
         by_name[name] = text, read_file(files[name], name, len(text))
     return by_name
 
@@ -93,7 +93,7 @@ def find_annotations(folder: Path) -> dict[str, Path]:
     return files
 
 
-def read_text(path: Path) -> str:
+def read_whole_note(path: Path) -> str:
     """A note as it is, as offsets count every character; StudyError for an empty one and bytes that are not UTF-8."""
     with open_bytes(path) as file:
         try:
@@ -106,7 +106,7 @@ def read_text(path: Path) -> str:
 
 
 def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
-    """The mentions of a file of lines, for a note of this length; errors as in read_notes."""
+    """The mentions of a file of lines, for a note of this length; errors as in read_marked_notes."""
     mentions = []
     for number, line in read_lines(path):
         where, cells = f"{show_path(path)}:{number}", line.split("||")
@@ -117,7 +117,7 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
 
 
 def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
-    """The mentions of a Knowtator XML file, for a note of this length; errors as in read_notes."""
+    """The mentions of a Knowtator XML file, for a note of this length; errors as in read_marked_notes."""
     where = show_path(path)
     with open_bytes(path) as file:
         root = parse_xml(where, file.read())

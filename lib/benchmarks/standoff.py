@@ -29,7 +29,7 @@ class Annotation:
     document: str = ""
 
 
-def tag(
+def tag_text(
     text: str,
     mentions: Iterable[Mention | Annotation],
     document: str = "",
@@ -74,16 +74,16 @@ def tag(
 
 
 def find_words(text: str, paragraph: str = LINE) -> list[list[tuple[int, int]]]:
-    """The (start, end) of the words of each sentence of a text: those of `tag` where nothing is marked."""
+    """The (start, end) of the words of each sentence of a text: those of `tag_text` where nothing is marked."""
     starts = [start for start, _ in find_sentences(text, paragraph, "a text")]
     found = ([word.span() for word in WORD.finditer(text, *part)] for part in pairwise([*starts, len(text)]))
     return [words for words in found if words]
 
 
 def find_sentences(text: str, paragraph: str, where: str) -> Iterator[tuple[int, int]]:
-    """The (start, end) of each sentence of each paragraph of a text; StudyError as in locate."""
+    """The (start, end) of each sentence of each paragraph of a text; StudyError as in locate_sentences."""
     split = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
-    return locate(split, text, where)
+    return locate_sentences(split, text, where)
 
 
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
@@ -106,7 +106,7 @@ def spans(mention: Mention | Annotation) -> tuple[tuple[int, int], ...]:
     return mention.spans if isinstance(mention, Annotation) else ((mention.start, mention.end),)
 
 
-def locate(sentences: Iterable[str], text: str, where: str) -> Iterator[tuple[int, int]]:
+def locate_sentences(sentences: Iterable[str], text: str, where: str) -> Iterator[tuple[int, int]]:
     """The (start, end) of each sentence that a splitter made of a text; StudyError for one that it changed."""
     end = 0
     for sentence in sentences:

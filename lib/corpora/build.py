@@ -30,7 +30,7 @@ Choice = Callable[[Collection[str], Collection[str]], bool]  # of a citation by 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one raw file, as rows.read_rows writes and counts them."""
+    """The rows of one raw file, as rows.write_document_rows writes and counts them."""
 
     path: Path
     source: str
@@ -135,7 +135,7 @@ def copy_file(
                 reason = "not selected"
             if not reason:
                 document = Document(row["id"], row["title"], row["text"], language=row["language"])
-                text, reason, dropped = cleaning.clean(document, rules)
+                text, reason, dropped = cleaning.clean_document(document, rules)
                 counts["lines dropped"] += dropped
                 if not reason and not is_in(part, text):
                     reason = "not in the part"
@@ -145,7 +145,7 @@ def copy_file(
             counts["kept"] += 1
             counts["words"] += len(text.split())
             counts["bytes"] += len(text.encode()) + 1
-            kept += [{"id": row["id"], "source": file.source, "text": lines} for lines in cut(text)]
+            kept += [{"id": row["id"], "source": file.source, "text": lines} for lines in cut_text(text)]
         if kept:
             out.write_table(pa.Table.from_pylist(kept, SCHEMA))
     return counts | {"why left out": file.left_out or ""}
@@ -156,7 +156,7 @@ def is_in(part: float, text: str) -> bool:
     return part == 1 or int(provenance.fingerprint(text), 16) < part * 2**64
 
 
-def cut(text: str) -> Iterator[str]:
+def cut_text(text: str) -> Iterator[str]:
     """A text in parts of about PART_WORDS words, cut between lines."""
     lines, words = [], 0
     for line in text.split("\n"):

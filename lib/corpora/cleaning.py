@@ -9,7 +9,7 @@ from lib.corpora.records import Document
 from lib.corpora.settings import Cleaning
 
 
-def clean(document: Document, rules: Cleaning) -> tuple[str, str, int]:
+def clean_document(document: Document, rules: Cleaning) -> tuple[str, str, int]:
     """The text that is kept of a document, or none and why, and how many of its lines were left out.
 
     A line is a paragraph, or a sentence where the rules ask for one a line.

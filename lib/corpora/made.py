@@ -34,17 +34,17 @@ def flat(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def read_csv(content: bytes) -> Iterator[dict[str, str]]:
+def parse_csv(content: bytes) -> Iterator[dict[str, str]]:
     """The rows of a CSV, by the names of its columns in small letters."""
     csv.field_size_limit(sys.maxsize)
     for row in csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")):
         yield {name.lower(): cell or "" for name, cell in row.items() if name is not None}
 
 
-def read_tables(files: Files) -> Iterator[tuple]:
+def take_tables(files: Files) -> Iterator[tuple]:
     """Citations of CSVs whose columns are named after what they hold."""
     for _, content in files:
-        for row in read_csv(content):
+        for row in parse_csv(content):
             abstract = row["abstract"] if "abstract" in row else row["medical_abstract"]
             yield row.get("pmid") or row.get("pubmedid", ""), row.get("title", ""), abstract
 
@@ -57,7 +57,7 @@ def read_plain_abstracts(files: Files) -> Iterator[tuple]:
             yield "", "", text
 
 
-def read_ohsumed(files: Files) -> Iterator[tuple]:
+def take_ohsumed(files: Files) -> Iterator[tuple]:
     """A citation a file, its title the first line; the folders that hold it are its MeSH categories."""
     found: dict[str, tuple[bytes, set]] = {}
     for path, content in files:
@@ -68,7 +68,7 @@ def read_ohsumed(files: Files) -> Iterator[tuple]:
         yield f"ohsumed:{number}:{','.join(sorted(categories))}", title, abstract
 
 
-def read_pubtator(files: Files) -> Iterator[tuple]:
+def take_pubtator(files: Files) -> Iterator[tuple]:
     """The title and abstract lines of PubTator files."""
     for _, content in files:
         title = ""
@@ -118,14 +118,14 @@ def read_display(files: Files) -> Iterator[tuple]:
                 yield pmid[1] if pmid else "", paragraphs[1], abstract
 
 
-def read_mesh_sample(files: Files) -> Iterator[dict]:
+def take_mesh_sample(files: Files) -> Iterator[dict]:
     names = ("pmid", "Title", "abstractText", "meshMajor", "meshid", "meshroot")
     for _, content in files:
-        for row in read_csv(content):
+        for row in parse_csv(content):
             yield {name: row[name.lower()] for name in names}
 
 
-def read_europepmc(files: Files) -> Iterator[dict]:
+def take_europepmc(files: Files) -> Iterator[dict]:
     """Each record of Europe PMC once that has an abstract; its file's path begins with the repository."""
 
     def one(record: dict, name: str) -> str:
@@ -168,7 +168,7 @@ def number_of(path: str) -> int:
     return int(PurePosixPath(path).stem.removeprefix("PMC"))
 
 
-def read_trials(files: Files) -> Iterator[list[str]]:
+def take_trials(files: Files) -> Iterator[list[str]]:
     """The plain full texts of articles under a free licence, which their .nxml files say; of 500 words and more."""
     licences, texts = {}, {}
     for path, content in files:
@@ -209,7 +209,7 @@ def read_full_texts(files: Files) -> Iterator[list[str]]:
             yield [f"# PMC{number} {licence}", *title, *lines]
 
 
-def read_articles(files: Files) -> Iterator[list[str]]:
+def take_articles(files: Files) -> Iterator[list[str]]:
     """CRAFT's plain texts, named after their PMIDs."""
     for path, content in files:
         lines = (flat(line) for line in content.decode("utf-8-sig").split("\n"))
@@ -274,7 +274,7 @@ def read_separated(files: Files) -> Iterator[list[str]]:
 
 def read_reports(files: Files) -> Iterator[list[str]]:
     """The distinct reports that the prompts of JMED-LLM quote."""
-    quoted = (re.search(r"\n「(.*)」", row["question"], re.DOTALL) for _, c in files for row in read_csv(c))
+    quoted = (re.search(r"\n「(.*)」", row["question"], re.DOTALL) for _, c in files for row in parse_csv(c))
     for report in dict.fromkeys(match[1] for match in quoted if match):
         yield [line for line in report.split("\n") if line.strip()]
 
@@ -286,24 +286,24 @@ def count_words(lines: list[str]) -> int:
 CONVERSIONS: dict[str, Callable[[Files], Iterator]] = {
     "abstracts": read_plain_abstracts,
     "annotated": read_annotated,
-    "articles": read_articles,
+    "articles": take_articles,
     "contexts": read_contexts,
     "display": read_display,
-    "europepmc": read_europepmc,
+    "europepmc": take_europepmc,
     "examinations": read_examinations,
     "extract": read_extract,
     "first-40": take_first,
     "full-texts": read_full_texts,
-    "mesh-sample": read_mesh_sample,
+    "mesh-sample": take_mesh_sample,
     "novels": read_novels,
-    "ohsumed": read_ohsumed,
-    "pubtator": read_pubtator,
+    "ohsumed": take_ohsumed,
+    "pubtator": take_pubtator,
     "questions": read_questions,
     "reports": read_reports,
     "sample-60": take_sample,
     "separated": read_separated,
-    "tables": read_tables,
-    "trials": read_trials,
+    "tables": take_tables,
+    "trials": take_trials,
 }
 
 
@@ -336,7 +336,7 @@ def take_part(texts: Iterable[list[str]], number: int, words: int) -> Iterator[l
                 return
 
 
-def write(records: Iterable, path: Path, name: str) -> None:
+def write_records(records: Iterable, path: Path, name: str) -> None:
     """Write the records of a file of that name, packed, with the same bytes every day."""
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
         if name.endswith(".tar.gz"):

@@ -92,7 +92,7 @@ def read_headings(headings) -> tuple[Heading, ...]:
     )
 
 
-def read_text(path: Path) -> Iterator[Document]:
+def read_medline(path: Path) -> Iterator[Document]:
     """Citations of a file in MEDLINE display format: `TAG - value`, lines going on after six spaces.
 
     A field after an empty line begins another citation; a value may go on after one.

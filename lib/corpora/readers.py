@@ -115,7 +115,7 @@ def read_notes(path: Path) -> Iterator[Document]:
 
 READERS: dict[str, Callable[[Path], Iterator[Document]]] = {
     "pubmed-xml": medline.read_xml,
-    "medline-text": medline.read_text,
+    "medline-text": medline.read_medline,
     "citations": read_citations,
     "ohsumed": read_ohsumed,
     "abstract-lines": read_abstract_lines,

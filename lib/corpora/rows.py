@@ -26,7 +26,7 @@ LONGEST = 5_000_000  # characters; a record beyond is no document but a fault of
 BATCH = 1000
 
 
-def read_rows(
+def write_document_rows(
     documents: Iterable[Document],
     path: Path,
     mesh: Mesh | None = None,

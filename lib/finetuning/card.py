@@ -42,13 +42,13 @@ LOADER = """\
 ```python
 from lib.finetuning import saved
 
-model = saved.load("FOLDER")  # model.predict(instances)
+model = saved.load_saved("FOLDER")  # model.predict(instances)
 ```"""
 RESTRICTED = ("> The data stand behind a registration or an agreement. What it says of models made from them holds for "
               "this one.")  # fmt: skip
 
 
-def write_card(record: dict, result: dict, facts: dict[str, str]) -> str:
+def write_tuned_card(record: dict, result: dict, facts: dict[str, str]) -> str:
     """The card of a saved model.
 
     `record`: of lib/finetuning/saved.py; `result`: of Finetuning.run; `facts`: encoder, its name for people, and
@@ -106,7 +106,7 @@ def list_results(record: dict, run: dict, lines: dict[str, list[float]], facts: 
     dataset, settings = record["task"]["dataset"], record["task"]["settings"]
     metrics = [
         {"type": name, "value": round(run["scores"][name], 2), "name": name,
-         "args": {"mean": number(statistics.fmean(values)), "standard deviation": number(deviation(values)),
+         "args": {"mean": round_score(statistics.fmean(values)), "standard deviation": round_score(deviation(values)),
                   "seeds": len(values)}}
         for name, values in lines.items() if not math.isnan(run["scores"][name])
     ]  # fmt: skip
@@ -120,7 +120,7 @@ def list_results(record: dict, run: dict, lines: dict[str, list[float]], facts: 
     }  # fmt: skip
 
 
-def number(value: float) -> float | None:
+def round_score(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 2)
 
 

@@ -208,7 +208,7 @@ class Finetuning:
             "fine-tuning", VERSION, resolve_settings(self.settings, candidate) | run | machine, self.inputs
         )
         path = self.run_file(name)
-        existing = runs.read(path)
+        existing = runs.read_run(path)
         saving = self.saving if split == "test" and fold == 1 else None
         made = existing and existing["fingerprint"] == record["fingerprint"]
         if made and (saving is None or saving.knows(record["fingerprint"])):
@@ -240,7 +240,7 @@ class Finetuning:
             "FLOPs": costs.weights_flops(model.encoder, sizes["body parameters"], log[-1]["tokens"]),
             "device": training.describe_device(self.device),
         }
-        runs.write(path, self.dataset.family, tested, predicted, record)
+        runs.write_run(path, self.dataset.family, tested, predicted, record)
         record = self.judge(path, record, split, fold, predicted)
         if saving:
             saving.offer(record, self.score_on_dev(model, fold), model, task, sequences, self.splits.loaded.max_length)
@@ -280,7 +280,7 @@ class Finetuning:
         }
         if split == "test":
             record |= self.look_closer(fold, tested, predicted)
-        runs.write(path, self.dataset.family, tested, predicted, record)
+        runs.write_run(path, self.dataset.family, tested, predicted, record)
         return record
 
     def look_closer(self, fold: int, tested: Sequence[Instance], predicted: Sequence) -> dict:
@@ -289,11 +289,11 @@ class Finetuning:
         The main score without each group of test documents (lib/benchmarks/jackknife.py) and, of entities, F1 of those
         whose name the whole training set has, and of the others.
         """
-        left_out = jackknife.leave_out(self.dataset, tested, predicted)
+        left_out = jackknife.leave_documents_out(self.dataset, tested, predicted)
         found = {"jackknife": [round(score, 4) for score in left_out]}
         if self.dataset.metric in metrics.ENTITIES:
             known = seen.find_names(self.dataset.load(self.splits.base, fold))
-            scores = seen.score(tested, predicted, known)
+            scores = seen.score_seen(tested, predicted, known)
             found |= {name: round(scores[name], 4) for name in seen.SCORES}
         return found
 

@@ -20,7 +20,7 @@ TABLE = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
 DIGITS = 4  # of a probability in a file
 
 
-class Document(NamedTuple):
+class NewText(NamedTuple):
     """A text, or two, and where it stands: `file:line`."""
 
     where: str
@@ -32,7 +32,7 @@ class Document(NamedTuple):
 # Files with text.
 
 
-def read(path: Path) -> Iterator[Document]:
+def read_input(path: Path) -> Iterator[NewText]:
     """The documents of a file, one at a time, or of the .txt files of a folder.
 
     A name in .jsonl: JSON lines with `text`, perhaps `text2` and `id`; .csv and .tsv: the same as columns under a
@@ -42,14 +42,14 @@ def read(path: Path) -> Iterator[Document]:
     """
     empty = True
     for document in choose_reader(path)(path):
-        check(document)
+        check_document(document)
         yield document
         empty = False
     if empty:
         raise StudyError(f"{show_path(path)}: {'no .txt files in the folder' if path.is_dir() else 'no text in it'}")
 
 
-def choose_reader(path: Path) -> Callable[[Path], Iterator[Document]]:
+def choose_reader(path: Path) -> Callable[[Path], Iterator[NewText]]:
     """What reads a file, by its name, else by its first line."""
     if path.is_dir():
         return read_folder
@@ -60,12 +60,12 @@ def choose_reader(path: Path) -> Callable[[Path], Iterator[Document]]:
         return READERS[ending]
     first = next((line for _, line in read_lines(path) if line.strip()), "")
     if not ending and first.startswith('{"'):
-        return read_json
+        return read_json_texts
     head = HEAD.fullmatch(first)
-    return read_pubtator if head and head[2] == "t" else read_plain
+    return read_pubtator_texts if head and head[2] == "t" else read_plain
 
 
-def check(document: Document) -> None:
+def check_document(document: NewText) -> None:
     """StudyError for half a character, which JSON can escape, and no file can hold."""
     try:
         "".join(filter(None, document[1:])).encode()
@@ -73,40 +73,40 @@ def check(document: Document) -> None:
         raise StudyError(f"{document.where}: half of a surrogate pair; mend the text") from None
 
 
-def read_plain(path: Path) -> Iterator[Document]:
+def read_plain(path: Path) -> Iterator[NewText]:
     """A document a line; blank lines are left out."""
     for number, line in read_lines(path):
         if line.strip():
-            yield Document(f"{show_path(path)}:{number}", str(number), line)
+            yield NewText(f"{show_path(path)}:{number}", str(number), line)
 
 
-def read_json(path: Path) -> Iterator[Document]:
+def read_json_texts(path: Path) -> Iterator[NewText]:
     for number, (where, record) in enumerate(read_json_lines(path, blank=True), start=1):
         yield make_document(where, record, number)
 
 
-def read_table(path: Path, **form) -> Iterator[Document]:
+def read_text_table(path: Path, **form) -> Iterator[NewText]:
     csv.field_size_limit(sys.maxsize)
     for number, (where, row) in enumerate(read_csv(path, ["text"], **form), start=1):
         yield make_document(where, row, number)
 
 
-def read_tabbed(path: Path) -> Iterator[Document]:
-    return read_table(path, **TABLE)
+def read_tabbed(path: Path) -> Iterator[NewText]:
+    return read_text_table(path, **TABLE)
 
 
-def make_document(where: str, record: dict, number: int) -> Document:
+def make_document(where: str, record: dict, number: int) -> NewText:
     """The document of a JSON object or of a row; StudyError for one without a text."""
     text, second, id = record.get("text"), record.get("text2"), record.get("id")
     if not isinstance(text, str) or not text.strip():
         raise StudyError(f'{where}: no text under "text"; put one there, or leave the line out')
     if not isinstance(second, str | None) or not isinstance(id, str | int | None):
         raise StudyError(f'{where}: "text2" and "id" are text, where they are given')
-    return Document(where, str(number if id is None else id), text, second)
+    return NewText(where, str(number if id is None else id), text, second)
 
 
-def read_pubtator(path: Path) -> Iterator[Document]:
-    """Title and abstract with a line end between, as pubtator.read has them; what is marked in them is left out."""
+def read_pubtator_texts(path: Path) -> Iterator[NewText]:
+    """Title and abstract with a line end between, as pubtator.read_abstracts has them, without mentions."""
     title, id, where = None, "", ""
     expected = "expected 'PMID|t|title', then 'PMID|a|abstract' of one PMID"
     for number, line in read_lines(path):
@@ -114,7 +114,7 @@ def read_pubtator(path: Path) -> Iterator[Document]:
         if head and head[2] == "t" and title is None:
             id, title = head[1], head[3]
         elif head and head[2] == "a" and title is not None and head[1] == id:
-            yield Document(where, id, f"{title}\n{head[3]}")
+            yield NewText(where, id, f"{title}\n{head[3]}")
             title = None
         elif line.strip() and (title is not None or not line.startswith(f"{id}\t")):
             raise StudyError(f"{where}: {expected}")
@@ -122,13 +122,13 @@ def read_pubtator(path: Path) -> Iterator[Document]:
         raise StudyError(f"{where}: {expected}: was the file cut off?")
 
 
-def read_folder(path: Path) -> Iterator[Document]:
+def read_folder(path: Path) -> Iterator[NewText]:
     """A document for each .txt file, whose id is the file's name; an empty one counts too."""
     for file in sorted(path.glob("*.txt")):
-        yield Document(show_path(file), file.stem, read_text(file))
+        yield NewText(show_path(file), file.stem, read_text(file))
 
 
-READERS = {".jsonl": read_json, ".csv": read_table, ".tsv": read_tabbed}
+READERS = {".jsonl": read_json_texts, ".csv": read_text_table, ".tsv": read_tabbed}
 
 
 # What is found, as files have it.
@@ -139,26 +139,26 @@ def to_cells(*values) -> str:
     return "\t".join(" ".join(str(value).split()) for value in values) + "\n"
 
 
-def to_json(record: dict) -> str:
+def to_json_line(record: dict) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def describe(text: str, entity: Entity) -> dict:
+def describe_entity(text: str, entity: Entity) -> dict:
     """An entity with its words, by FIELDS."""
     words = text[entity.start : entity.end]
     return dict(zip(FIELDS, (*entity[:3], words, round(entity.probability, DIGITS)), strict=True))
 
 
-def write_json(document: Document, entities: Sequence[Entity]) -> str:
-    found = [describe(document.text, entity) for entity in entities]
-    return to_json({"id": document.id, "text": document.text, "entities": found})
+def write_json_line(document: NewText, entities: Sequence[Entity]) -> str:
+    found = [describe_entity(document.text, entity) for entity in entities]
+    return to_json_line({"id": document.id, "text": document.text, "entities": found})
 
 
-def write_rows(document: Document, entities: Sequence[Entity]) -> str:
-    return "".join(to_cells(document.id, *describe(document.text, entity).values()) for entity in entities)
+def write_rows(document: NewText, entities: Sequence[Entity]) -> str:
+    return "".join(to_cells(document.id, *describe_entity(document.text, entity).values()) for entity in entities)
 
 
-def write_pubtator(document: Document, entities: Sequence[Entity]) -> str:
+def write_pubtator(document: NewText, entities: Sequence[Entity]) -> str:
     """A record with its mentions, without a concept (-); the first line of a text is its title.
 
     StudyError for an id that the format cannot hold.
@@ -168,28 +168,28 @@ def write_pubtator(document: Document, entities: Sequence[Entity]) -> str:
     id, (title, _, abstract) = document.id, document.text.partition("\n")
     lines = [f"{id}|t|{BREAKS.sub(' ', title)}", f"{id}|a|{BREAKS.sub(' ', abstract)}"]
     for entity in entities:
-        start, end, kind, words, _ = describe(document.text, entity).values()
+        start, end, kind, words, _ = describe_entity(document.text, entity).values()
         lines.append("\t".join([id, str(start), str(end), BREAKS.sub(" ", words), kind, "-"]))
     return "\n".join([*lines, "", ""])
 
 
-def write_brat(document: Document, entities: Sequence[Entity]) -> str:
+def write_brat(document: NewText, entities: Sequence[Entity]) -> str:
     """The lines of an .ann file: each entity, and its probability as a note."""
     lines = []
     for number, entity in enumerate(entities, start=1):
-        start, end, kind, words, probability = describe(document.text, entity).values()
+        start, end, kind, words, probability = describe_entity(document.text, entity).values()
         lines.append(f"T{number}\t{'_'.join(kind.split())} {start} {end}\t{words}\n")
         lines.append(f"#{number}\tAnnotatorNotes T{number}\tprobability {probability}\n")
     return "".join(lines)
 
 
-def write_judged(document: Document, found: dict) -> str:
+def write_judged(document: NewText, found: dict) -> str:
     """What a classifier says of a document, as a line of JSON."""
     texts = {"text": document.text} | ({"text2": document.second} if document.second else {})
-    return to_json({"id": document.id} | texts | round_all(found))
+    return to_json_line({"id": document.id} | texts | round_all(found))
 
 
-def write_judged_row(document: Document, found: dict) -> str:
+def write_judged_row(document: NewText, found: dict) -> str:
     """The same as a row: id, label, labels with commas between or number, and each probability."""
     said, *rates = round_all(found).values()
     said = ", ".join(said) if isinstance(said, list) else said

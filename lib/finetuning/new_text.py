@@ -34,7 +34,7 @@ class Entity(NamedTuple):
     probability: float
 
 
-def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
+def tag_texts(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
     """The entities of each text, in its order.
 
     The model reads a sentence at a time, as in training, one that is too long in parts; a line end ends a sentence.
@@ -61,7 +61,7 @@ def tag(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
 
 def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
     """The words of each sentence of a text, in composed letters, and where each stands in the text as given."""
-    composed, places = compose(text)
+    composed, places = compose_text(text)
     for spans in standoff.find_words(SPACE.sub(" ", composed)):
         words = [composed[start:end] for start, end in spans]
         yield words, [(places[start], max(places[end], places[start] + 1)) for start, end in spans]
@@ -70,10 +70,10 @@ def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
 def check_tagger(model: Saved) -> None:
     """StudyError for a saved model that finds no entities."""
     if not isinstance(model.task, Tagging):
-        raise StudyError(f"{model.title}: no tagger but a model of {describe(model)}; {hint(model)}")
+        raise StudyError(f"{model.title}: no tagger but a model of {describe_task_of(model)}; {hint(model)}")
 
 
-def compose(text: str) -> tuple[str, Sequence[int]]:
+def compose_text(text: str) -> tuple[str, Sequence[int]]:
     """A text in composed letters (NFC), as the study's readers have it, and where its characters begin in what was
     given; the last number is the end."""
     if unicodedata.is_normalized("NFC", text):
@@ -81,7 +81,7 @@ def compose(text: str) -> tuple[str, Sequence[int]]:
     starts = [i for i, letter in enumerate(text) if i == 0 or not unicodedata.combining(letter)]
     parts, places = [], []
     for start, end in pairwise([*starts, len(text)]):
-        composed = pubtator.compose(text[start:end])
+        composed = pubtator.compose_letters(text[start:end])
         parts.append(composed if len(composed) <= end - start else text[start:end])  # some NFC takes apart
         # Marks that stay marks are the last ones of the letter.
         places += [start, *(max(start, end - left) for left in range(len(parts[-1]) - 1, 0, -1))]
@@ -119,7 +119,7 @@ def find_runs(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
             yield kind, first, number
 
 
-def classify(model: Saved, instances: Sequence[Instance]) -> list[dict]:
+def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict]:
     """What a classifier says of each instance (of make_instance): {label, probabilities}, {labels, probabilities} or
     {number}.
 
@@ -140,7 +140,7 @@ def classify(model: Saved, instances: Sequence[Instance]) -> list[dict]:
 def check_classifier(model: Saved) -> None:
     """StudyError for a saved model that does not judge whole texts."""
     if not isinstance(model.task, Texts):
-        raise StudyError(f"{model.title}: no classifier but a model of {describe(model)}; {hint(model)}")
+        raise StudyError(f"{model.title}: no classifier but a model of {describe_task_of(model)}; {hint(model)}")
 
 
 def make_instance(model: Saved, text: str, second: str | None = None) -> Instance:
@@ -187,7 +187,7 @@ def read_marks(text: str) -> Relation:
     return Relation("", bare, first, second, "")
 
 
-def describe(model: Saved) -> str:
+def describe_task_of(model: Saved) -> str:
     return f"{model.dataset.family} ({model.dataset.title})"
 
 
@@ -195,4 +195,6 @@ def hint(model: Saved) -> str:
     """What to do with a model that was given to the wrong command."""
     if isinstance(model.task, Tagging):
         return "./run_all.sh tag takes it"
-    return "./run_all.sh classify takes it" if isinstance(model.task, Texts) else "lib.finetuning.saved.load opens it"
+    if isinstance(model.task, Texts):
+        return "./run_all.sh classify takes it"
+    return "lib.finetuning.saved.load_saved opens it"

@@ -18,7 +18,7 @@ def name_run(seed: int, fold: int, folds: int) -> str:
     return f"{seed}.{fold}" if folds > 1 else str(seed)
 
 
-def write(path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict) -> None:
+def write_run(path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict) -> None:
     """Gold and predicted, a row an instance in the order of its files; the run's record in the file's metadata.
 
     Tags, labels, numbers, and for answers the passage and characters: never a text of the dataset. Gold answers are
@@ -34,7 +34,7 @@ def write(path: Path, family: str, instances: Sequence[Instance], predicted: Seq
         pq.write_table(table.replace_schema_metadata({"record": json.dumps(record)}), temporary)
 
 
-def read_predictions(path: Path) -> tuple[list, list]:
+def read_run_predictions(path: Path) -> tuple[list, list]:
     """Gold and predicted of every instance, of a family whose gold is kept."""
     table = pq.read_table(path)
     return table["gold"].to_pylist(), table["predicted"].to_pylist()
@@ -48,7 +48,7 @@ def read_predicted(path: Path, family: str) -> list:
     return [tuple(labels) for labels in predicted] if family == "documents" else predicted
 
 
-def read(path: Path) -> dict | None:
+def read_run(path: Path) -> dict | None:
     """The record of a run, kept in its predictions, or None when there are none."""
     try:
         return json.loads(pq.read_metadata(path).metadata[b"record"])

@@ -28,7 +28,7 @@ from lib.benchmarks.datasets import LOWEST, Dataset
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions
-from lib.finetuning.card import write_card
+from lib.finetuning.card import write_tuned_card
 from lib.finetuning.examples import Example
 from lib.finetuning.settings import FinetuningSettings
 from lib.finetuning.splits import TASKS, Task
@@ -39,7 +39,7 @@ from lib.training import training
 from lib.vocabularies.loading import load_whole
 
 # In config.json in place of a model_type: transformers quotes it where it is asked to open a head that it lacks.
-OWN = "opened by lib.finetuning.saved.load (see README.md)"
+OWN = "opened by lib.finetuning.saved.load_saved (see README.md)"
 CLASSES = {
     heads.Tagger: AutoModelForTokenClassification,
     heads.Classifier: AutoModelForSequenceClassification,
@@ -114,7 +114,7 @@ class Saving:
         record = {"stage": "saved model", "of": self.of, "identity": self.identity, "fingerprint": run["fingerprint"],
                   "dev": dev, "compared": compared, "complete": False}  # fmt: skip
         with artefacts.whole_folder(self.folder) as new:
-            record |= write(new, model, task, tried, longest)
+            record |= write_saved(new, model, task, tried, longest)
             artefacts.write_record(new, record)
             artefacts.write_text(new / "README.md", "The best of the runs so far; others are still being made.\n")
 
@@ -124,7 +124,7 @@ class Saving:
         facts = {"encoder": encoder.title, "revision": revision.split()[-1]}
         if revision.startswith("hub "):
             facts["hub"] = encoder.source
-        artefacts.write_text(self.folder / "README.md", write_card(record, result, facts | told))
+        artefacts.write_text(self.folder / "README.md", write_tuned_card(record, result, facts | told))
         artefacts.write_record(self.folder, record | {"complete": True})
 
 
@@ -143,7 +143,7 @@ def is_complete(folder: Path, identity: str) -> bool:
     return record.get("identity") == identity and record["complete"]
 
 
-def write(folder: Path, model: nn.Module, task: Task, tried: Sequence[Example], longest: int) -> dict:
+def write_saved(folder: Path, model: nn.Module, task: Task, tried: Sequence[Example], longest: int) -> dict:
     """Write weights, configuration and tokenizer; the part of the record that opens them again."""
     model = model.to("cpu").eval()
     library = to_library(model, task, tried)
@@ -235,7 +235,7 @@ def agree(model: nn.Module, library: PreTrainedModel, task: Task, tried: Sequenc
         case heads.Tagger():
             there = batch["words"]
             ours = model.scores(batch)[:, :, 0][there].softmax(-1)
-            theirs = bodies.gather(found.logits, batch["positions"])[there].softmax(-1)
+            theirs = bodies.gather_states(found.logits, batch["positions"])[there].softmax(-1)
         case heads.SpanFinder():
             readable = batch["readable"]
             ours = model(batch).softmax(1)[readable]
@@ -251,7 +251,7 @@ def agree(model: nn.Module, library: PreTrainedModel, task: Task, tried: Sequenc
     return torch.allclose(ours, theirs, rtol=SAME, atol=SAME)
 
 
-def load(folder: str | Path, precision: str = "float32") -> Saved:
+def load_saved(folder: str | Path, precision: str = "float32") -> Saved:
     """The model that was saved in a folder, of every kind; `precision` as in lib/training/training.py.
 
     StudyError in one line for a folder that is not there, is none of ours, or is damaged.

@@ -16,7 +16,7 @@ from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads
-from lib.vocabularies.loading import encode
+from lib.vocabularies.loading import encode_texts
 
 VERSION = 2  # raised when the same scores give other answers
 QUESTION = 64  # tokens of a question at most
@@ -53,9 +53,9 @@ class Spans:
         window its passage and characters; `target`: the first and last position of the first answer that is whole in
         it, or twice that of [CLS] where there is none.
         """
-        question_ids = encode(self.tokenizer, [q.question for q in instances])["input_ids"]
+        question_ids = encode_texts(self.tokenizer, [q.question for q in instances])["input_ids"]
         passages = [passage for q in instances for passage in q.passages]
-        encoded = encode(self.tokenizer, passages, offsets=True)
+        encoded = encode_texts(self.tokenizer, passages, offsets=True)
         encodings = iter(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
         longest = min(QUESTION, self.max_length // 2)
         self.cut = sum(len(ids) > longest for ids in question_ids)
@@ -105,7 +105,7 @@ class Spans:
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[tuple[Span, float]]]:
         """Of each sequence its best spans with their scores, best first."""
-        return [rank(scores[e.second : e.second + len(e.positions)], e.positions)
+        return [rank_spans(scores[e.second : e.second + len(e.positions)], e.positions)
                 for scores, e in zip(outputs.cpu().numpy(), examples, strict=True)]  # fmt: skip
 
     def decode(
@@ -124,11 +124,11 @@ class Spans:
                 found[span] = max(score, found.get(span, score))
         answers: list[list[Answer]] = [[] for _ in instances]
         for (number, _), found in of_passages.items():
-            answers[number] += weigh(found)
+            answers[number] += weigh_spans(found)
         return [keep_distinct(question, ranked) for question, ranked in zip(instances, answers, strict=True)]
 
 
-def rank(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[tuple[Span, float]]:
+def rank_spans(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[tuple[Span, float]]:
     """The best spans of a sequence, with the sum of `scores` (tokens, 2) of their ends."""
     firsts, lasts = (np.argsort(-scores[:, side], kind="stable")[:BEST] for side in (0, 1))
     spans = [(scores[a, 0] + scores[b, 1], a, b) for a in firsts for b in lasts if a <= b < a + LONGEST]
@@ -136,7 +136,7 @@ def rank(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[tupl
     return [(Span(positions[a][0], positions[a][1], positions[b][2]), float(score)) for score, a, b in spans]
 
 
-def weigh(scores: Mapping[Span, float]) -> list[Answer]:
+def weigh_spans(scores: Mapping[Span, float]) -> list[Answer]:
     """The best spans of a passage, with probabilities among them."""
     best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:BEST]
     weights = np.exp([score - best[0][1] for _, score in best])

@@ -14,7 +14,7 @@ from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Template, pad
 from lib.finetuning.settings import FinetuningSettings
 from lib.modeling import heads, loading
-from lib.vocabularies.loading import encode
+from lib.vocabularies.loading import encode_texts
 
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Encoding = tuple[list[int], list[tuple[int, int]]]  # tokens, and the characters of each
@@ -129,7 +129,7 @@ class Texts:
 
     def split(self, texts: list[str]) -> list[Encoding]:
         """The tokens of each text, without special ones."""
-        encoded = encode(self.tokenizer, texts, offsets=True)
+        encoded = encode_texts(self.tokenizer, texts, offsets=True)
         return list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
 
     def fit(
@@ -146,7 +146,7 @@ class Texts:
             tokens, start = self.template.join(ids, other[: capacity - len(ids)])
             return tokens, start, [[self.template.place(tokens)]]
         spans = [find_tokens(offsets, mention) for mention in mentions]
-        kept = keep(len(ids), capacity, spans)
+        kept = keep_tokens(len(ids), capacity, spans)
         self.cut += len(kept) < len(ids)
         tokens, start = self.template.join([ids[i] for i in kept])
         if self.settings.encoding == "first token" or not spans:
@@ -212,7 +212,7 @@ def find_tokens(offsets: Sequence[tuple[int, int]], characters: tuple[int, int])
     return [i for i, (first, last) in enumerate(offsets) if first < end and last > start]
 
 
-def keep(length: int, capacity: int, spans: list[list[int]]) -> list[int]:
+def keep_tokens(length: int, capacity: int, spans: list[list[int]]) -> list[int]:
     """Which of `length` tokens to keep where `capacity` fit: the first ones, or those about all spans.
 
     Where the spans are too far apart, half the capacity for the beginning of the first and the text after it, half for

@@ -21,7 +21,7 @@ def search(
     holds the study `name`. Complete trials that are there count; one whose worker died never becomes complete. Returns
     each trial's settings with its number and `score`.
     """
-    study = load(path, name)
+    study = load_search(path, name)
     done = MaxTrialsCallback(trials, states=(TrialState.COMPLETE,))
 
     def try_point(trial: optuna.Trial) -> float:
@@ -31,17 +31,17 @@ def search(
         proposed = len(study.get_trials(deepcopy=False))
         study.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + proposed, constant_liar=True)
         study.optimize(try_point, n_trials=1, callbacks=[done])
-    return read_trials(study)
+    return list_trials(study)
 
 
-def load(path: Path, name: str) -> optuna.Study:
+def load_search(path: Path, name: str) -> optuna.Study:
     """The study of that name in a file, made where there is none."""
     with artefacts.locked(path):  # two at once would both make the tables
         storage = optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})
         return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
 
 
-def read_trials(study: optuna.Study) -> list[dict]:
+def list_trials(study: optuna.Study) -> list[dict]:
     """The complete trials, the best first."""
     trials = [
         {"trial": trial.number, **trial.params, "score": trial.value}
@@ -50,7 +50,7 @@ def read_trials(study: optuna.Study) -> list[dict]:
     return sorted(trials, key=lambda trial: (-trial["score"], trial["trial"]))
 
 
-def weigh(study: optuna.Study) -> dict[str, float]:
+def weigh_settings(study: optuna.Study) -> dict[str, float]:
     """How much each setting explains of the scores, shares of 1 (functional analysis of variance); {} of few trials."""
     trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len({trial.value for trial in trials}) < 2 or len(trials) < 4:

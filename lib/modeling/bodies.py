@@ -27,7 +27,7 @@ class Layer(NamedTuple):
 
 
 def knows(body: nn.Module) -> bool:
-    """Whether `encode` computes what the body does: BERT, ALBERT or ELECTRA with absolute positions."""
+    """Whether `encode_body` computes what the body does: BERT, ALBERT or ELECTRA with absolute positions."""
     config = body.config
     return (
         type(body).__name__ in ("BertModel", "AlbertModel", "ElectraModel")
@@ -61,7 +61,7 @@ def list_layers(body: nn.Module) -> list[Layer]:
     ]  # fmt: skip
 
 
-def embed(body: nn.Module, input_ids: torch.Tensor, token_types: torch.Tensor | None = None) -> torch.Tensor:
+def embed_tokens(body: nn.Module, input_ids: torch.Tensor, token_types: torch.Tensor | None = None) -> torch.Tensor:
     """The input of the first layer, (sequences, length, hidden), of tokens (sequences, length)."""
     tables = body.embeddings
     kinds = tables.token_type_embeddings.weight
@@ -103,7 +103,7 @@ def attend(
     return drop(scores.softmax(-1), lost, training) @ value
 
 
-def gather(hidden: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+def gather_states(hidden: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """(batch, length, n) at positions (batch, m): (batch, m, n)."""
     return hidden.gather(1, positions[:, :, None].expand(-1, -1, hidden.shape[-1]))
 
@@ -133,7 +133,7 @@ ACTIVATIONS = {
 }
 
 
-def encode(
+def encode_body(
     body: nn.Module,
     input_ids: torch.Tensor,
     positions: torch.Tensor | None = None,
@@ -147,14 +147,14 @@ def encode(
     may look at, or None where every sequence is full; `shift`: (sequences, length, hidden), added to the input of the
     first layer.
     """
-    hidden = embed(body, input_ids, token_types)
+    hidden = embed_tokens(body, input_ids, token_types)
     if shift is not None:
         hidden = hidden + shift
     mask = None if padding is None else ~padding[:, None, None, :]
     *lower, last = list_layers(body)
     for layer in lower:
         hidden = apply_layer(layer, hidden, hidden, mask, body.config, body.training)
-    queried = hidden if positions is None else gather(hidden, positions)
+    queried = hidden if positions is None else gather_states(hidden, positions)
     return apply_layer(last, hidden, queried, mask, body.config, body.training)
 
 

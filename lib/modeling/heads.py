@@ -32,14 +32,14 @@ def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | Non
     """
     token_types = batch.get("token_types") if getattr(encoder.config, "type_vocab_size", 0) > 1 else None
     if bodies.knows(encoder):
-        return bodies.encode(encoder, batch["input_ids"], positions, token_types, batch.get("padding"))
+        return bodies.encode_body(encoder, batch["input_ids"], positions, token_types, batch.get("padding"))
     inputs = {"input_ids": batch["input_ids"]}
     if "padding" in batch:
         inputs["attention_mask"] = (~batch["padding"]).long()
     if token_types is not None:
         inputs["token_type_ids"] = token_types
     hidden = encoder(**inputs).last_hidden_state
-    return hidden if positions is None else bodies.gather(hidden, positions)
+    return hidden if positions is None else bodies.gather_states(hidden, positions)
 
 
 def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -> dict[str, float]:
@@ -147,7 +147,7 @@ class Tagger(nn.Module):
                 states = self.dropout(self.recurrent(states, batch["words"])[0])
             scores = self.score(states)
         else:
-            scores = bodies.gather(self.score(self.dropout(encode(self.encoder, batch))), positions)
+            scores = bodies.gather_states(self.score(self.dropout(encode(self.encoder, batch))), positions)
         return scores.unflatten(-1, self.shape).float()
 
     def loss(self, batch: Batch) -> torch.Tensor:

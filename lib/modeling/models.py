@@ -106,7 +106,7 @@ def configure(
     raise ValueError(architecture)
 
 
-def build(
+def build_model(
     architecture: str, body: Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
 ) -> nn.Module:
     """A model with random weights and its heads for pretraining, as `configure` says.

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from lib.errors import StudyError
 from lib.pretraining.masking import IGNORED, Masking, mask_tokens, take_inventory
 from lib.pretraining.mixing import Layout
-from lib.pretraining.random_numbers import CUT, SEQUENCE, SHIFT, draw, make_keys, permute, to_share
+from lib.pretraining.random_numbers import CUT, SEQUENCE, SHIFT, draw_numbers, make_keys, permute, to_share
 
 SHORT = 0.1  # of the sequences of pairs are of a random length (Devlin et al. 2019, section A.2)
 PLACES_TOGETHER = 2**15  # prepared at once
@@ -167,13 +167,13 @@ class Blocks:
         shift = (make_keys(self.seed, SHIFT, epochs) % np.uint64(width)).astype(np.int64)
         middle = self.layout.place(epochs, blocks, width) + shift
         document, document_end = self.text.find_documents(middle)
-        chance = to_share(draw(keys, SEQUENCE, 4))
+        chance = to_share(draw_numbers(keys, SEQUENCE, 4))
         goal = np.where(chance[:, 0] < SHORT, 2 + (chance[:, 1] * (width - 1)).astype(np.int64), width)
         size = np.minimum(goal, document_end - document)
         begin = np.clip(middle - size // 2, document, document_end - size)
 
         ids = self.read(np.minimum(begin[:, None] + np.arange(width), len(self.text) - 1))
-        best = self.rate_cuts(ids[:, :-1], ids[:, 1:]) + to_share(draw(keys, CUT, width - 1))
+        best = self.rate_cuts(ids[:, :-1], ids[:, 1:]) + to_share(draw_numbers(keys, CUT, width - 1))
         best[np.arange(1, width) >= size[:, None]] = -1
         length = 1 + best.argmax(axis=1)
         first, second, first_length, second_length = begin, begin + length, length, size - length

@@ -34,7 +34,7 @@ def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed
     from gensim.models import Word2Vec
 
     limit = TOKENS_EACH * vocabulary_size
-    counts = count_tokens(read_documents(texts, limit), vocabulary_size)
+    counts = count_each_token(read_token_documents(texts, limit), vocabulary_size)
     found = np.flatnonzero(counts)
     if len(found) < 2:
         raise StudyError(f"word vectors: {len(found)} different tokens in the text, at least 2 are needed")
@@ -52,7 +52,7 @@ def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed
     # and draws false neighbours by the wrong counts.
     skip_gram.build_vocab_from_freq(dict(enumerate(counts[found].tolist())))
     places = np.cumsum(counts > 0) - 1
-    documents = (places[ids].tolist() for ids in read_documents(texts, limit))
+    documents = (places[ids].tolist() for ids in read_token_documents(texts, limit))
     skip_gram.train(documents, total_words=int(counts.sum()), epochs=1)
     vectors = skip_gram.wv.vectors - skip_gram.wv.vectors.mean(axis=0)
     table = np.random.default_rng(seed).normal(0, STANDARD_DEVIATION, (vocabulary_size, width)).astype(np.float32)
@@ -60,7 +60,7 @@ def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed
     return table
 
 
-def read_documents(texts: Sequence[Tokens], limit: int) -> Iterator[np.ndarray]:
+def read_token_documents(texts: Sequence[Tokens], limit: int) -> Iterator[np.ndarray]:
     """The token ids of documents evenly spread over the text that together hold about `limit` tokens, or of all."""
     size = sum(len(text.ids) for text in texts)
     total = min(limit, size)
@@ -81,7 +81,7 @@ def log_counts(texts: Sequence[Tokens], vocabulary_size: int) -> np.ndarray:
     vocabulary.
     """
     slices = (text.ids[first : first + SLICE] for text in texts for first in range(0, len(text.ids), SLICE))
-    counts = count_tokens(slices, vocabulary_size) + 1
+    counts = count_each_token(slices, vocabulary_size) + 1
     return np.log(counts / counts.sum()).astype(np.float32)
 
 
@@ -97,7 +97,7 @@ def make_waves(length: int, width: int) -> np.ndarray:
     return (waves * (WAVES * STANDARD_DEVIATION / waves.std())).astype(np.float32)
 
 
-def count_tokens(parts: Iterable[np.ndarray], vocabulary_size: int) -> np.ndarray:
+def count_each_token(parts: Iterable[np.ndarray], vocabulary_size: int) -> np.ndarray:
     """How often each token occurs in some parts of a text. Shape (vocabulary,), int64."""
     counts = np.zeros(vocabulary_size, np.int64)
     for ids in parts:

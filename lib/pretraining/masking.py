@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from lib.pretraining.random_numbers import FATES, RUNS, UNITS, draw, to_share
+from lib.pretraining.random_numbers import FATES, RUNS, UNITS, draw_numbers, to_share
 from lib.vocabularies.loading import MARKS
 from lib.vocabularies.words import continuation_flags
 
@@ -100,7 +100,7 @@ def mask_tokens(
     them, and for the chosen tokens their positions in ascending order and what they were: (sequences, slots) int64,
     with 0 and IGNORED in unused slots.
     """
-    chosen = choose(sequences, keys, inventory, masking, shares)
+    chosen = choose_tokens(sequences, keys, inventory, masking, shares)
     sequence, position = np.nonzero(chosen)
     slot = np.cumsum(chosen, axis=1)[sequence, position] - 1
     slots = masking.slots(sequences.shape[1])
@@ -108,7 +108,7 @@ def mask_tokens(
     targets = np.full((len(sequences), slots), IGNORED, np.int64)
     positions[sequence, slot] = position
     targets[sequence, slot] = sequences[sequence, position]
-    chance = to_share(draw(keys, FATES, 2 * slots))
+    chance = to_share(draw_numbers(keys, FATES, 2 * slots))
     fate, number = chance[sequence, slot], chance[sequence, slots + slot] * len(inventory.ordinary)
     replacement = inventory.ordinary[number.astype(np.int64)]
     inputs = sequences.copy()
@@ -120,7 +120,7 @@ def mask_tokens(
     return inputs, positions, targets
 
 
-def choose(
+def choose_tokens(
     sequences: np.ndarray, keys: np.ndarray, inventory: Inventory, masking: Masking, shares: np.ndarray
 ) -> np.ndarray:
     """Which tokens are chosen, (sequences, length) bool: units in random order, each whole or not at all.
@@ -136,7 +136,7 @@ def choose(
     number = np.arange(len(sequences))[:, None] * sequences.shape[1] + unit
     sizes = np.bincount(number[maskable], minlength=sequences.size).reshape(sequences.shape)
     units = max(1, int(unit[:, -1].max()) + 1)
-    taken = take_units(sizes[:, :units], number_to_mask, draw(keys, UNITS, units))
+    taken = take_units(sizes[:, :units], number_to_mask, draw_numbers(keys, UNITS, units))
     return np.take_along_axis(taken, np.maximum(unit, 0), axis=1) & maskable
 
 
@@ -150,7 +150,7 @@ def begin_words(sequences: np.ndarray, maskable: np.ndarray, inventory: Inventor
 def join_words(begins: np.ndarray, maskable: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """The first tokens of runs of one to three words, as RUN_SHARES says; no run spans a special token."""
     sequences, length = begins.shape
-    lengths = 1 + np.searchsorted(np.cumsum(RUN_SHARES)[:-1], to_share(draw(keys, RUNS, length)), "right")
+    lengths = 1 + np.searchsorted(np.cumsum(RUN_SHARES)[:-1], to_share(draw_numbers(keys, RUNS, length)), "right")
     first_words = np.zeros((sequences, length + 1), bool)
     first_words[:, 0] = True
     np.put_along_axis(first_words, np.minimum(np.cumsum(lengths, axis=1), length), True, axis=1)

@@ -19,7 +19,7 @@ METHODS = ("split files", "simultaneous")
 
 
 @dataclass(frozen=True)
-class Files:
+class CorpusFiles:
     """All of a text once an epoch, in so many files; a random segment comes from the file of its block.
 
     Each file has an equal part of each side of the text: of all of it, or of its core and its satellites. What methods
@@ -58,7 +58,8 @@ class Simultaneous:
     """Files of a chunk of the core and one of the satellite; in an epoch every chunk of the satellite comes once.
 
     The core's chunks come in a new order at each repeat. What does not fill a chunk is left out, another part of the
-    text each time. A random segment comes from either chunk of the file with the same chance. Methods as of Files.
+    text each time. A random segment comes from either chunk of the file with the same chance. Methods as of
+    CorpusFiles.
     """
 
     text: Text  # the core first
@@ -105,7 +106,7 @@ class Simultaneous:
         return low, low + size * width
 
 
-Layout = Files | Simultaneous  # which stretches of a text an epoch consists of, and what a random segment comes from
+Layout = CorpusFiles | Simultaneous  # the stretches of a text in an epoch, and what a random segment comes from
 
 
 def arrange(
@@ -121,9 +122,9 @@ def arrange(
     tokens = sum(len(corpus.ids) for corpus in core)
     match method:
         case "as they are":
-            return Files(text)
+            return CorpusFiles(text)
         case "split files":
-            return Files(text, (tokens,), max(1, round(len(text) / file_tokens)))
+            return CorpusFiles(text, (tokens,), max(1, round(len(text) / file_tokens)))
         case "simultaneous":
             return Simultaneous(text, tokens, file_tokens, seed)
     raise ValueError(method)

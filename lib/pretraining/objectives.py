@@ -49,7 +49,7 @@ def hidden_states(
     positions, pairs = batch["positions"], "pair" in batch
     if pairs:
         positions = functional.pad(positions, (1, 0))  # position 0 is [CLS]
-    hidden = bodies.encode(
+    hidden = bodies.encode_body(
         model.base_model, batch["input_ids"], positions, batch.get("token_types"), batch.get("padding"), shift
     )
     return (hidden[:, 1:], hidden[:, 0]) if pairs else (hidden, None)
@@ -85,16 +85,17 @@ def replaced_tokens(model: Electra, batch: Batch) -> torch.Tensor:
     states, _ = hidden_states(model.generator, batch)
     logits = bodies.predict_tokens(model.generator, states)
     inputs, replaced = corrupt(logits.detach(), batch)
-    errors = functional.binary_cross_entropy_with_logits(judge(model, inputs, batch), replaced, reduction="none")
+    judged = judge_replaced(model, inputs, batch)
+    errors = functional.binary_cross_entropy_with_logits(judged, replaced, reduction="none")
     if "padding" in batch:
         errors = errors.masked_fill(batch["padding"], 0.0)
     return token_loss(logits, batch) + DISCRIMINATOR_WEIGHT * errors.sum() / batch["counts"][1]
 
 
-def judge(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.Tensor:
+def judge_replaced(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.Tensor:
     """The discriminator's logit of each token of `inputs` having been replaced, (sequences, length)."""
     discriminator = model.discriminator
-    hidden = bodies.encode(
+    hidden = bodies.encode_body(
         discriminator.base_model, inputs, token_types=batch.get("token_types"), padding=batch.get("padding")
     )
     return bodies.detect_replaced(discriminator, hidden).float()
@@ -155,7 +156,7 @@ def divergence(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return functional.kl_div(ours, theirs, reduction="sum", log_target=True)
 
 
-def measure(model: nn.Module, batch: Batch) -> dict[str, tuple[float, float]]:
+def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, float]]:
     """What held-out text shows of a model, by name: a sum over the batch, and what to divide its total by.
 
     `held-out loss`: cross-entropy at the tokens to predict (ELECTRA: its generator's); `pairs right`; ELECTRA's
@@ -171,7 +172,7 @@ def measure(model: nn.Module, batch: Batch) -> dict[str, tuple[float, float]]:
         found["pairs right"] = (right.sum().item(), len(right))
     if isinstance(model, Electra):
         inputs, replaced = corrupt(logits, batch)
-        judged = judge(model, inputs, batch) > 0
+        judged = judge_replaced(model, inputs, batch) > 0
         real = ~batch["padding"] if "padding" in batch else torch.ones_like(judged)
         for name, which in (("replaced found", replaced == 1), ("kept cleared", (replaced == 0) & real)):
             found[name] = ((judged == (replaced == 1))[which].sum().item(), which.sum().item())

@@ -24,7 +24,7 @@ from lib.pretraining.tokens import Tokens
 from lib.progress import Progress
 from lib.training import checkpoints, optimizers, training
 from lib.training.settings import Machine, Phase
-from lib.vocabularies.loading import fingerprint
+from lib.vocabularies.loading import fingerprint_tokenizer
 
 HELD_OUT_SHARE, HELD_OUT_SEQUENCES = 0.15, 32  # of held-out text: what is masked, and the sequences looked at together
 
@@ -70,7 +70,7 @@ def pretrain(
     for phase in plan.phases:  # now, and not after days of an earlier phase
         training.count_parts(phase.batch_size, phase.length, device.num_processes, machine.micro_batch)
     transformers.set_seed(seed)
-    model = models.build(
+    model = models.build_model(
         plan.architecture, plan.body, len(tokenizer), plan.positions, plan.dropout, pairs=plan.pairs != "none"
     )
     log: list[dict] = []
@@ -78,7 +78,8 @@ def pretrain(
         batches = make_batches(plan, corpora, tokenizer, seed)
         evaluate = None
         if held_out:
-            evaluate = partial(measure, model, make_held_out(plan, held_out, tokenizer, held_out_blocks), device)
+            held_out_batches = make_held_out(plan, held_out, tokenizer, held_out_blocks)
+            evaluate = partial(measure_held_out, model, held_out_batches, device)
         flops_of = partial(count_flops, model, batches, plan.adversarial)
         log = training.train(
             model,
@@ -89,7 +90,7 @@ def pretrain(
             rate_of=batches.rate,
             seed=seed,
             progress=Progress(f"{folder.name} on {', '.join(text.name for text in corpora)}", curve=True),
-            begin=lambda: start(model, plan, corpora, tokenizer, initial, vectors),
+            begin=lambda: set_first_weights(model, plan, corpora, tokenizer, initial, vectors),
             evaluate=evaluate,
             evaluations=batches.evaluations(evaluations) if held_out else (),
             micro_batch=machine.micro_batch,
@@ -131,14 +132,14 @@ def describe_run(
     words = {"corpora": [text.name for text in corpora], "vocabulary": f"{len(tokenizer):,} tokens"}
     inputs = {f"corpus {number}": text.fingerprint() for number, text in enumerate(corpora, start=1)}
     inputs |= {f"held out {number}": text.fingerprint() for number, text in enumerate(held_out, start=1)}
-    inputs["vocabulary"] = fingerprint(tokenizer)
+    inputs["vocabulary"] = fingerprint_tokenizer(tokenizer)
     if initial:
         inputs["initial weights"] = initial.fingerprint
-    settings = settle(plan, machine, seed) | measuring | words | {"initial": initial and initial.title}
+    settings = settle_settings(plan, machine, seed) | measuring | words | {"initial": initial and initial.title}
     return provenance.record("pretraining", plan.version, settings, inputs)
 
 
-def settle(plan: Pretraining, machine: Machine, seed: int, processes: int | None = None) -> dict:
+def settle_settings(plan: Pretraining, machine: Machine, seed: int, processes: int | None = None) -> dict:
     """All settings that weights follow from, as they are resolved on this machine."""
     return (
         plan.model_dump(exclude={"core"})
@@ -234,7 +235,7 @@ def make_masking(plan: Pretraining, share: float | list[float], limit: int | Non
     return masking.Masking(plan.masking, share, limit, **masked)
 
 
-def start(
+def set_first_weights(
     model: torch.nn.Module,
     plan: Pretraining,
     corpora: Sequence[Tokens],
@@ -259,14 +260,14 @@ def start(
             places.copy_(torch.from_numpy(embeddings.make_waves(*places.shape)))
 
 
-def measure(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
-    """What objectives.measure finds, over all held-out batches."""
+def measure_held_out(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
+    """What objectives.measure_batch finds, over all held-out batches."""
     totals, counts = Counter(), Counter()
     torch.manual_seed(0)  # ELECTRA's draws
     with torch.inference_mode(), device.autocast():
         for step in range(len(batches)):
             batch = {name: tensor.to(device.device) for name, tensor in batches[step, 0, 1].items()}
-            for name, (total, count) in objectives.measure(model, batch).items():
+            for name, (total, count) in objectives.measure_batch(model, batch).items():
                 totals[name] += total
                 counts[name] += count
     return {name: total / counts[name] for name, total in totals.items() if counts[name]}

@@ -24,7 +24,7 @@ def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
     return keys
 
 
-def draw(keys: np.ndarray, stream: int, count: int) -> np.ndarray:
+def draw_numbers(keys: np.ndarray, stream: int, count: int) -> np.ndarray:
     """Random 64-bit numbers (keys, count): for each key its own, for each stream others."""
     begin = make_keys(keys, stream)[:, None]
     return scramble(begin + WEYL * np.arange(1, count + 1, dtype=np.uint64))

@@ -12,7 +12,7 @@ import numpy as np
 from lib import artefacts
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.vocabularies.loading import encode
+from lib.vocabularies.loading import encode_texts
 from lib.vocabularies.training import all_cores
 
 VERSION = 2  # raised when the same corpus and vocabulary give other ids
@@ -87,7 +87,7 @@ def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT
         for split in SPLITS:
             files[f"{split}.starts"].write(np.int64(0).tobytes())
         while batch := list(islice(texts, 500)):
-            encoded = encode(tokenizer, batch)["input_ids"]
+            encoded = encode_texts(tokenizer, batch)["input_ids"]
             for text, ids in zip(batch, encoded, strict=True):
                 if len(ids) < 2:
                     counts["left out"] += 1

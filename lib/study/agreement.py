@@ -22,7 +22,7 @@ def judge_cell(published: float, ours: list[float]) -> str:
     return "agrees" if low <= published <= high else "below" if high < published else "above"
 
 
-def read_tables(scale: str) -> dict[str, pd.DataFrame]:
+def read_made_tables(scale: str) -> dict[str, pd.DataFrame]:
     """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
     keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
     found = {key: results.find_table(paths.table(scale, key)) for key in keys}
@@ -35,7 +35,7 @@ def count_verdicts(scale: str) -> pd.DataFrame:
     In the order of the notebooks. Tables that have not been made, and figures whose values the papers do not print,
     count nothing.
     """
-    lines, made = [], read_tables(scale)
+    lines, made = [], read_made_tables(scale)
     for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
         cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
         printed = cells[cells["published"].notna()]

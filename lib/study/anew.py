@@ -14,12 +14,12 @@ from lib.study.plan import Plan
 from lib.study.study import Study
 
 
-def forget(plan: Plan) -> None:
+def forget_targets(plan: Plan) -> None:
     """Take away what says that the targets of a command line are done."""
     for stage, keys in plan.asked.items():
         for one in keys:
             forget_job(plan, stage, *one)
-    receipts.forget(plan.scale)
+    receipts.forget_deleted(plan.scale)
 
 
 def forget_job(plan: Plan, stage: str, *keys: str) -> None:
@@ -51,18 +51,18 @@ def forget_runs(scale: str, model: str, datasets: list[str], protocol: str) -> N
         (paths.ROOT / receipts.name(scale, "finetune", plan.name_job((model, key, protocol)))).unlink(missing_ok=True)
 
 
-def corpus(plan: Plan, key: str) -> Iterator[Path]:
+def list_corpus_files(plan: Plan, key: str) -> Iterator[Path]:
     """With the rows of its files and the test sentences that they are without, which no command line names."""
     folders = [paths.documents(plan.scale, *file) for file in plan.files_of(key)]
     for folder in (paths.test_sentences(plan.scale), *folders, paths.corpus(plan.scale, key)):
         yield folder / "record.json"
 
 
-def vocabulary(plan: Plan, key: str) -> Iterator[Path]:
+def list_vocabulary_files(plan: Plan, key: str) -> Iterator[Path]:
     yield paths.vocabulary(plan.scale, key) / "record.json"
 
 
-def pretrain(plan: Plan, key: str) -> Iterator[Path]:
+def list_model_files(plan: Plan, key: str) -> Iterator[Path]:
     """With its packed text, its word vectors and the checkpoint of a run that was killed."""
     model = plan.study.model(key)
     folders = [model.folder, *(paths.tokens(plan.scale, one.key, model.vocabulary.key) for one in model.corpora)]
@@ -71,13 +71,13 @@ def pretrain(plan: Plan, key: str) -> Iterator[Path]:
     yield model.folder.with_name(f".{key}.partial")
 
 
-def tuning(plan: Plan, *run: str) -> Iterator[Path]:
+def list_tuning_files(plan: Plan, *run: str) -> Iterator[Path]:
     yield paths.tuning(plan.scale, *run)
     tried = paths.predictions(plan.scale, *run, "try.*")
     yield from tried.parent.glob(tried.name)
 
 
-def finetune(plan: Plan, model: str, protocol: str, family: str) -> Iterator[Path]:
+def list_run_files(plan: Plan, model: str, protocol: str, family: str) -> Iterator[Path]:
     """The predictions of its runs, which have their records; with the weights that they start from."""
     for run in plan.runs_in(model, protocol, family):
         predicted = paths.predictions(plan.scale, *run, "*")
@@ -88,18 +88,25 @@ def finetune(plan: Plan, model: str, protocol: str, family: str) -> Iterator[Pat
             yield paths.tuning(plan.scale, *run)
 
 
-def evaluation(plan: Plan, model: str, protocol: str) -> Iterator[Path]:
+def list_evaluation_files(plan: Plan, model: str, protocol: str) -> Iterator[Path]:
     """With its runs, which no command line names."""
     for job in plan.evaluated(model, protocol):
-        yield from finetune(plan, *job)
+        yield from list_run_files(plan, *job)
         yield paths.ROOT / receipts.name(plan.scale, "finetune", job)
 
 
-def page(plan: Plan, key: str) -> Iterator[Path]:
+def list_page_files(plan: Plan, key: str) -> Iterator[Path]:
     if key == FLOORS:
         for folder in ("floors", "word-classes"):
             yield from paths.output(plan.scale, folder).rglob("record.json")
 
 
-FINISHED = {"corpus": corpus, "vocabulary": vocabulary, "pretrain": pretrain, "tuning": tuning, "finetune": finetune,
-            "evaluation": evaluation, "page": page}  # fmt: skip
+FINISHED = {
+    "corpus": list_corpus_files,
+    "vocabulary": list_vocabulary_files,
+    "pretrain": list_model_files,
+    "tuning": list_tuning_files,
+    "finetune": list_run_files,
+    "evaluation": list_evaluation_files,
+    "page": list_page_files,
+}

@@ -232,7 +232,7 @@ def is_corrected(claim: Claim) -> bool:
     return claim.test is not None and claim.test.by_interval
 
 
-def find(key: str) -> Claim:
+def find_claim(key: str) -> Claim:
     """A claim by its key; StudyError with the nearest names for no such one."""
     found = next((claim for claim in CLAIMS if claim.key == key), None)
     if found is None:
@@ -240,7 +240,7 @@ def find(key: str) -> Claim:
     return found
 
 
-def list_runs(study: "Study") -> list[params.RunKey]:
+def list_claim_runs(study: "Study") -> list[params.RunKey]:
     """Every run that claims compare and no table names, where it can be made."""
     parts = [part for claim in CLAIMS if claim.test for part in claim.test.parts]
     shown = [pairs.tabulate_pairs(part, study) for part in parts if isinstance(part, Pairs) and part.runs]
@@ -248,7 +248,7 @@ def list_runs(study: "Study") -> list[params.RunKey]:
     return list(dict.fromkeys(run for runs in made for run in runs.itertuples(index=False, name=None)))
 
 
-def judge(study: "Study") -> pd.DataFrame:
+def judge_claims(study: "Study") -> pd.DataFrame:
     """Every claim of the papers with its test, effects, interval and verdict: a line each, of COLUMNS.
 
     `p` is corrected for all the claims that an interval decides, whether or not they have been measured; a verdict that
@@ -263,12 +263,12 @@ def judge(study: "Study") -> pd.DataFrame:
             if line["verdict"] in ("holds", "fails") and p >= statistics.SIGNIFICANT:
                 line["verdict"] = statistics.weaken(line["verdict"])
                 line["note"] = f"not significant after correction for {len(family)} claims; {line['note']}"
-    return tabulate(lines)
+    return tabulate_claims(lines)
 
 
 def judge_one(study: "Study", key: str) -> pd.Series:
-    """The line of one claim as of `judge`, before p is corrected for the number of claims; StudyError for none such."""
-    return tabulate([judge_alone(find(key), study)]).iloc[0]
+    """The line of one claim as of `judge_claims`, before p is corrected for their number; StudyError for none such."""
+    return tabulate_claims([judge_alone(find_claim(key), study)]).iloc[0]
 
 
 def show_of(study: "Study", table: str) -> HTML:
@@ -296,14 +296,14 @@ def judge_alone(claim: Claim, study: "Study") -> dict:
     return {"claim": claim.key} | printed | asdict(judged) | said
 
 
-def tabulate(lines: list[dict]) -> pd.DataFrame:
+def tabulate_claims(lines: list[dict]) -> pd.DataFrame:
     """Lines as a table, numbers rounded and verdicts limited."""
     for line in lines:
         line["verdict"] = statistics.limit(line["verdict"], line["unit"] == "recipe", line["n_pretrainings"])
     return pd.DataFrame(lines, columns=COLUMNS).round(DIGITS)
 
 
-def read(scale: str) -> pd.DataFrame:
+def read_verdicts(scale: str) -> pd.DataFrame:
     """The claims as they were judged; without verdicts before notebook 01 has run."""
     found = results.find_table(paths.table(scale, "claims"))
     return results.read_claims().assign(n=0, verdict="n/a", note="") if found is None else found

@@ -27,7 +27,7 @@ from lib.study import open_study, paths
 from lib.study.settings import BASELINES_VERSION as VERSION
 from lib.training import optimizers, training
 from lib.training.settings import Optimization
-from lib.vocabularies.loading import encode
+from lib.vocabularies.loading import encode_texts
 
 WORDS = 128  # of a document (section 4.3)
 VECTORS = 300  # wide, as in Kim 2014; of FastText, trained on the clinical corpus as in section 4.3
@@ -96,7 +96,7 @@ class AttentiveLstm(nn.Module):
 NETWORKS = {"cnn": Cnn, "bilstm": AttentiveLstm}
 
 
-def run(key: str, dataset: str, scale: str, setting: str) -> dict:
+def run_classifier(key: str, dataset: str, scale: str, setting: str) -> dict:
     """Tune one of the classifiers on a tenth of the first fold's training set, then train and test it on every fold.
 
     Returns the results record, also written to outputs/<scale>/results/, in the form of Study.finetune. StudyError for
@@ -112,7 +112,7 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
-        predicted = predict(key, point, rest, held, scale, seed)
+        predicted = predict_classes(key, point, rest, held, scale, seed)
         return 100 * float(np.mean([one == other for one, other in zip(gold, predicted, strict=True)]))
 
     path = paths.tuning(scale, key, dataset, setting)
@@ -124,7 +124,7 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     for fold in range(1, min(data.folds, settings.folds or data.folds) + 1):
         train, test = (data.load(split, fold) for split in ("train", "test"))
         begun = time.monotonic()
-        predicted = [(name,) for name in predict(key, chosen, train, test, scale, seed)]
+        predicted = [(name,) for name in predict_classes(key, chosen, train, test, scale, seed)]
         sizes = {"train": len(train), "test": len(test)}
         runs.append({
             "seed": seed, "fold": fold, "settings": chosen, "scores": data.score(test, predicted),
@@ -142,7 +142,7 @@ def run(key: str, dataset: str, scale: str, setting: str) -> dict:
     return result
 
 
-def predict(
+def predict_classes(
     key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], scale: str, seed: int
 ) -> list[str]:
     """The class of each test document, by a baseline trained with one point of its space."""
@@ -186,7 +186,7 @@ def predict_network(
 ) -> list[str]:
     classes = sorted(set(labels))
     known = {word: number for number, word in enumerate(sorted({w for text in train + test for w in text}), start=1)}
-    vectors = np.vstack([np.zeros((1, VECTORS)), look_up(tuple(known), scale, seed)]).astype(np.float32)
+    vectors = np.vstack([np.zeros((1, VECTORS)), look_up_vectors(tuple(known), scale, seed)]).astype(np.float32)
     device = training.accelerator("float32")
     torch.manual_seed(seed)
     model = network(torch.from_numpy(vectors), len(classes), point["width"], point["dropout"])
@@ -216,7 +216,7 @@ def predict_network(
 
 
 @cache
-def look_up(words: tuple[str, ...], scale: str, seed: int) -> np.ndarray:
+def look_up_vectors(words: tuple[str, ...], scale: str, seed: int) -> np.ndarray:
     """FastText vectors (Bojanowski et al. 2017) of words, trained on the clinical corpus; also of words it lacks."""
     vectors = train_vectors(scale, seed)
     return np.array([vectors[word] for word in words])
@@ -242,18 +242,18 @@ def rank_by_likeness(model: str, key: str, scale: str) -> dict[str, float]:
     dataset = open_study(scale).dataset(key)
     pairs: list[Pair] = dataset.load("test")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    vectors = dict(zip(texts, embed(body, encoder.tokenizer, texts, encoder.length(128)), strict=True))
+    vectors = dict(zip(texts, embed_texts(body, encoder.tokenizer, texts, encoder.length(128)), strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
     return dataset.score(pairs, likeness)
 
 
-def embed(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:
+def embed_texts(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:
     """The mean of the last states of each text, of length 1."""
     template = Template(tokenizer)
     capacity = template.capacity(length, pair=False)
     sequences = [
         Example(number, template.join(ids[:capacity])[0], 0, [], None)
-        for number, ids in enumerate(encode(tokenizer, texts)["input_ids"])
+        for number, ids in enumerate(encode_texts(tokenizer, texts)["input_ids"])
     ]
     vectors: list = [None] * len(sequences)
     with torch.inference_mode():

@@ -68,7 +68,7 @@ def main(words: list[str]) -> int:
         os.chdir(paths.ROOT)
         os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
     if words[:1] in (["tag"], ["classify"]):
-        return guard(lambda: labelling.run(words))
+        return guard(lambda: labelling.run_labelling(words))
     if "evaluate" in words:
         words = [word for word in words if word != "evaluate"]
         return guard(lambda: evaluate(words))
@@ -88,7 +88,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
     options = parser.parse_intermixed_args(words)
-    return guard(lambda: run(options), options.again)
+    return guard(lambda: run_targets(options), options.again)
 
 
 def fetch_data(words: list[str]) -> int:
@@ -98,7 +98,7 @@ def fetch_data(words: list[str]) -> int:
     options = parser.parse_intermixed_args(words)
     if options.files is not None and options.files < 1:
         raise StudyError(f"--files {options.files}: at least one")
-    return downloads.fetch(options.names, options.files)
+    return downloads.fetch_groups(options.names, options.files)
 
 
 def guard(work: Callable[[], int], again: bool = False) -> int:
@@ -118,7 +118,7 @@ def how_to_go_on(again: bool) -> str:
     return "run it without --again to go on" if again else "the same command goes on from here"
 
 
-def run(options: argparse.Namespace) -> int:
+def run_targets(options: argparse.Namespace) -> int:
     scales = params.keys("scales")
     named = [word for word in options.words if word in scales]
     if len(named) > 1:
@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
             return finish(scale, failed=False)
     if words == ["record"]:
         with the_only_study():
-            return take_over(scale)
+            return take_over_results(scale)
     words = [word for word in words if word != "report"]  # every run ends with it
     if options.again and not words:
         raise StudyError(f"--again makes anew what is named: ./run_all.sh {scale} pubmedbert --again")
@@ -149,16 +149,16 @@ def run(options: argparse.Namespace) -> int:
         raise
     if options.status:
         return print_status(scale, words)
-    check(wanted, options.partial)
+    check_targets(wanted, options.partial)
     if wanted.study.budget.weights == "released":
         from lib.study import workload  # here, as it takes seconds
 
-        print(workload.describe(wanted), flush=True)
+        print(workload.describe_downloads(wanted), flush=True)
     where = choose_place(options)
     if options.again:
         asked = [receipts.name(scale, stage, one) for stage, keys in wanted.asked.items() for one in keys]
         where += ["--forcerun", *asked]
-    receipts.forget(scale)
+    receipts.forget_deleted(scale)
     if options.dry_run:
         status, output = graph.snakemake(scale, words, [*where, "--dry-run"], stream=options.verbose)
         if not options.verbose and not status:
@@ -169,7 +169,7 @@ def run(options: argparse.Namespace) -> int:
     with the_only_study():
         artefacts.remove_leftovers(paths.output(scale))
         if options.again:
-            anew.forget(wanted)
+            anew.forget_targets(wanted)
         # On a cluster the lines of the runner go to the logs of its jobs; what is left to show is Snakemake's own.
         status, output = graph.snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:
@@ -201,7 +201,7 @@ def evaluate(words: list[str]) -> int:
         paths.require_data(options.scale)
     asked = [options.scale, evaluation.ask(options)]
     given = vars(options) | {"words": asked, "partial": True, "profile": None}
-    return run(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
+    return run_targets(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
 
 
 def show_leaderboard(words: list[str]) -> int:
@@ -232,7 +232,7 @@ def name_encoder(word: str) -> str:
     return word if params.find_kind(word) else from_here(word)
 
 
-def check(wanted: plan.Plan, partial: bool) -> None:
+def check_targets(wanted: plan.Plan, partial: bool) -> None:
     """Find bad settings and missing raw data before anything starts; with `partial` data may be missing."""
     needed = find_groups(wanted)
     if not wanted.study.budget.made_up and needed != set():
@@ -261,7 +261,7 @@ def find_groups(wanted: plan.Plan) -> set[str] | None:
         datasets |= {dataset for _, dataset, _ in wanted.requested(model, protocol)}
     sources = {source for (key,) in wanted.jobs["corpus"] for source in wanted.study.corpus(key).sources}
     patterns = [params.load("sources", source).files for source in sources]
-    groups = downloads.load().items()
+    groups = downloads.load_manifest().items()
     texts_of = {name for name, group in groups if any(fnmatch(p, q) for p in group.paths() for q in patterns)}
     if datasets and not datasets & {*registry.DATASETS}:
         return texts_of
@@ -314,14 +314,14 @@ class the_only_study:
 
 def finish(scale: str, failed: bool, again: bool = False) -> int:
     """Build the report where something changed, and say where it is."""
-    index, built = report.build(scale)
+    index, built = report.build_report(scale)
     print(f"{'Report' if built else 'Report, unchanged'}: {show_path(index)}")
     if failed:
         print(f"Not everything was done (see above; the report links to failed notebooks): {how_to_go_on(again)}")
     return 1 if failed else 0
 
 
-def take_over(scale: str) -> int:
+def take_over_results(scale: str) -> int:
     """Take a run over into the record, and say what changed."""
     changed = record.take_over(scale)
     print(f"{len(changed)} files of outputs/record/{scale}/ are new or changed" if changed else "Nothing has changed.")

@@ -42,7 +42,7 @@ def list_attended(scale: str) -> list[str]:
     return [] if any(why_not_pretrained(model, scale) for model in ATTENDED) else list(ATTENDED)
 
 
-def choose(scale: str) -> Comparison | None:
+def choose_comparison(scale: str) -> Comparison | None:
     """The first of COMPARISONS that can be made at a scale, with the datasets on which it can; or None."""
     for one in COMPARISONS:
         pair = one.general, one.biomedical
@@ -56,8 +56,8 @@ def choose(scale: str) -> Comparison | None:
     return None
 
 
-def list_runs(scale: str) -> list[params.RunKey]:
+def list_contrast_runs(scale: str) -> list[params.RunKey]:
     """Model, dataset and protocol of every run whose predictions are compared."""
-    one = choose(scale)
+    one = choose_comparison(scale)
     pair = (one.general, one.biomedical) if one else ()
     return [(model, key, one.protocol) for key in (one.datasets if one else ()) for model in pair]

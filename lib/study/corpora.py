@@ -26,7 +26,7 @@ class Corpus:
         params.load("corpora", self.key)
 
     @property
-    def settings(self) -> params.Corpus:
+    def settings(self) -> params.CorpusSettings:
         return params.load("corpora", self.key)
 
     @property
@@ -51,7 +51,7 @@ class Corpus:
     @property
     def files(self) -> list[tuple[str, str]]:
         """The (source, file name) pairs that are in the data folder, in the order in which they are read."""
-        return [(source, file) for source in self.sources for file in documents.raw_files(source, self.scale)]
+        return [(source, file) for source in self.sources for file in documents.list_raw_files(source, self.scale)]
 
     @property
     def why_not(self) -> str:
@@ -70,7 +70,7 @@ class Corpus:
         settings = self.settings
         return {
             "cleaning": params.load("cleaning", settings.cleaning).model_dump(exclude=PROSE),
-            "selection": describe(settings.selection),
+            "selection": describe_selection(settings.selection),
             "left out": {source: params.load("sources", source).leave_out for source, _ in self.files},
             "part": settings.part,
         } | ({"until": self.until} if self.until else {})
@@ -92,7 +92,7 @@ class Corpus:
         def write(new: Path) -> dict:
             path = new / "documents.parquet"
             made = [self.rows(source, file, path) for (source, file), path in rows.items()]
-            counts = build_corpus(made, path, rules, choose(settings.selection), settings.part, self.until)
+            counts = build_corpus(made, path, rules, choose_rule(settings.selection), settings.part, self.until)
             names = ["read", "kept", "words", "bytes", "unknown headings", *REASONS]
             totals = pd.DataFrame(counts)[names].sum()
             if not totals["kept"]:
@@ -124,22 +124,22 @@ class Corpus:
         yield from read_corpus(self.folder / "documents.parquet")
 
 
-def describe(selection: str | None) -> dict | None:
+def describe_selection(selection: str | None) -> dict | None:
     """The rules of a registered selection, with those of the one whose complement it is."""
     if not selection:
         return None
     rules = params.load("selections", selection).model_dump(exclude=PROSE)
-    of = describe(rules["complement_of"])
+    of = describe_selection(rules["complement_of"])
     return rules | {"complement": of} if of else rules
 
 
-def choose(selection: str | None) -> Choice | None:
+def choose_rule(selection: str | None) -> Choice | None:
     """What decides whether a citation is chosen: a registered selection, or all that another one does not choose."""
     if not selection:
         return None
     rule = params.load("selections", selection)
     if rule.complement_of:
-        other = choose(rule.complement_of)
+        other = choose_rule(rule.complement_of)
         return lambda trees, major: not other(trees, major)
     return partial(mesh.selects, rule)
 

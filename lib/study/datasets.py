@@ -27,7 +27,7 @@ DIVISION = "division.tsv"  # of a folder that was divided, the part of each docu
 LONGEST = 40  # letters of a folder's name in a key
 
 
-def keep(scale: str, own: OwnData) -> str:
+def keep_own_data(scale: str, own: OwnData) -> str:
     """Write down a folder that was read, and the part of each document where it was divided; the key of its dataset."""
     from lib.study.models import to_key  # here, as it takes seconds
 
@@ -48,21 +48,21 @@ def is_own(scale: str, key: str) -> bool:
     return (paths.own_data(scale, key) / "record.json").exists()
 
 
-def read_record(scale: str, key: str) -> dict:
+def read_own_record(scale: str, key: str) -> dict:
     """What was found in a folder."""
     return artefacts.read_record(paths.own_data(scale, key)) or {}
 
 
-def find(scale: str, key: str) -> Dataset:
+def find_own(scale: str, key: str) -> Dataset:
     """The dataset of a folder that was given; StudyError where the folder is gone, or has changed since."""
-    record = read_record(scale, key)
+    record = read_own_record(scale, key)
     return open_folder(key, record["folder"], record["fingerprint"], record["labels"])
 
 
 @cache  # as it reads every file
 def open_folder(key: str, folder: str, fingerprint: str, labels: str) -> Dataset:
-    dataset, _ = own_data.describe(Path(folder))
-    if own_data.fingerprint(dataset) != fingerprint:
+    dataset, _ = own_data.describe_folder(Path(folder))
+    if own_data.fingerprint_data(dataset) != fingerprint:
         raise StudyError(f"{folder}: its files have changed since: run ./run_all.sh evaluate --data again")
     return replace(dataset, key=key, labels=labels)
 
@@ -87,12 +87,12 @@ def measure_floors(study: "Study", key: str) -> "pd.DataFrame":
 
     dataset = study.dataset(key)
     classes = find_classes(study) if dataset.family == "tagging" else None
-    rows = pd.DataFrame(floors.measure(dataset, paths.output(study.scale, "floors", key), classes))
+    rows = pd.DataFrame(floors.measure_dataset(dataset, paths.output(study.scale, "floors", key), classes))
     results.write_csv(paths.own_floors(study.scale, key), rows)
     return rows
 
 
-def list_floors(scale: str, keys: Iterable[str]) -> "pd.DataFrame":
+def list_own_floors(scale: str, keys: Iterable[str]) -> "pd.DataFrame":
     """The same of several folders as Study.floors has it, as far as it was measured."""
     import pandas as pd  # here, as these take seconds
 

@@ -21,7 +21,7 @@ CUT = "bert-cased", "pubmedbert-uncased"  # the vocabularies of BioBERT and PubM
 WHOLE = "focused-other-amplified", "focused-other-uncased"  # the better vocabulary, and what it is better than
 
 
-def find_table(study: "Study", name: str) -> pd.DataFrame | None:
+def open_table(study: "Study", name: str) -> pd.DataFrame | None:
     """One of our tables, or None before it has been made."""
     return results.find_table(paths.table(study.scale, name))
 
@@ -33,7 +33,7 @@ def exact(table: str) -> Test:
 
 def decide_exact(table: str, study: "Study") -> Judgement:
     """The share of the printed cells of a table that come out, of those that can be tried."""
-    found = find_table(study, table)
+    found = open_table(study, table)
     if found is None:
         return Judgement(note=f"{table} not made yet")
     tried = found[found["published"].notna() & (found["verdict"] != "n/a")]
@@ -59,7 +59,7 @@ def follows(paper: str, *kinds: str) -> Test:
 
 def decide_audited(paper: str, kinds: tuple[str, ...], study: "Study") -> Judgement:
     """The share of a paper's lines of the audit that follow from its printed cells."""
-    lines = find_table(study, "audit")
+    lines = open_table(study, "audit")
     if lines is None:
         return Judgement(note="audit not made yet")
     lines = lines[(lines["paper"] == paper) & lines["kind"].isin(kinds)]
@@ -81,7 +81,7 @@ def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> T
 
 def decide_times(table: str, models: list[str], than: str, ratio: float, margin: float, study: "Study") -> Judgement:
     """The median over repetitions; of several models that which decides."""
-    times = find_table(study, table)
+    times = open_table(study, table)
     if times is None or not {*models, than} <= set(times["model"]):
         return Judgement(note="models not timed yet")
     wide = times.pivot(index="repetition", columns="model", values="seconds")
@@ -95,7 +95,7 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
 
 def decide_shorter_inputs(study: "Study") -> Judgement:
     """Inputs are shorter with PubMed's vocabulary on every dataset: the difference in pieces, paired by dataset."""
-    found = find_table(study, "gu-8")
+    found = open_table(study, "gu-8")
     if found is None:
         return Judgement(note="gu-8 not made yet")
     wide = found[found["verdict"] != "n/a"].pivot(index="row", columns="column", values="ours")
@@ -128,7 +128,7 @@ def decide_whole_words(study: "Study") -> Judgement:
 
 def decide_core_share(study: "Study") -> Judgement:
     """Simultaneous pretraining shows more of the core, and more pairs of documents, than split files in every case."""
-    counts = find_table(study, "wada-figure-3")
+    counts = open_table(study, "wada-figure-3")
     if counts is None or counts.empty:
         return Judgement(note="instances not counted yet")
     wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
@@ -143,7 +143,7 @@ def decide_core_share(study: "Study") -> Judgement:
 
 def decide_sizes(study: "Study") -> Judgement:
     """Models built as described have as many parameters as printed, each rounded as it is printed."""
-    found = find_table(study, "parameters")
+    found = open_table(study, "parameters")
     if found is None:
         return Judgement(note="parameters not counted yet")
     counted = found.set_index("model")["counted, millions"]
@@ -167,7 +167,7 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
 def decide_shattered(study: "Study") -> Judgement:
     """BERT's vocabulary cuts more of the printed words than PubMedBERT's, in each example of attention."""
     than, better = CUT
-    table = find_table(study, "gu-figure-3")
+    table = open_table(study, "gu-figure-3")
     found = pd.DataFrame() if table is None else count_shattered(table)
     named = found[found["vocabulary"].isin([better, than])] if len(found) else found
     if not len(named) or named["vocabulary"].nunique() < 2:
@@ -230,7 +230,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     same predictions: F1 of words with O as a class minus F1 of entities, in points, whose error is by sets.
     Predictions of another model say nothing of it.
     """
-    run, compared = published.settle(OURS, study.scale), find_table(study, "protocols")
+    run, compared = published.settle_run(OURS, study.scale), open_table(study, "protocols")
     not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
     if compared is None:
         return not_scored

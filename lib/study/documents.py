@@ -15,7 +15,7 @@ from lib.places import show_path
 from lib.study import open_study, params, paths, receipts
 
 
-def read(source: str, file: str, scale: str) -> dict:
+def read_raw_file(source: str, file: str, scale: str) -> dict:
     """Write the rows of one raw file, and its counts, unless they are there already; returns the record.
 
     StudyError for a file without documents, and as in its reader; of real data it says how to get the file again.
@@ -34,7 +34,7 @@ def read(source: str, file: str, scale: str) -> dict:
         found, tests = readers.READERS[settings.reader](path), leakage.TestSentences(pq.read_table(index))
         mesh = study.mesh
         try:
-            counts = rows.read_rows(found, new / "documents.parquet", mesh, tests, settings.language)
+            counts = rows.write_document_rows(found, new / "documents.parquet", mesh, tests, settings.language)
             if not counts["read"]:
                 raise StudyError(f"{show_path(path)}: no documents in the file")
         except StudyError as error:
@@ -69,7 +69,7 @@ def raw_file(source: str, file: str, scale: str) -> Path:
     return path
 
 
-def raw_files(source: str, scale: str) -> list[str]:
+def list_raw_files(source: str, scale: str) -> list[str]:
     """The names of a source's raw files in the data folder, in order.
 
     Where the scale says how many it reads, the first of them.
@@ -87,8 +87,8 @@ def main() -> int:
     scale, source, file, receipt = sys.argv[1:]
 
     def job() -> None:
-        read(source, file, scale)
-        receipts.write(Path(receipt), paths.documents(scale, source, file) / "record.json")
+        read_raw_file(source, file, scale)
+        receipts.write_receipt(Path(receipt), paths.documents(scale, source, file) / "record.json")
 
     return parent.run_job(f"documents {source}, {file}", job)
 

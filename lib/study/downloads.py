@@ -41,7 +41,7 @@ Url = Annotated[str, Field(pattern="^https://")]
 Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of a content
 
 
-class File(Settings):
+class Download(Settings):
     """A file that is fetched as it is; checksum and bytes are those of the content, also where we store it as .gz."""
 
     path: Below
@@ -52,13 +52,13 @@ class File(Settings):
     urls: list[Url] = []  # official sites that hold the same bytes
 
 
-class Source(Settings):
+class Repository(Settings):
     """Files of one commit of a public repository."""
 
     repository: str = Field(pattern="^[^/]+/[^/]+$")
     commit: str = Field(pattern="^[0-9a-f]{40}$")
     licence: str
-    files: list[File]
+    files: list[Download]
 
 
 class Made(Settings):
@@ -68,7 +68,7 @@ class Made(Settings):
     checksum: Checksum
     bytes: int
     licence: str
-    origins: list[repositories.Files] = []
+    origins: list[repositories.RepositoryFiles] = []
     how: str
     conversion: str | None = None  # of lib/corpora/made.py; None: the file has to be copied
     without: list[Below] = []  # files whose citations are left out
@@ -84,7 +84,7 @@ class Steps(Settings):
     steps: list[str]
 
 
-class Plan(Settings):
+class FullSize(Settings):
     """A source of the papers' full size, too big to be fetched unasked."""
 
     path: Below
@@ -99,12 +99,12 @@ class Group(Settings):
     """What can be asked for by one name."""
 
     title: str
-    sources: list[Source] = []
+    sources: list[Repository] = []
     made: list[Made] = []
     by_hand: Steps | None = None
-    plan: Plan | None = None
+    plan: FullSize | None = None
 
-    def entries(self) -> list[File | Made]:
+    def entries(self) -> list[Download | Made]:
         return [file for source in self.sources for file in source.files] + self.made
 
     def licence(self) -> str:
@@ -120,7 +120,7 @@ class Manifest(Settings):
     groups: dict[str, Group]
 
 
-def load() -> dict[str, Group]:
+def load_manifest() -> dict[str, Group]:
     """The groups of the manifest; StudyError when two entries claim one path."""
     file = paths.PARAMS / "downloads.yaml"
     groups = parsing.read_yaml(file, Manifest).groups
@@ -131,7 +131,7 @@ def load() -> dict[str, Group]:
     return groups
 
 
-def choose(groups: dict[str, Group], names: list[str]) -> dict[str, Group]:
+def choose_groups(groups: dict[str, Group], names: list[str]) -> dict[str, Group]:
     """The groups of these names, where a top folder (ner) stands for all groups in it; without names all of them."""
     of_folder = {key: {path.split("/")[0] for path in group.paths()} for key, group in groups.items()}
     known = set(groups).union(*of_folder.values())
@@ -141,12 +141,12 @@ def choose(groups: dict[str, Group], names: list[str]) -> dict[str, Group]:
     return {key: group for key, group in groups.items() if not names or {key, *of_folder[key]} & set(names)}
 
 
-def fetch(names: list[str], files: int | None = None) -> int:
+def fetch_groups(names: list[str], files: int | None = None) -> int:
     """Get what is missing of the named groups (all, without names); 0 when all that can be fetched is there.
 
     `files`: how many to fetch of each list that a page holds; None: all.
     """
-    chosen = choose(load(), names)
+    chosen = choose_groups(load_manifest(), names)
     folder = paths.data("laptop")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -174,11 +174,12 @@ def fetch(names: list[str], files: int | None = None) -> int:
 def list_missing(folder: Path) -> list[str]:
     """The groups of which a file that can be fetched is not in a data folder, packed or not."""
 
-    def is_there(file: File) -> bool:
+    def is_there(file: Download) -> bool:
         plain = file.path.removesuffix(".gz")
         return (folder / plain).exists() or (folder / f"{plain}.gz").exists()
 
-    files = {name: [file for source in group.sources for file in source.files] for name, group in load().items()}
+    groups = load_manifest().items()
+    files = {name: [file for source in group.sources for file in source.files] for name, group in groups}
     return [name for name, of in files.items() if not all(map(is_there, of))]
 
 
@@ -199,7 +200,7 @@ def attempt(action, *words) -> str:
     return "failed"
 
 
-def addresses(source: Source, file: File) -> list[str]:
+def addresses(source: Repository, file: Download) -> list[str]:
     """Where a file is found: first what can never change, as the commit is part of the address."""
     name, where = quote(file.file), f"{source.repository}/{source.commit}"
     mirror = f"https://cdn.jsdelivr.net/gh/{source.repository}@{source.commit}/{name}"
@@ -331,10 +332,10 @@ def receive(url: str, target: Path, size: int | None) -> None:
         raise requests.ConnectionError(f"broke off after {target.stat().st_size} of {size} bytes")
 
 
-def fetch_listed(plan: Plan, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
+def fetch_listed(plan: FullSize, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
     """Fetch what a page of links names, or the first of them, by name."""
     try:
-        names = sorted(set(re.findall(plan.pattern, read_text(plan.url))))
+        names = sorted(set(re.findall(plan.pattern, read_url(plan.url))))
         if not names:
             raise StudyError(f"{plan.url}: names no file like {plan.pattern}; see whether the page has moved")
     except StudyError as error:
@@ -345,13 +346,13 @@ def fetch_listed(plan: Plan, folder: Path, hosts: dict[str, str], first: int | N
 
 def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
     """The same as `bring` for a file whose checksum lies beside it."""
-    found = re.findall(r"\b[0-9a-f]{32}\b", read_text(url + ".md5"))
+    found = re.findall(r"\b[0-9a-f]{32}\b", read_url(url + ".md5"))
     if len(found) != 1:
         raise StudyError(f"{url}.md5: holds no checksum; run again later")
     return bring(path, [url], f"md5:{found[0]}", hosts=hosts)
 
 
-def read_text(url: str) -> str:
+def read_url(url: str) -> str:
     try:
         response = requests.get(url, timeout=TIMEOUT)
         response.raise_for_status()
@@ -365,7 +366,7 @@ def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, st
     counts, to_copy = Counter(), []
     for entry in entries:
         if entry.conversion or (folder / entry.path).exists():
-            counts[attempt(make, folder / entry.path, entry, folder, hosts)] += 1
+            counts[attempt(make_files, folder / entry.path, entry, folder, hosts)] += 1
         else:
             to_copy.append(entry.path)
     if to_copy:
@@ -377,7 +378,7 @@ def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, st
     return counts
 
 
-def make(path: Path, entry: Made, folder: Path, hosts: dict[str, str]) -> str:
+def make_files(path: Path, entry: Made, folder: Path, hosts: dict[str, str]) -> str:
     """See that a derived file is there and right: there or made; StudyError when it is neither."""
     host = urlsplit(repositories.HOST).netloc
 

@@ -51,14 +51,14 @@ def ask(options: argparse.Namespace) -> str:
 
 def read_own(folder: Path) -> OwnData:
     """A folder of somebody's data, checked, after saying what is in it."""
-    own = own_data.read(folder)
+    own = own_data.read_own_folder(folder)
     print("\n".join(own.notes), flush=True)
     return own
 
 
 def keep_own(scale: str, own: OwnData) -> str:
     """The key of somebody's data, after saying where its texts will be shown and how it was divided."""
-    key = datasets.keep(scale, own)
+    key = datasets.keep_own_data(scale, own)
     print(f"{own.dataset.title} is called {key}; pages below outputs/{scale}/ will show texts of it")
     if own.division:
         print(f"which document is in which part: {show_path(paths.own_data(scale, key) / datasets.DIVISION)}")
@@ -92,7 +92,7 @@ def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict
 
 def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> tuple[list[str], list[str]]:
     """The datasets that are asked for, and those of them that are at hand; StudyError where none is."""
-    chosen = named or scores.choose(protocol)
+    chosen = named or scores.choose_printed_datasets(protocol)
     at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
     for key in chosen:
         if key not in at_hand:

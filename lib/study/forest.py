@@ -37,7 +37,7 @@ OURS = {"marker": "o", "markersize": 5.5, "linewidth": 1.6}
 def in_points(key: str) -> bool:
     """Whether a claim is measured in points of a score between two models, or along an axis: not in %, tokens or times,
     not by scoring one model in two ways, and not where a set is scored from 0 to 1."""
-    test = claims.find(key).test
+    test = claims.find_claim(key).test
     if test is None or not test.parts:
         return False
     named = [dataset for part in test.parts for dataset in getattr(part, "datasets", ())]
@@ -47,7 +47,7 @@ def in_points(key: str) -> bool:
     return all(registry.lookup(dataset).metric != FROM_0_TO_1 for dataset in named)
 
 
-def draw(study: "Study", judged: pd.DataFrame) -> Figure:
+def draw_forest(study: "Study", judged: pd.DataFrame) -> Figure:
     """The forest: a row a claim that was measured in points, by paper; below it the other measured claims as text.
 
     `judged`: as of claims.judge.
@@ -70,7 +70,7 @@ def draw(study: "Study", judged: pd.DataFrame) -> Figure:
     axes.axvline(0, color="black", linewidth=0.8)
     y = 0.3
     for paper, found in rows.groupby("paper", sort=False):
-        y += write(axes, 0, y, [results.list_papers()[paper]], weight="bold") + 0.4
+        y += write_lines(axes, 0, y, [results.list_papers()[paper]], weight="bold") + 0.4
         for claim in found.to_dict("records"):
             lines = max(2, write_claim(axes, y, claim, "", 57))
             draw_row(axes, claim, y + lines / 2, lines + 0.4)
@@ -78,11 +78,11 @@ def draw(study: "Study", judged: pd.DataFrame) -> Figure:
     bottom = max(y, 2)
     y = bottom + 3.2  # below the axis and its label
     for about, found in claims.list_about(others).items():
-        y += write(axes, 0, y, [OTHERWISE[about]], weight="bold") + 0.4 if len(found) else 0
+        y += write_lines(axes, 0, y, [OTHERWISE[about]], weight="bold") + 0.4 if len(found) else 0
         for claim in found.to_dict("records"):
             y += write_claim(axes, y, claim, f"{results.list_papers()[claim['paper']]}: ", 116) + 0.1
     notes = [line for note in list_notes(study.budget, judged) for line in textwrap.wrap(note, 145)]
-    height = y + 0.6 + write(axes, 0, y + 0.6, notes, color="#444444") + 2  # and two of the legend
+    height = y + 0.6 + write_lines(axes, 0, y + 0.6, notes, color="#444444") + 2  # and two of the legend
     figure.set_size_inches(WIDTH, LINE * height)
     axes.set_ylim(bottom, 0)
     axes.set_position([LEFT / WIDTH, 1 - (2 + bottom) / height, AXIS / WIDTH, bottom / height])
@@ -94,7 +94,7 @@ def draw(study: "Study", judged: pd.DataFrame) -> Figure:
     return figure
 
 
-def write(axes, inches: float, y: float, lines: list[str], **style) -> int:
+def write_lines(axes, inches: float, y: float, lines: list[str], **style) -> int:
     """Lines of text so far from the left of the figure, from a line of the axis on; how many they are."""
     axes.text((inches + 0.08 - LEFT) / AXIS, y, "\n".join(lines), fontsize=8, va="top", linespacing=1.25,
               transform=axes.get_yaxis_transform(), **style)  # fmt: skip
@@ -103,8 +103,8 @@ def write(axes, inches: float, y: float, lines: list[str], **style) -> int:
 
 def write_claim(axes, y: float, claim: dict, before: str, width: int) -> int:
     """What a paper claims, without keys of the study and with a star where ours has another set, model or protocol;
-    the verdict at the right. As many lines as of `write`."""
-    test, said = claims.find(claim["claim"]).test, claim["statement"]
+    the verdict at the right. As many lines as of `write_lines`."""
+    test, said = claims.find_claim(claim["claim"]).test, claim["statement"]
     for paper, name in results.list_papers().items():
         said = said.replace(paper, name)
     if test.parts and isinstance(test.parts[0], Trend):
@@ -112,14 +112,14 @@ def write_claim(axes, y: float, claim: dict, before: str, width: int) -> int:
         said += f" (points for ten times {'fewer' if test.parts[0].falls else 'more'} {axis})"
     said = before + said[:1].upper() + said[1:] + " *" * bool(re.search(r"in (its )?place( of|:)", claim["note"]))
     verdict = textwrap.wrap(claims.describe_verdict(claim), 20)
-    beside = write(axes, LEFT + AXIS, y, verdict, color=COLORS[claim["verdict"]], weight="bold")
-    return max(beside, write(axes, 0, y, textwrap.wrap(said, width, break_on_hyphens=False)))
+    beside = write_lines(axes, LEFT + AXIS, y, verdict, color=COLORS[claim["verdict"]], weight="bold")
+    return max(beside, write_lines(axes, 0, y, textwrap.wrap(said, width, break_on_hyphens=False)))
 
 
 def draw_row(axes, claim: dict, y: float, height: float) -> None:
     """A claim on the axis: where it puts the difference, the paper's effects, and below them ours with its interval."""
     number = re.match(r"points; part (\d+) decides", claim["note"])  # that which decides
-    part = claims.find(claim["claim"]).test.parts[int(number[1]) - 1 if number else 0]
+    part = claims.find_claim(claim["claim"]).test.parts[int(number[1]) - 1 if number else 0]
     margin, (low, high) = getattr(part, "margin", 0), axes.get_xlim()
     most = margin if getattr(part, "relation", "") == "equals" else high
     axes.barh(y, most + margin, height, left=-margin, color=CLAIMED, linewidth=0, zorder=0)

@@ -26,7 +26,7 @@ UNSAID = {("naseem-7", "tagging"): "the paper does not say what its F1 counts (p
 APART = 0.005  # of a printed size: line breaks and quotation marks make less, another division makes more
 
 
-def tabulate(study: "Study") -> pd.DataFrame:
+def tabulate_gains(study: "Study") -> pd.DataFrame:
     """A line a printed score of one dataset, of the score that ranks models there, with ours of its run; then a line a
     score of ours that no table prints.
 
@@ -137,7 +137,7 @@ def by_dataset(lines: pd.DataFrame) -> pd.DataFrame:
     return whole.sort_values("median", ascending=False, kind="stable").reset_index()
 
 
-def draw(lines: pd.DataFrame) -> "Figure":
+def draw_gains(lines: pd.DataFrame) -> "Figure":
     """By dataset the distance of each printed score, hollow, and of ours, filled, from what needs no pretraining."""
     places = by_dataset(lines).reset_index(names="y").set_index("dataset")
     figure, ((axes,),) = figures.new_figure(8, 1.4 + 0.32 * len(places))

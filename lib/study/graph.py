@@ -77,7 +77,7 @@ def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> Ab
     for, whose state does not survive a fork."""
     if {"--profile", "--dry-run", "--summary"} & {*options} or scale in plan.ON_GPUS:
         return nullcontext(environment)
-    return warm.start(paths.ROOT / "outputs" / ".warm", environment)
+    return warm.start_parent(paths.ROOT / "outputs" / ".warm", environment)
 
 
 def find_news(line: str) -> str:

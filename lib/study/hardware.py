@@ -97,7 +97,7 @@ class Hardware(Settings):
 
 
 @cache
-def read() -> Hardware:
+def read_hardware() -> Hardware:
     """What is printed of the papers' hardware and times, and what vendors say of it."""
     return read_yaml(paths.PARAMS / "hardware.yaml", Hardware)
 

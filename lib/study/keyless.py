@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from lib.benchmarks import baselines, definitions, floors, versions, word_classes
 from lib.study import claims, contrasts, corpora, hardware, params, published, systems, vocabularies
 from lib.study.deciders import CUT
-from lib.study.state import budget, dataset_files, dump, list_tables, measured, printed, recorded, vocabulary_files
+from lib.study.state import (
+    budget,
+    dataset_files,
+    dump,
+    list_table_keys,
+    measured,
+    printed,
+    recorded_tables,
+    vocabulary_files,
+)
 
 if TYPE_CHECKING:
     from lib.study.plan import Plan
@@ -49,12 +58,12 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
     """
     tests, wanted = [claim.test for claim in claims.CLAIMS if claim.test], plan.study.budget.tables
     if plan.study.budget.weights == "released":
-        scored = split_tables(["floors", *list_tables("scores", "curves")])
-        return scored | {"finetune": plan.jobs_of(claims.list_runs(plan.study))}
+        scored = split_tables(["floors", *list_table_keys("scores", "curves")])
+        return scored | {"finetune": plan.jobs_of(claims.list_claim_runs(plan.study))}
     tables = dict.fromkeys(["floors", *params.keys("tables"), *(table for test in tests for table in test.tables)])
     left_out = {*params.keys("tables")} - {*wanted} if wanted else set()
     return split_tables(table for table in tables if table not in left_out) | {
-        "finetune": plan.jobs_of([*claims.list_runs(plan.study), *plan.study.budget.panel_runs()]),
+        "finetune": plan.jobs_of([*claims.list_claim_runs(plan.study), *plan.study.budget.panel_runs()]),
         "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
     }
 
@@ -70,13 +79,13 @@ def read_words(plan: "Plan") -> dict[str, Keys]:
     return {"corpus": [] if plan.study.corpus("pubmed").why_not else [("pubmed",)]}
 
 
-def read_documents(plan: "Plan") -> dict[str, Keys]:
+def list_read_documents(plan: "Plan") -> dict[str, Keys]:
     """The documents of every corpus that can be built."""
     found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
     return {"documents": list(dict.fromkeys(found))}
 
 
-def read_terms(plan: "Plan") -> dict[str, Keys]:
+def state_of_terms(plan: "Plan") -> dict[str, Keys]:
     return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.scale)), "corpus": [("pubmed",)]}
 
 
@@ -101,21 +110,21 @@ PAGES = {
         "tables/corpora.csv",
         lambda scale: [
             [whole.settings.model_dump() for whole in corpora.list_whole(scale)],
-            dump("tables", *list_tables("corpora")),
+            dump("tables", *list_table_keys("corpora")),
             printed(),
         ],
         lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.scale))},
     ),
     "12_datasets": Page(
         "tables/datasets.csv",
-        lambda scale: [dataset_files(scale), dump("tables", *list_tables("counts"))],
+        lambda scale: [dataset_files(scale), dump("tables", *list_table_keys("counts"))],
     ),
-    "14_leaks": Page("tables/leaks.csv", dataset_files, read_documents),
+    "14_leaks": Page("tables/leaks.csv", dataset_files, list_read_documents),
     FLOORS: Page(
         "tables/floors.csv",
         lambda scale: [
             baselines.VERSION, floors.VERSION, word_classes.VERSION, budget(scale, "datasets"), dataset_files(scale),
-            systems.read().model_dump(), printed(),
+            systems.read_systems().model_dump(), printed(),
         ],
         read_words,
         also=("tables/seen.csv",),
@@ -123,9 +132,9 @@ PAGES = {
     "21_medical_terms": Page(
         "tables/pieces.csv",
         lambda scale: [
-            dump("vocabularies"), dump("tables", *list_tables("terms")), vocabulary_files(scale), printed()
+            dump("vocabularies"), dump("tables", *list_table_keys("terms")), vocabulary_files(scale), printed()
         ],
-        read_terms,
+        state_of_terms,
     ),  # fmt: skip
     "24_simultaneous_pretraining": Page("tables/wada-figure-3.csv", reads=read_amplified),
     "25_models_side_by_side": Page(
@@ -147,21 +156,25 @@ PAGES = {
     ),
     "71_bioalbert_samples": Page(
         "tables/naseem-9.csv",
-        lambda scale: [dataset_files(scale), contrasts.list_runs(scale)],
-        lambda plan: {"finetune": plan.jobs_of(contrasts.list_runs(plan.scale))},
+        lambda scale: [dataset_files(scale), contrasts.list_contrast_runs(scale)],
+        lambda plan: {"finetune": plan.jobs_of(contrasts.list_contrast_runs(plan.scale))},
     ),
-    "90_audit": Page("tables/audit.csv", lambda scale: [dump("tables", *list_tables("scores")), printed()]),
+    "90_audit": Page("tables/audit.csv", lambda scale: [dump("tables", *list_table_keys("scores")), printed()]),
     "91_protocols": Page(
         "tables/protocols.csv",
         lambda scale: [
-            definitions.PAIRS, versions.SETS, dump("tables", *list_tables("scores")), dataset_files(scale), printed()
+            definitions.PAIRS,
+            versions.SETS,
+            dump("tables", *list_table_keys("scores")),
+            dataset_files(scale),
+            printed(),
         ],
         lambda plan: {"finetune": plan.jobs_of(published.list_compared(plan.scale))},
     ),  # fmt: skip
     "92_cost": Page(
         "tables/cost.csv",
         lambda scale: [
-            dump("models"), dump("vocabularies"), hardware.read().model_dump(), budget("paper"), printed()
+            dump("models"), dump("vocabularies"), hardware.read_hardware().model_dump(), budget("paper"), printed()
         ],
         lambda plan: {"page": each(["25_models_side_by_side"] if plan.study.budget.models else [])},
     ),  # fmt: skip
@@ -177,7 +190,12 @@ PAGES = {
     ),
     "95_integer_check": Page(
         "tables/integers.csv",
-        lambda scale: [versions.SETS, dump("tables", *list_tables("scores")), recorded("datasets", "leaks"), printed()],
+        lambda scale: [
+            versions.SETS,
+            dump("tables", *list_table_keys("scores")),
+            recorded_tables("datasets", "leaks"),
+            printed(),
+        ],
         also=("tables/ties.csv",),
     ),
     "96_own_speed": Page("tables/own-speed.csv", lambda scale: [measured()]),

@@ -16,7 +16,7 @@ from lib.progress import Bar
 from lib.study import paths
 
 if TYPE_CHECKING:  # importing torch takes seconds
-    from lib.finetuning.formats import Document
+    from lib.finetuning.formats import NewText
     from lib.finetuning.saved import Saved
 
 WINDOW = 400_000  # characters that are read, sorted by length and predicted together
@@ -45,7 +45,7 @@ output  jsonl     {"id", "text", "label", "probabilities"}; "labels" where a tex
 }
 
 
-def run(words: list[str]) -> int:
+def run_labelling(words: list[str]) -> int:
     """`tag` or `classify` with the rest of the command line; returns the exit status."""
     command, *words = words
     form = argparse.RawDescriptionHelpFormatter
@@ -79,12 +79,12 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
     check_output(form, output, files)
     from lib.finetuning import new_text, saved  # here, as they take seconds
 
-    models = [saved.load(folder) for folder in folders]
+    models = [saved.load_saved(folder) for folder in folders]
     for model in models:
         (new_text.check_tagger if command == "tag" else new_text.check_classifier)(model)
-    count = sum(1 for document in read_all(files) if command == "tag" or make_instance(models[0], document))
+    count = sum(1 for document in read_inputs(files) if command == "tag" or make_document_instance(models[0], document))
     bar = Bar(command, count, quiet=output is None and sys.stdout.isatty())
-    found = (tag if command == "tag" else classify)(models, follow(read_all(files), bar))
+    found = (tag_documents if command == "tag" else classify_documents)(models, follow(read_inputs(files), bar))
     if form == "brat":
         write_folder(output, found)
     else:
@@ -143,17 +143,17 @@ def check_output(form: str, output: Path | None, files: list[Path]) -> None:
         raise StudyError(f"{show_path(output)}: the input; name another file with -o")
 
 
-def read_all(files: list[Path]) -> Iterator["Document"]:
+def read_inputs(files: list[Path]) -> Iterator["NewText"]:
     """The documents of all files in turn; of several files an id that is a line's number has the file's name before."""
     from lib.finetuning import formats
 
     for file in files:
-        for document in formats.read(file):
+        for document in formats.read_input(file):
             numbered = len(files) > 1 and document.where.endswith(f":{document.id}")
             yield document._replace(id=f"{file.stem}-{document.id}") if numbered else document
 
 
-def follow(documents: Iterable["Document"], bar: Bar) -> Iterator[list["Document"]]:
+def follow(documents: Iterable["NewText"], bar: Bar) -> Iterator[list["NewText"]]:
     """Documents in windows of about WINDOW characters, the bar moved on after each."""
     window, size, done = [], 0, 0
     for document in documents:
@@ -169,26 +169,26 @@ def follow(documents: Iterable["Document"], bar: Bar) -> Iterator[list["Document
         bar.update(done + len(window))
 
 
-def tag(models: list["Saved"], windows: Iterable[list["Document"]]) -> Iterator[tuple["Document", list]]:
+def tag_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> Iterator[tuple["NewText", list]]:
     """Each document with the entities of all taggers."""
     from lib.finetuning import new_text
 
     for window in windows:
-        found = [new_text.tag(model, [document.text for document in window]) for model in models]
+        found = [new_text.tag_texts(model, [document.text for document in window]) for model in models]
         for document, *entities in zip(window, *found, strict=True):
             yield document, sorted(sum(entities, []))
 
 
-def classify(models: list["Saved"], windows: Iterable[list["Document"]]) -> Iterator[tuple["Document", dict]]:
+def classify_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> Iterator[tuple["NewText", dict]]:
     """Each document with what the classifier says of it."""
     from lib.finetuning import new_text
 
     for window in windows:
-        instances = [make_instance(models[0], document) for document in window]
-        yield from zip(window, new_text.classify(models[0], instances), strict=True)
+        instances = [make_document_instance(models[0], document) for document in window]
+        yield from zip(window, new_text.classify_instances(models[0], instances), strict=True)
 
 
-def make_instance(model: "Saved", document: "Document"):
+def make_document_instance(model: "Saved", document: "NewText"):
     """What the classifier reads of a document; StudyError with its place."""
     from lib.finetuning import new_text
 
@@ -204,7 +204,7 @@ def choose_writer(command: str, form: str, model: "Saved") -> tuple[str, Callabl
 
     if command == "tag":
         header = formats.to_cells("id", *formats.FIELDS) if form == "tsv" else ""
-        writers = {"jsonl": formats.write_json, "tsv": formats.write_rows, "pubtator": formats.write_pubtator}
+        writers = {"jsonl": formats.write_json_line, "tsv": formats.write_rows, "pubtator": formats.write_pubtator}
         return header, writers[form]
     said = {"number": "number", "labels": "labels", "class": "label"}[model.task.target]
     header = formats.to_cells("id", said, *model.task.classes) if form == "tsv" else ""
@@ -222,7 +222,7 @@ def open_output(path: Path | None) -> Iterator:
         yield file
 
 
-def write_folder(folder: Path, found: Iterable[tuple["Document", list]]) -> None:
+def write_folder(folder: Path, found: Iterable[tuple["NewText", list]]) -> None:
     """An .ann file beside each text, as BRAT has them, in a folder that is there when it is whole."""
     from lib.finetuning import formats
 

@@ -26,7 +26,7 @@ KINDS = {"encoder": "encoders", "printed": "papers", "baseline": "baselines"}
 
 def list_own(study: "Study") -> list[Sent]:
     """The results of this scale, here or in the record, as files would have them; on registered datasets."""
-    found = scores.list_runs(study)
+    found = scores.list_study_runs(study)
     found = found[found["dataset"].isin(registry.DATASETS)]
     files = []
     for (model, protocol), runs in found.groupby(["model", "protocol"], sort=False):
@@ -129,10 +129,10 @@ def make_runs(one: Sent, name: str, task: Task) -> list[dict]:
 def make_printed_lines(study: "Study") -> pd.DataFrame:
     """The papers' printed scores, each under its paper's protocol; a number has no spread."""
     protocols = name_protocols()
-    found = scores.list_printed(study, protocols).drop_duplicates(["paper", "dataset", "whose", "table"])
+    found = scores.list_printed_scores(study, protocols).drop_duplicates(["paper", "dataset", "whose", "table"])
     found = found[~found["whose"].str.startswith("difference")]  # which is no score
     lines = [
-        describe_task(line["dataset"])
+        describe_dataset(line["dataset"])
         | {"protocol": protocols[line["paper"]], "paper": line["paper"], "model": f"{line['whose']} ({line['table']})"}
         | {"kind": "printed", "ours": line["published"], "group": "", "source": "published/scores.csv"}
         for line in found.to_dict("records")
@@ -145,7 +145,7 @@ def name_protocols() -> dict[str, str]:
     return dict(zip(results.list_papers(), results.list_protocols(), strict=True))
 
 
-def describe_task(key: str) -> dict:
+def describe_dataset(key: str) -> dict:
     """A registered dataset's task, key and score, as lines have them."""
     dataset = registry.lookup(key)
     return {"task": result_files.name_task(dataset), "dataset": key, "score": dataset.main_score}

@@ -36,7 +36,7 @@ def make(path: Path, entry, data: Path, check: Callable[[Path], None], reachable
         records = made.take_part(records, entry.part, entry.part_words)
     with artefacts.whole_file(path) as temporary:
         try:
-            made.write(records, temporary, entry.path)
+            made.write_records(records, temporary, entry.path)
         except (KeyError, ValueError, TypeError, SyntaxError) as error:  # SyntaxError: lxml's, of XML
             raise StudyError(f"{show_path(path)}: a public file has another form ({error!r:.100})") from None
         check(temporary)

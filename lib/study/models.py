@@ -13,7 +13,7 @@ from lib.study import params, paths
 LONGEST = 80  # letters of a folder's name in a key: names of files hold settings besides, and have 255 at most
 
 
-def find(name: str, scale: str) -> Checkpoint:
+def find_model(name: str, scale: str) -> Checkpoint:
     """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
 
     A registered model is the one that was pretrained at the scale, or where that takes public weights these, as of a

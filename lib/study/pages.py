@@ -22,7 +22,7 @@ def open_page(scale: str, own_data: bool = False) -> None:
     `own_data`: all datasets of the page are somebody's own. StudyError when the notebook was given parameters that it
     does not have, as `papermill -p` allows.
     """
-    check_parameters(get_ipython().user_ns.get("In", []))
+    compare_parameters(get_ipython().user_ns.get("In", []))
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
     title = params.load("scales", scale).title
     display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
@@ -33,7 +33,7 @@ def open_page(scale: str, own_data: bool = False) -> None:
         display(Markdown(f"> {notice} Its numbers are not findings."))
 
 
-def check_parameters(cells: list[str]) -> None:
+def compare_parameters(cells: list[str]) -> None:
     """Compare the cell that papermill injects with the cell of parameters before it: names and types."""
     given = next((cell for cell in cells if cell.startswith("# Parameters\n")), "")
     declared = {

@@ -208,7 +208,7 @@ def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
             asked = params.Run(model=model, dataset=dataset, protocol=protocol)
-            made, score = published.settle(asked, study.scale), registry.lookup(dataset).main_score
+            made, score = published.settle_run(asked, study.scale), registry.lookup(dataset).main_score
             line = {"row": dataset, "column": column, "metric": score, "published": find_printed(asked, score)}
             line |= made.model_dump(include={"model", "dataset", "protocol"}) | {"score": score}
             why_not = published.find_obstacle(made.model, [[dataset]], study.scale, made.protocol)
@@ -278,11 +278,11 @@ def list_substitutions(part: Pairs, shown: pd.DataFrame) -> list[str]:
 def find_printed(asked: params.Run, score: str) -> float:
     """What the paper of a run's protocol prints of it, in whichever table; nan for nothing."""
     paper = params.load("protocols", asked.protocol).paper
-    return read_printed(paper).get((asked.model, asked.dataset, asked.protocol, score), np.nan)
+    return read_printed_runs(paper).get((asked.model, asked.dataset, asked.protocol, score), np.nan)
 
 
 @cache
-def read_printed(paper: str) -> dict[tuple[str, str, str, str], float]:
+def read_printed_runs(paper: str) -> dict[tuple[str, str, str, str], float]:
     """What a paper's tables print of a run: by model, dataset, protocol and score; the first table says it."""
     found = {}
     for table in (params.load("tables", key) for key in params.keys("tables")):

@@ -13,16 +13,16 @@ from lib.study.parsing import check_settings
 from lib.study.registry import KINDS, explain, find_kind, is_model, keys, load, name_model, split_seed  # noqa: F401
 from lib.study.settings import (  # noqa: F401
     BASELINES,
-    Corpus,
+    CorpusSettings,
     FinetuningBudget,
     Instead,
-    Model,
+    ModelSettings,
     Panel,
     PhaseBudget,
     Protocol,
     RunKey,
     Scale,
-    Vocabulary,
+    VocabularySettings,
 )
 from lib.training.settings import Optimization, Phase
 

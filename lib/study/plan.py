@@ -8,7 +8,7 @@ from lib import provenance
 from lib.errors import unknown
 from lib.study import claims, contrasts, open_study, params, paths, published, receipts, requests, state, vocabularies
 from lib.study.keyless import FLOORS, PAGES, Keys, each
-from lib.study.registry import flatten
+from lib.study.registry import flatten_settings
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -145,10 +145,10 @@ class Plan:
 
         Empty where the job has not been done, or before its settings were kept.
         """
-        before = receipts.read_settings(receipts.name(self.scale, stage, keys))
+        before = receipts.read_job_settings(receipts.name(self.scale, stage, keys))
         if before is None:
             return []
-        then, now = (dict(flatten("", settings)) for settings in (before, self.state(stage, *keys)))
+        then, now = (dict(flatten_settings("", settings)) for settings in (before, self.state(stage, *keys)))
         both = [(name, then.get(name, "none"), now.get(name, "none")) for name in then | now]
         return [(name.removeprefix(", "), *values) for name, *values in both if values[0] != values[1]]
 
@@ -194,7 +194,7 @@ class Plan:
 
     @cached_property
     def runs_of_tables(self) -> dict[str, list[params.RunKey]]:
-        return {key: published.list_runs(key, self.scale) for key in state.list_tables("scores", "curves")}
+        return {key: published.list_table_runs(key, self.scale) for key in state.list_table_keys("scores", "curves")}
 
     @cached_property
     def planned(self) -> dict[tuple[str, ...], list[params.RunKey]]:
@@ -203,7 +203,8 @@ class Plan:
         Whatever a command line asks for, a job makes all of its runs, so that its page stays the same.
         """
         named = [run for runs in self.runs_of_tables.values() for run in runs]
-        named += [*self.study.budget.panel_runs(), *claims.list_runs(self.study), *contrasts.list_runs(self.scale)]
+        named += self.study.budget.panel_runs()
+        named += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.scale)]
         found: dict[tuple[str, ...], list[params.RunKey]] = {}
         for run in dict.fromkeys(named):
             if not self.study.why_not(run[1], run[2]) and not params.why_no_weights(run[0], self.scale):

@@ -40,7 +40,7 @@ class Model:
         params.load("models", self.key)
 
     @property
-    def settings(self) -> params.Model:
+    def settings(self) -> params.ModelSettings:
         return params.load("models", self.key)
 
     @property
@@ -136,9 +136,9 @@ class Model:
         inputs = {"vocabulary": self.vocabulary.fingerprint}
         inputs |= {corpus.key: corpus.record["content"] for corpus in self.corpora}
         if model.initial:
-            initial = models.find(model.initial, self.scale)
+            initial = models.find_model(model.initial, self.scale)
             inputs["initial weights"] = initial.fingerprint or initial.load().fingerprint
-        resolved = pretraining.settle(self.plan, self.machine, self.seed, self.processes)
+        resolved = pretraining.settle_settings(self.plan, self.machine, self.seed, self.processes)
         settings = resolved | params.identify_weights(self.key, self.scale)
         return provenance.record("pretraining", self.plan.version, settings, inputs)
 
@@ -160,7 +160,7 @@ class Model:
     def train(self) -> dict | None:
         """The same in this process, or in its share of a run started by torchrun, whose first alone returns it."""
         model, plan, record = self.settings, self.plan, self.identity
-        initial = models.find(model.initial, self.scale).load() if model.initial else None
+        initial = models.find_model(model.initial, self.scale).load() if model.initial else None
         wanted = plan.phases and "word vectors" in plan.start
         vectors, seconds = self.find_vectors() if wanted else (None, 0)
         short = sum(self.vocabulary.pack(corpus)["left out"] for corpus in self.corpora)

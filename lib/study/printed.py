@@ -176,7 +176,7 @@ def paper_of(table: str) -> str:
     return papers[table.split("-")[0]]
 
 
-def judge(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:
+def judge_number(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:
     """What a line of the audit says of a printed number and the recomputed one.
 
     `agrees`: the recomputed number, rounded, is the printed one. `rounding`: another one is that the recomputation can
@@ -211,7 +211,7 @@ def check(
     """A line of the audit: what a paper states, and what it comes to; StudyError for a paper that is not known."""
     require("paper", [paper], results.list_papers())
     stated = stated if isinstance(stated, Number) else Number.read(stated)
-    judged = judge(stated, found, exact, averaging)
+    judged = judge_number(stated, found, exact, averaging)
     return {"paper": paper, "where": where, "kind": kind, "what": what} | judged | {"note": note}
 
 

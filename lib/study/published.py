@@ -12,7 +12,7 @@ from lib.errors import StudyError
 from lib.study import open_study, params, paths, results
 
 
-def tabulate(key: str, scale: str) -> pd.DataFrame:
+def tabulate_cells(key: str, scale: str) -> pd.DataFrame:
     """A table of scores or a figure as a frame: see Study.published; StudyError for a table of another kind."""
     return pd.DataFrame(list_lines(key, scale))
 
@@ -22,10 +22,10 @@ def list_lines(key: str, scale: str) -> list[dict]:
     table = params.load("tables", key)
     if table.kind not in ("scores", "curves"):
         raise StudyError(f"{key} is a table of {table.kind}: no runs stand for its cells")
-    return list_cells(table, scale) if table.kind == "scores" else list_points(table, scale)
+    return list_cells(table, scale) if table.kind == "scores" else list_figure_lines(table, scale)
 
 
-def list_runs(key: str, scale: str) -> list[params.RunKey]:
+def list_table_runs(key: str, scale: str) -> list[params.RunKey]:
     """Every run that a table or figure needs and that can be made, each once."""
     ran = [line for line in list_lines(key, scale) if not line["why_not"]]
     return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in ran))
@@ -35,7 +35,7 @@ def list_compared(scale: str) -> list[params.RunKey]:
     """Of the runs of tables of scores and of panels those under a paper's own protocol whose scores can be compared:
     with those of another run of the model on the set, or by another definition."""
     tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
-    planned = [run for key in tables for run in list_runs(key, scale)]
+    planned = [run for key in tables for run in list_table_runs(key, scale)]
     planned += [run for run in params.load("scales", scale).panel_runs() if not open_study(scale).why_not(run[1])]
     protocols = results.list_protocols()
     own = list(dict.fromkeys(run for run in planned if run[2] in protocols))
@@ -74,7 +74,7 @@ def list_cells(table: params.ScoreTable, scale: str) -> list[dict]:
     return lines
 
 
-def list_points(figure: params.CurveTable, scale: str) -> list[dict]:
+def list_figure_lines(figure: params.CurveTable, scale: str) -> list[dict]:
     """The lines of a figure: its tables' rows that are one dataset, by metric and by column of the figure.
 
     Of gains there are two lines a point: with `side` empty the score, with `than` the one that it is a gain over.
@@ -99,7 +99,7 @@ def list_points(figure: params.CurveTable, scale: str) -> list[dict]:
                 both = {
                     "why_not": next((line["why_not"] for line in point if line["why_not"]), ""),
                     "instead": "; ".join(dict.fromkeys(line["instead"] for line in point if line["instead"])),
-                    "x": find_place(figure.axis, point[0], scale),
+                    "x": place_on_axis(figure.axis, point[0], scale),
                     "published_x": sizes.get(row, np.nan),
                 }
                 lines += [line | both for line in point]
@@ -108,7 +108,7 @@ def list_points(figure: params.CurveTable, scale: str) -> list[dict]:
 
 def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str = "") -> list[dict]:
     """A line a dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
-    run = settle(asked, scale)
+    run = settle_run(asked, scale)
     groups = run.mean_of or [[run.dataset]]
     why_not = why_not or find_obstacle(run.model, groups, scale, run.protocol)
     differs = [asked.differs, *(registry.lookup(one).differs for group in groups for one in group if not why_not)]
@@ -128,13 +128,13 @@ def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run |
     return params.Run(**{name: value for part in said for name, value in part.items()})
 
 
-def name_model(table: params.ScoreTable, cell: dict) -> str:
+def name_printed_model(table: params.ScoreTable, cell: dict) -> str:
     """What a printed cell is named for in a table: its column, or its row where the columns are datasets."""
     column = (table.columns | table.ours_only).get(cell["column"])
     return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
 
 
-def settle(run: params.Run, scale: str) -> params.Run:
+def settle_run(run: params.Run, scale: str) -> params.Run:
     """A run as it is made at a scale: where no panel has it as named, another model or protocol may stand for it."""
     budget = params.load("scales", scale)
     named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
@@ -191,7 +191,7 @@ def is_planned(model: str, named: list[str], scale: str, protocol: str) -> bool:
     return {(model, dataset, protocol) for dataset in named} <= set(budget.panel_runs())
 
 
-def find_place(axis: str | None, line: dict, scale: str) -> float:
+def place_on_axis(axis: str | None, line: dict, scale: str) -> float:
     """Where a run stands on a figure's axis; nan without one, and where only the run itself would say it."""
     match axis:
         case "steps":
@@ -199,7 +199,7 @@ def find_place(axis: str | None, line: dict, scale: str) -> float:
         case "share of the text":
             return min(params.load("corpora", key).part for key in params.load("models", line["model"]).corpora)
         case "training instances":
-            result = results.read(scale, line["model"], line["dataset"], line["protocol"])
+            result = results.read_result(scale, line["model"], line["dataset"], line["protocol"])
             return result["runs"][0]["instances"]["train"] if result else np.nan
     return np.nan
 

@@ -20,13 +20,13 @@ IDENTITY = {"stage", "version", "settings", "inputs", "fingerprint"}  # of a rec
 CONTENT = ("*.parquet", "*.safetensors", "config.json", "tokenizer.json", "vocab.txt")  # of a folder with a record
 
 
-def write(receipt: Path, *made: Path) -> None:
+def write_receipt(receipt: Path, *made: Path) -> None:
     """Say what a job made, a line each: the fingerprint of its content, and where it lies."""
-    lines = [f"{fingerprint(path)}  {path.relative_to(paths.ROOT)}\n" for path in made]
+    lines = [f"{fingerprint_content(path)}  {path.relative_to(paths.ROOT)}\n" for path in made]
     artefacts.write_text(receipt, "".join(lines))
 
 
-def fingerprint(path: Path) -> str:
+def fingerprint_content(path: Path) -> str:
     """Of a file's content, without times, commits and machines; of a record with that of the files beside it.
 
     A folder stands for all of its files. What a record says of its `content` is not read once more.
@@ -36,7 +36,7 @@ def fingerprint(path: Path) -> str:
         return provenance.fingerprint([[str(f.relative_to(path)), provenance.file_fingerprint(f)] for f in files])
     if path.suffix != ".json":
         return provenance.file_fingerprint(path)
-    said = leave_out(artefacts.read_json(path), MACHINE)
+    said = drop_names(artefacts.read_json(path), MACHINE)
     if path.name != "record.json":
         return provenance.fingerprint(said)
     said = {name: value for name, value in said.items() if name not in IDENTITY}
@@ -44,11 +44,11 @@ def fingerprint(path: Path) -> str:
     return provenance.fingerprint(said, [[file.name, provenance.file_fingerprint(file)] for file in files])
 
 
-def leave_out(content, names: set[str]):
+def drop_names(content, names: set[str]):
     """JSON without what has one of these names, at any depth."""
     if isinstance(content, dict):
-        return {name: leave_out(value, names) for name, value in content.items() if name not in names}
-    return [leave_out(part, names) for part in content] if isinstance(content, list) else content
+        return {name: drop_names(value, names) for name, value in content.items() if name not in names}
+    return [drop_names(part, names) for part in content] if isinstance(content, list) else content
 
 
 def name(scale: str, stage: str, keys: Iterable[str]) -> str:
@@ -56,7 +56,7 @@ def name(scale: str, stage: str, keys: Iterable[str]) -> str:
     return f"outputs/{scale}/done/{stage}/{'--'.join(keys)}"
 
 
-def read_settings(receipt: str) -> dict | None:
+def read_job_settings(receipt: str) -> dict | None:
     """The settings with which a job was done, as Snakemake keeps them between runs; None where it has none of it.
 
     They stand among its parameters, each as Python shows it. A receipt with a long name is kept elsewhere.
@@ -69,7 +69,7 @@ def read_settings(receipt: str) -> dict | None:
     return next((ast.literal_eval(one) for one in told if one.startswith("{")), None)
 
 
-def forget(scale: str) -> None:
+def forget_deleted(scale: str) -> None:
     """Take away the receipts of what somebody has deleted, so that it is made again."""
     for receipt in paths.output(scale, "done").glob("*/*"):
         made = [line.rpartition("  ")[2] for line in receipt.read_text(encoding="utf-8").splitlines()]

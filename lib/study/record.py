@@ -37,7 +37,7 @@ def take_over(scale: str) -> list[Path]:
     broken = [path.stem for folder in ("failed", "running") for path in paths.output(scale, folder).glob("*.ipynb")]
     if broken:
         raise StudyError(f"not recorded: {broken[0]} failed or was broken off: run ./run_all.sh {scale} first")
-    found = list_files(scale)
+    found = list_recorded(scale)
     if not found:
         raise StudyError(f"nothing has been run at scale '{scale}': run ./run_all.sh {scale} first")
     emptied = {path.stem: cells for path in found if path.suffix == ".csv" and (cells := list_emptied(path))}
@@ -56,7 +56,7 @@ def take_over(scale: str) -> list[Path]:
     return changed
 
 
-def list_files(scale: str) -> list[Path]:
+def list_recorded(scale: str) -> list[Path]:
     """What is recorded of a scale: runs of the study's own models, tables, FIGURES and those with a number of ours,
     pages, vocabularies."""
     here = paths.output(scale)
@@ -118,7 +118,7 @@ def update_summaries(scale: str) -> None:
     """Write the scale's summary, and what was found at all scales, between their marks in README.md and docs/*.md,
     where they are."""
     for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
-        write_between(path, scale, lambda: summarise(scale))
+        write_between(path, scale, lambda: summarise_scale(scale))
         write_between(path, "findings", list_findings)
 
 
@@ -134,7 +134,7 @@ def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
 def list_findings() -> str:
     """What a reader should know first, from the record's tables (Markdown)."""
     audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "buys"))
-    recipes = claims.list_measured_recipes(claims.read("weekend"))
+    recipes = claims.list_measured_recipes(claims.read_verdicts("weekend"))
     found = [say_audit(audit), *([say_recipes(recipes)] if len(recipes) else []), say_baselines(bought)]
     return "\n".join(f"- {one}" for one in found)
 
@@ -174,7 +174,7 @@ def say_baselines(bought: pd.DataFrame) -> str:
     )
 
 
-def summarise(scale: str) -> str:
+def summarise_scale(scale: str) -> str:
     """The state of the study (Markdown): scores against the scale's bar where it has one; where models are pretrained
     several times, what that says of each claim; else the claims of each kind by verdict."""
     study = open_study(scale)
@@ -184,6 +184,6 @@ def summarise(scale: str) -> str:
         return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_bar(study, ran)))
     if study.budget.pretrainings > 1:
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
-        return said + "\n".join([*claims.list_recipes(claims.read(scale)), "", found, "", PRETRAININGS])
-    counts = claims.tally(claims.read(scale)).query("paper == 'all'").drop(columns="paper")
+        return said + "\n".join([*claims.list_recipes(claims.read_verdicts(scale)), "", found, "", PRETRAININGS])
+    counts = claims.tally(claims.read_verdicts(scale)).query("paper == 'all'").drop(columns="paper")
     return said + counts.to_markdown(index=False, disable_numparse=True)

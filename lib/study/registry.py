@@ -11,16 +11,25 @@ from lib.places import show_path
 from lib.study import paths
 from lib.study.papers import AnyTable, Paper, build_table
 from lib.study.parsing import check_settings, parse_yaml, read_yaml, show_place
-from lib.study.settings import Corpus, Model, Protocol, PublishedEncoder, Scale, Source, Vocabulary, name_model
+from lib.study.settings import (
+    CorpusSettings,
+    ModelSettings,
+    Protocol,
+    PublishedEncoder,
+    Scale,
+    SourceSettings,
+    VocabularySettings,
+    name_model,
+)
 
 KINDS = {
     "scales": Scale,
-    "sources": Source,
+    "sources": SourceSettings,
     "selections": Selection,
     "cleaning": Cleaning,
-    "corpora": Corpus,
-    "vocabularies": Vocabulary,
-    "models": Model,
+    "corpora": CorpusSettings,
+    "vocabularies": VocabularySettings,
+    "models": ModelSettings,
     "encoders": PublishedEncoder,
     "protocols": Protocol,
     "tables": AnyTable,
@@ -32,7 +41,7 @@ OWN = ("title", "papers", "released", "revision", "differs")  # of one alone, wh
 
 
 @dataclass(frozen=True)
-class Entry:
+class Place:
     """Where the settings of one key stand: in a file of its own, or inside its kind's."""
 
     path: Path
@@ -54,19 +63,19 @@ class Entry:
         return found
 
 
-def list_entries(kind: str) -> dict[str, Entry]:
+def list_entries(kind: str) -> dict[str, Place]:
     """The registered keys of a kind, sorted, with where each stands."""
     if kind == "tables":  # those of a paper stand in its file, by their number
         found = {
-            f"{path.stem}-{number}": Entry(path, ("tables", number))
+            f"{path.stem}-{number}": Place(path, ("tables", number))
             for path in (paths.PARAMS / "papers").glob("*.yaml")
             for number in read_yaml(path, Paper).tables
         }
     elif kind in FOLDERS:
-        found = {path.stem: Entry(path) for path in (paths.PARAMS / kind).glob("*.yaml")}
+        found = {path.stem: Place(path) for path in (paths.PARAMS / kind).glob("*.yaml")}
     else:
         path = paths.PARAMS / f"{kind}.yaml"
-        found = {key: Entry(path, (key,)) for key in read_yaml(path, dict[str, dict])}
+        found = {key: Place(path, (key,)) for key in read_yaml(path, dict[str, dict])}
     return dict(sorted(found.items()))
 
 
@@ -75,7 +84,7 @@ def keys(kind: str) -> list[str]:
     return list(list_entries(kind))
 
 
-def locate(kind: str, key: str) -> Entry:
+def locate_settings(kind: str, key: str) -> Place:
     """Where the settings of one key stand; StudyError with the nearest names when there are none."""
     entries = list_entries(kind)
     if key not in entries:
@@ -83,24 +92,24 @@ def locate(kind: str, key: str) -> Entry:
     return entries[key]
 
 
-def list_layers(kind: str, key: str, below: tuple[Entry, ...] = ()) -> list[tuple[Entry, dict]]:
+def list_setting_layers(kind: str, key: str, below: tuple[Place, ...] = ()) -> list[tuple[Place, dict]]:
     """What says the settings of one key, the last word last: where it stands, and what it says. Several where one is
     `like` another. StudyError when that one does not exist, or is like this one.
     """
-    entry = locate(kind, split_seed(key)[0] if kind == "models" else key)
+    entry = locate_settings(kind, split_seed(key)[0] if kind == "models" else key)
     content = build_table(entry.path, entry.inside[-1]) if kind == "tables" else entry.content
     if kind not in LIKE or not isinstance(content, dict) or "like" not in content:
         return [(entry, content)]
     named = str(content["like"])
     try:
-        other = locate(kind, named)
+        other = locate_settings(kind, named)
     except StudyError as error:
         raise StudyError(f"{entry.where}: like: {error}") from None
     if not isinstance(other.content, dict) or other in (*below, entry):
         raise StudyError(f"{entry.where}: like: '{named}' is like this one; name one that says all")
     shared = [
         (place, {name: value for name, value in said.items() if name not in OWN})
-        for place, said in list_layers(kind, named, (*below, entry))
+        for place, said in list_setting_layers(kind, named, (*below, entry))
     ]
     return [*shared, (entry, {name: value for name, value in content.items() if name != "like"})]
 
@@ -112,7 +121,7 @@ def load(kind: str, key: str):
     A model pretrained again, `pubmedbert.2`, has those of its key, continues a model of its own seed, and is not the
     published one.
     """
-    layers = list_layers(kind, key)
+    layers = list_setting_layers(kind, key)
     content = layers[0][1] if len(layers) == 1 else {name: said for _, one in layers for name, said in one.items()}
     settings = check_settings(layers[-1][0].where, content, KINDS[kind])
     seed = split_seed(key)[1] if kind == "models" else 1
@@ -146,21 +155,21 @@ def explain(kind: str, key: str) -> list[dict]:
 
     What stands inside another setting has a row of its own, named for both.
     """
-    settings, layers = load(kind, key), list_layers(kind, key)
+    settings, layers = load(kind, key), list_setting_layers(kind, key)
     origin = {name: str(entry) for entry, content in layers for name in content}
     return [
         {"setting": setting, "value": value, "from": origin.get(name, str(layers[-1][0]))}
         for name, content in settings.model_dump().items()
-        for setting, value in flatten(name, content)
+        for setting, value in flatten_settings(name, content)
     ]
 
 
-def flatten(name: str, content) -> list[tuple[str, str]]:
+def flatten_settings(name: str, content) -> list[tuple[str, str]]:
     """A setting as names and values that a person reads: `families, relations, max_length` and `256`."""
     if isinstance(content, list) and any(isinstance(part, dict) for part in content):
         content = {str(number): part for number, part in enumerate(content, 1)}
     if isinstance(content, dict) and content:
-        return [line for inner, part in content.items() for line in flatten(f"{name}, {inner}", part)]
+        return [line for inner, part in content.items() for line in flatten_settings(f"{name}, {inner}", part)]
     if content is None or content in ([], {}, ""):
         return [(name, "none")]
     return [(name, ", ".join(map(str, content)) if isinstance(content, list) else str(content))]

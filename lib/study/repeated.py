@@ -64,7 +64,7 @@ NOTES = [
 ]
 
 
-def list_scores() -> pd.DataFrame:
+def list_all_printed() -> pd.DataFrame:
     """Every score that the papers' tables print, a line each: models in the order of MODELS, tables in the papers'.
 
     Columns: paper, table, row, column, metric, number; name (the row or column of its model) and run (what stands for
@@ -88,9 +88,9 @@ def name_scores(key: str) -> pd.DataFrame:
     own = found["protocol"].isin([*results.list_protocols(), OF_ANOTHER])
     named = {
         "paper": paper_of(key),
-        "name": [published.name_model(table, cell) for cell in found.to_dict("records")],
+        "name": [published.name_printed_model(table, cell) for cell in found.to_dict("records")],
         "run": found["model"],
-        "set": [name_set(cell) for cell in found.to_dict("records")],
+        "set": [name_set_of(cell) for cell in found.to_dict("records")],
         "score": found["metric"].replace(SCORES),
     }
     quoted = [
@@ -99,7 +99,7 @@ def name_scores(key: str) -> pd.DataFrame:
     return found.assign(**named, model=found["model"].map(MODELS).where(own).fillna(pd.Series(quoted)))
 
 
-def name_set(cell: dict) -> str:
+def name_set_of(cell: dict) -> str:
     """The set of a cell of Study.published, or what its mean is called."""
     if cell["is_mean"]:
         return MEANS.get(cell["row"]) or MEANS.get(cell["column"], "")

@@ -51,7 +51,7 @@ SETTINGS = {
 }
 
 
-def build(scale: str) -> tuple[Path, bool]:
+def build_report(scale: str) -> tuple[Path, bool]:
     """Write outputs/<scale>/report/ from what is there; its index page, and whether it had to be built.
 
     Raises StudyError when nothing has been run at this scale.
@@ -106,7 +106,7 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     broken = [f"- {link(name_page(*page), page[0].stem)}: {page[1]}" for page in pages.items() if page[1] != "done"]
     failed = ["## Failed or interrupted", "", *broken] if broken else []
     notebooks["index"].cells.insert(1, new_markdown_cell("\n".join(failed)))
-    lists = {group: list_runs(group, copies) for group, copies in groups.items() if len(copies) > 1}
+    lists = {group: list_copies(group, copies) for group, copies in groups.items() if len(copies) > 1}
     titles = {name: find_title(notebook).source.splitlines()[0] for name, notebook in notebooks.items()}
     titles |= {group: text.splitlines()[0] for group, text in lists.items()}
     notebooks["index"].cells.append(new_markdown_cell(list_chapters(groups, titles)))
@@ -298,7 +298,7 @@ def name_entry(title: str, chapter: str) -> str:
     return title.removeprefix("# ").replace(f"({chapter}, ", "(")
 
 
-def list_runs(group: str, copies: dict[str, str]) -> str:
+def list_copies(group: str, copies: dict[str, str]) -> str:
     """The page of a notebook that was run for several keys: its question, and a link to each run.
 
     The runs are not in the menu: every page carries the whole menu, which would grow with their square.

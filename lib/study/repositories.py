@@ -26,7 +26,7 @@ class Unreachable(StudyError):
     """No connection can be made: there is no network, or it does not let us out."""
 
 
-class Files(Settings):
+class RepositoryFiles(Settings):
     """Files of one commit of a public repository: those of a pattern, sorted, then those of the next."""
 
     repository: str = Field(pattern="^[^/]+/[^/]+$")
@@ -35,14 +35,14 @@ class Files(Settings):
     leave_out: list[str] = []  # paths
 
 
-def read_files(folder: Path, of: Files, reachable: bool = True) -> Iterator[tuple[str, bytes]]:
+def read_files(folder: Path, of: RepositoryFiles, reachable: bool = True) -> Iterator[tuple[str, bytes]]:
     """Path and content of the files, fetched first where they are not below `folder`.
 
     StudyError for a pattern that no path is of, and where git cannot do it.
     """
     where = folder / of.repository
     with artefacts.locked(where):
-        wanted = fetch(where, of, reachable)
+        wanted = fetch_files(where, of, reachable)
     with tempfile.TemporaryFile() as ids:
         ids.write("".join(f"{identifier}\n" for _, identifier in wanted).encode())
         ids.seek(0)
@@ -57,22 +57,22 @@ def read_files(folder: Path, of: Files, reachable: bool = True) -> Iterator[tupl
                 git.stdout.read(1)
 
 
-def fetch(where: Path, of: Files, reachable: bool) -> list[tuple[str, str]]:
+def fetch_files(where: Path, of: RepositoryFiles, reachable: bool) -> list[tuple[str, str]]:
     """See that the files are in the repository that is kept; their paths, and git's names of their contents."""
     if not where.exists():
         with artefacts.whole_folder(where) as new:
-            run(new, "init", "--quiet", "--bare")
-            run(new, "remote", "add", "origin", HOST + of.repository)
+            run_git(new, "init", "--quiet", "--bare")
+            run_git(new, "remote", "add", "origin", HOST + of.repository)
 
     def get(*words: str, given: str = "") -> None:
         if not reachable:
             raise Unreachable(f"{show_path(where)}: no connection")
-        run(where, "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--filter=blob:none",
+        run_git(where, "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--filter=blob:none",
             "--no-auto-gc", "--no-write-fetch-head", *words, given=given)  # fmt: skip
 
     if of.commit not in list_objects(where):
         get("--depth=1", "origin", of.commit)
-    files = [line.split("\t", 1) for line in run(where, "ls-tree", "-r", "-z", of.commit).split("\0") if line]
+    files = [line.split("\t", 1) for line in run_git(where, "ls-tree", "-r", "-z", of.commit).split("\0") if line]
     files = [(path, about.split()[2]) for about, path in files if path not in of.leave_out]
     wanted = []
     for pattern in of.files:
@@ -94,7 +94,7 @@ def matches(path: str, pattern: str) -> bool:
 
 def list_objects(where: Path) -> set[str]:
     """What is there; asked in any other way, git would fetch what is not, one by one."""
-    return set(run(where, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)").split())
+    return set(run_git(where, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)").split())
 
 
 def command(where: Path, *words: str) -> list[str]:
@@ -103,7 +103,7 @@ def command(where: Path, *words: str) -> list[str]:
     return ["git", "-C", str(where), *words]
 
 
-def run(where: Path, *words: str, given: str = "") -> str:
+def run_git(where: Path, *words: str, given: str = "") -> str:
     """What git says; StudyError with its last line when it fails."""
     environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}  # of a repository that is gone, GitHub asks for a password
     done = subprocess.run(

@@ -127,7 +127,7 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
 
     `keys`: datasets; those without a result are left out. Empty where none has one.
     """
-    found = [result for key in keys if (result := results.read(study.scale, model, key, protocol))]
+    found = [result for key in keys if (result := results.read_result(study.scale, model, key, protocol))]
     if not found:
         return {}
     runs = [run for result in found for run in result["runs"]]
@@ -143,7 +143,7 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
 
 def describe_task(dataset: "Dataset", result: dict, floors: dict[str, dict[str, float]]) -> dict:
     """The runs of a result, and what they come to."""
-    over, first = scores.summarise(result), result["runs"][0]
+    over, first = scores.summarise_runs(result), result["runs"][0]
     inputs = first.get("inputs", {})
     parts = {name: value for name, value in inputs.items() if name.split()[0] in PARTS}
     revision = provenance.fingerprint(parts) if parts else ""
@@ -196,7 +196,8 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
 
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
-    known = [study.floors(), datasets.list_floors(study.scale, [key for key in keys if key not in registry.DATASETS])]
+    own = [key for key in keys if key not in registry.DATASETS]
+    known = [study.floors(), datasets.list_own_floors(study.scale, own)]
     found: dict[str, dict[str, float]] = {}
     for line in [line for floors in known for line in floors.to_dict("records")]:
         if line["dataset"] in keys and line["score"] == find_dataset(study, line["dataset"]).main_score:

@@ -51,7 +51,7 @@ def read_terms() -> pd.DataFrame:
     return pd.read_csv(paths.PUBLISHED / "vocabulary_terms.csv", dtype=str, keep_default_na=False)
 
 
-def read(scale: str, model: str, dataset: str, setting: str) -> dict | None:
+def read_result(scale: str, model: str, dataset: str, setting: str) -> dict | None:
     """The results of one model on one dataset, of a run here or of the record; None when it has not been run."""
     path = paths.find(paths.results(scale, model, dataset, setting))
     return artefacts.read_json(path) if path.exists() else None
@@ -65,9 +65,9 @@ def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
     path = paths.predictions(scale, *keys, name)
     if not path.exists():
         raise StudyError("the predictions are not on this machine; only scores are committed")
-    if (runs.read(path) or {}).get("fingerprint") != run["fingerprint"]:
+    if (runs.read_run(path) or {}).get("fingerprint") != run["fingerprint"]:
         raise StudyError(f"{show_path(path)}: predictions of another run than the scores")
-    return runs.read_predictions(path)
+    return runs.read_run_predictions(path)
 
 
 def list_runs(result: dict) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts)[["dataset", "over", *scores]]
 
 
-def gather(scale: str) -> pd.DataFrame:
+def gather_runs(scale: str) -> pd.DataFrame:
     """Every run of a registered model on a test set at one scale, one row each."""
     columns = ["scale", "model", "dataset", "setting", "metric", "seed", "fold", "score name", "score",
                "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
@@ -111,7 +111,7 @@ def gather(scale: str) -> pd.DataFrame:
         model, dataset, setting = path.stem.split("--")
         if not is_model(model) or dataset not in registry.DATASETS:
             continue  # somebody's own encoder or data: not part of the study
-        result = read(scale, model, dataset, setting)
+        result = read_result(scale, model, dataset, setting)
         for run in result["runs"]:
             rows.append(
                 {"scale": scale}
@@ -161,7 +161,7 @@ def list_floors(scale: str) -> pd.DataFrame:
 
 
 def widen_floors(found: pd.DataFrame | None) -> pd.DataFrame:
-    """Rows of floors.measure with a line a dataset and score, and the best of each kind of methods in a column."""
+    """Rows of floors.measure_dataset, a line a dataset and score, the best of each kind of methods in a column."""
     if found is None:
         return pd.DataFrame(columns=["dataset", "score", *FLOORS.values()])
     measured = found[found["kind"].isin(FLOORS)]  # what is printed of other systems stands in the table too

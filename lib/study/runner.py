@@ -20,7 +20,7 @@ from PIL import Image
 from traitlets.config import Config
 
 from lib import artefacts, parent, progress
-from lib.errors import StudyError, explain, unknown
+from lib.errors import StudyError, explain_error, unknown
 from lib.places import show_path
 from lib.study import params, paths, receipts
 from lib.study.submit import name_copy
@@ -199,7 +199,7 @@ def execute(
             if "Kernel died" in problem:
                 problem = "the kernel ended without a word: most often too little memory (--cores 1 needs less)"
     clean(running)
-    return problem and explain(problem)
+    return problem and explain_error(problem)
 
 
 def clean(path: Path) -> None:
@@ -247,7 +247,7 @@ def main(kernel: "Kernel | None" = None) -> int:
         for key, value in (word.split("=", 1) for word in words if "=" in word):
             parameters[key] = value.split(",") if declared.get(key) == "list" else value
         run(scale, notebook, name, parameters, made, kernel)
-        receipts.write(Path(receipt), *made)
+        receipts.write_receipt(Path(receipt), *made)
     except StudyError as error:
         print(f"FAILED  {name}: {error}", flush=True)
         return 1

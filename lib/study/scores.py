@@ -23,13 +23,13 @@ INTERVAL = ["low", "high"]
 SET = ["protocol", "dataset", "score"]
 
 
-def choose(protocol: str) -> list[str]:
+def choose_printed_datasets(protocol: str) -> list[str]:
     """The datasets that a protocol's paper prints scores on."""
     paper = params.load("protocols", protocol).paper.split("-")[0]
     return [dataset.key for dataset in registry.ROWS if any(table.startswith(f"{paper}-") for table in dataset.results)]
 
 
-def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
+def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
     """A line for each run, here or in the record: mean and spread over seeds, what it took, or why there is none.
 
     COLUMNS, and the 95% t interval of the mean in `low` and `high`. `score`: the one that ranks models on the dataset.
@@ -39,15 +39,15 @@ def tabulate(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
         dataset = study.dataset(key)
         line = {"protocol": protocol, "dataset": key, "family": dataset.family, "model": model}
         line |= {"score": dataset.main_score, "n_seeds": 0}
-        if result := results.read(study.scale, model, key, protocol):
-            lines.append(line | summarise(result))
+        if result := results.read_result(study.scale, model, key, protocol):
+            lines.append(line | summarise_runs(result))
         else:
             why_not = study.why_missing(key, protocol) or params.why_no_weights(model, study.scale)
             lines.append(line | {"note": why_not or results.NOT_MADE})
     return pd.DataFrame(lines, columns=[*COLUMNS, *INTERVAL])
 
 
-def summarise(result: dict) -> dict:
+def summarise_runs(result: dict) -> dict:
     """What the runs of a result come to."""
     values = [scores[result["main score"]] for scores in average_folds(result).values()]
     several, costs = len(values) > 1, [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
@@ -61,7 +61,7 @@ def summarise(result: dict) -> dict:
     }
 
 
-def list_runs(study: "Study") -> pd.DataFrame:
+def list_study_runs(study: "Study") -> pd.DataFrame:
     """Study.results, also on data of one's own, with the names that models have in files: `pubmedbert.2` of a second
     pretraining."""
     runs = study.results(own=True)
@@ -93,7 +93,7 @@ def list_tables(paper: str) -> list[str]:
     return sorted((key for key in found if params.load("tables", key).paper == paper), key=lambda key: (len(key), key))
 
 
-def list_printed(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
+def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
     """What papers print of each dataset in the tables that it is registered with, of the score that ranks models on it.
 
     Columns: paper, dataset, whose (the score is, as printed), table (its key), published.
@@ -104,7 +104,8 @@ def list_printed(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
         for cell in cells[~cells["is_mean"] & cells["published"].notna()].to_dict("records"):
             dataset = registry.DATASETS.get(cell["dataset"])
             if dataset and key in dataset.results and cell["score"] == dataset.main_score:
-                found.append([table.paper, dataset.key, published.name_model(table, cell), key, cell["published"]])
+                whose = published.name_printed_model(table, cell)
+                found.append([table.paper, dataset.key, whose, key, cell["published"]])
     return pd.DataFrame(found, columns=["paper", "dataset", "whose", "table", "published"]).astype({"published": float})
 
 
@@ -133,24 +134,25 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """
     rows = lines[SET].drop_duplicates()
     rows["paper"] = rows["protocol"].map(lambda key: params.load("protocols", key).paper)
-    printed = list_printed(study, rows["paper"].unique())
+    printed = list_printed_scores(study, rows["paper"].unique())
     if study.budget.bar:
         printed = printed[printed["whose"] == study.budget.bar]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
     own = [key for key in rows["dataset"].unique() if key not in registry.DATASETS]
-    floors = pd.concat([study.floors(), *([datasets.list_floors(study.scale, own)] if own else [])])
+    floors = pd.concat([study.floors(), *([datasets.list_own_floors(study.scale, own)] if own else [])])
     rows = rows.merge(floors, how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
 
 
-def rank(study: "Study", lines: pd.DataFrame) -> list[int | None]:
-    """The rank of each line of `tabulate` on its dataset under its protocol: one more than how many are apart above it.
+def rank_lines(study: "Study", lines: pd.DataFrame) -> list[int | None]:
+    """The rank of each line of `tabulate_runs` on its dataset under its protocol: one more than how many are above and
+    apart.
 
     Two are apart where the 95% t-interval of their difference leaves out zero: by their seeds and, where both kept
     them, the draws of test documents. None for a line of fewer runs than their scatter takes, which counts for no
     other, and on made-up data.
     """
-    own, ranks = list_runs(study).merge(lines[["protocol", "dataset", "model", "score"]]), {}
+    own, ranks = list_study_runs(study).merge(lines[["protocol", "dataset", "model", "score"]]), {}
     for place, runs in own.groupby(["protocol", "dataset"]):
         sides = {model: found for model, found in runs.groupby("model") if found["seed"].nunique() >= statistics.SEEDS}
         for model, found in sides.items():
@@ -160,11 +162,11 @@ def rank(study: "Study", lines: pd.DataFrame) -> list[int | None]:
 
 
 def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:
-    """The lines of `tabulate` with a row for each set and a column for each model: mean, spread and rank, as text.
+    """The lines of `tabulate_runs` with a row for each set and a column for each model: mean, spread and rank, as text.
 
     `beside`: what stands beside each set (`references`), in the last columns. Empty: no such line.
     """
-    ranks = [f" ({rank})" if rank else "" for rank in rank(study, lines)]
+    ranks = [f" ({rank})" if rank else "" for rank in rank_lines(study, lines)]
     shown = lines.assign(said=[show.show_ours(line) for line in lines.to_dict("records")])
     shown["said"] += ranks
     wide = shown.pivot(index=SET, columns="model", values="said").reindex(columns=lines["model"].unique())
@@ -179,13 +181,13 @@ def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
 
 
 def list_seen(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
-    """F1 of entities whose name the training set has, and of the others: of lines of `tabulate` whose runs kept it, and
-    of what needs no encoder on the same sets.
+    """F1 of entities whose name the training set has, and of the others: of lines of `tabulate_runs` whose runs kept
+    it, and of what needs no encoder on the same sets.
 
     A line a dataset and method, means over seeds; `train`: the sentences that a model read, of its whole training set.
     """
     columns = ["dataset", "protocol", "method", "train", "f1", *seen.SCORES]
-    runs = list_runs(study).merge(lines[["protocol", "dataset", "model"]])
+    runs = list_study_runs(study).merge(lines[["protocol", "dataset", "model"]])
     means = runs.pivot_table(index=["dataset", "protocol", "model", "train"], columns="score", values="value")
     ours = means.reindex(columns=columns[4:]).dropna().reset_index().rename(columns={"model": "method"})
     without = results.find_table(paths.table(study.scale, "seen"))
@@ -202,7 +204,7 @@ def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:
         cells, table = study.published(key), params.load("tables", key)
         for place, cell in cells[cells["is_mean"] & cells["published"].notna()].groupby(["row", "column"], sort=False):
             groups = dict(zip(cell["dataset"], cell["group"], strict=True))
-            model = published.name_model(table, cell.iloc[0])
+            model = published.name_printed_model(table, cell.iloc[0])
             (name,) = set(place) - {model}
             if groups not in found.values():
                 found[f"{name} ({key})"] = groups

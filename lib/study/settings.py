@@ -152,7 +152,7 @@ class Scale(Settings):
                 for seed in seeds for model in panel.models]  # fmt: skip
 
 
-class Source(Settings):
+class SourceSettings(Settings):
     """Raw files of one format."""
 
     title: str
@@ -164,7 +164,7 @@ class Source(Settings):
     missing: str = "run ./run_all.sh data"  # how to get it
 
 
-class Corpus(Settings):
+class CorpusSettings(Settings):
     title: str
     papers: list[str]
     sources: list[str]  # of the papers, read at the scales whose text is "full"
@@ -176,7 +176,7 @@ class Corpus(Settings):
     differs: str
 
 
-class Vocabulary(Settings):
+class VocabularySettings(Settings):
     """Trained here on `corpora`, or published: a `file` below the data folder."""
 
     title: str
@@ -199,7 +199,7 @@ class Vocabulary(Settings):
         return self
 
 
-class Model(Settings):
+class ModelSettings(Settings):
     """What is pretrained on what, to predict what, from which weights."""
 
     title: str

@@ -214,8 +214,8 @@ def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
 def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "", decimals: int = 2) -> HTML:
     """The paper's line above ours for each printed row, and what needs no encoder; ours leads to the pages of its runs.
 
-    `filled`: of tables.summarise and tables.floors; `cells`: of Study.published; `metric`: as printed, empty where each
-    row or column has its own. Above them, how datasets differ from the paper's.
+    `filled`: of tables.summarise_cells and tables.floors; `cells`: of Study.published; `metric`: as printed, empty
+    where each row or column has its own. Above them, how datasets differ from the paper's.
     """
     lines, (along, across) = filled[filled["metric"] == metric] if metric else filled, name_axes(cells)
     runs = {place: found[["model", "dataset", "protocol"]].values.tolist() for place, found in cells.groupby(PLACE)}
@@ -293,7 +293,7 @@ def encoders(models: Iterable[str]) -> HTML:
                  for key, one in found.items())  # fmt: skip
 
 
-def pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
+def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
     """How long each model of a table is pretrained at this scale, on how much of what, and how it differs; or its
     public weights, with repository and revision.
 
@@ -327,7 +327,7 @@ def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
     return table(frame.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
 
 
-def finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
+def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
     """The settings in force on some datasets under a protocol, and the file that each comes from."""
     rows = [
         {"dataset": key} | row

@@ -36,7 +36,7 @@ def budget(scale: str, *named: str) -> dict:
     return params.load("scales", scale).model_dump(include=set(named) or None)
 
 
-def raw_files(files: Iterable[Path]) -> list:
+def raw_files_state(files: Iterable[Path]) -> list:
     """Name, size and time of raw files: enough to see that one has changed."""
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
@@ -48,11 +48,11 @@ def readers() -> dict[str, int]:
 
 def dataset_files(scale: str) -> list:
     """With how they are read."""
-    return [raw_files(registry.files(paths.data(scale))), readers()]
+    return [raw_files_state(registry.files(paths.data(scale))), readers()]
 
 
 def vocabulary_files(scale: str) -> list:
-    return raw_files(sorted(paths.data(scale).glob("vocab/*.txt")))
+    return raw_files_state(sorted(paths.data(scale).glob("vocab/*.txt")))
 
 
 def printed() -> list[str]:
@@ -60,7 +60,7 @@ def printed() -> list[str]:
     return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
 
 
-def recorded(*named: str) -> list[str]:
+def recorded_tables(*named: str) -> list[str]:
     """Of tables of real data that are committed, and read as such."""
     files = [paths.recorded(paths.table("laptop", name)) for name in named]
     return [provenance.file_fingerprint(file) for file in files if file.exists()]
@@ -71,7 +71,7 @@ def measured() -> list[str]:
     return [provenance.file_fingerprint(file) for file in sorted(paths.output("record", "benchmarks").glob("*.csv"))]
 
 
-def list_tables(*kinds: str) -> list[str]:
+def list_table_keys(*kinds: str) -> list[str]:
     """The published tables and figures of some kinds."""
     return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
 
@@ -85,33 +85,33 @@ def timed(scale: str) -> dict:
 def documents_of(scale: str, source: str, file: str) -> list:
     files = [documents.raw_file(source, file, scale)]
     return [dump("sources", source, include={"reader", "language"}), rows.VERSION,
-            raw_files([*files, *open_study(scale).mesh_tables])]  # fmt: skip
+            raw_files_state([*files, *open_study(scale).mesh_tables])]  # fmt: skip
 
 
-def corpus(scale: str, key: str) -> dict:
+def corpus_state(scale: str, key: str) -> dict:
     found = open_study(scale).corpus(key)
     told = {"told": [*dump("cleaning", found.settings.cleaning, include=PROSE), *dump("selections", include=PROSE)]}
     return found.settings.model_dump() | told | {"version": build.VERSION} | found.recipe
 
 
-def vocabulary(scale: str, key: str) -> dict:
+def vocabulary_state(scale: str, key: str) -> dict:
     found = open_study(scale).vocabulary(key)
     return found.settings.model_dump() | {"version": training.VERSION} | found.recipe
 
 
-def pretraining(scale: str, model: str) -> dict:
+def pretraining_state(scale: str, model: str) -> dict:
     """What its page tells of it too."""
     told = params.load("models", model).model_dump(include=params.TOLD) | budget(scale, "precision", "processes")
     return params.identify_weights(model, scale) | told | {"version": params.load_pretraining(model, scale).version}
 
 
-def finetuning(scale: str, model: str, dataset: str, protocol: str) -> dict:
+def finetuning_state(scale: str, model: str, dataset: str, protocol: str) -> dict:
     study = open_study(scale)
     found = study.dataset(dataset)
-    files = datasets.list_files(file for part in found.parts for file in found.paths(*part))
+    files = datasets.list_data_files(file for part in found.parts for file in found.paths(*part))
     settings = study.protocol(protocol, dataset).model_dump()
     made_by = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
-    of_data = {"reader's version": found.edition, "files": raw_files(files)}
+    of_data = {"reader's version": found.edition, "files": raw_files_state(files)}
     return settings | budget(scale, "seeds", "precision", "threads") | {"version": made_by} | of_data
 
 
@@ -121,15 +121,15 @@ def saved(scale: str, *run: str) -> dict:
     return {"saved in": str(folder)} if folder else {}
 
 
-def explored(scale: str, model: str) -> dict:
-    return finetuning(scale, model, exploring.DATASET, exploring.PROTOCOL)
+def explored_state(scale: str, model: str) -> dict:
+    return finetuning_state(scale, model, exploring.DATASET, exploring.PROTOCOL)
 
 
-def evaluation(scale: str, model: str, protocol: str) -> list:
+def evaluation_state(scale: str, model: str, protocol: str) -> list:
     return [requests.read_request(scale, model, protocol), printed()]
 
 
-def table(scale: str, key: str) -> list:
+def table_state(scale: str, key: str) -> list:
     found, models, others = params.load("tables", key), [], []
     match found.kind:
         case "scores":
@@ -138,7 +138,8 @@ def table(scale: str, key: str) -> list:
             models = published.list_models(key, scale)
             others = dump("tables", *filter(None, (*found.of, found.sizes)))
         case "times":
-            models, others = [*found.rows.values()], [timed("paper"), timed(scale), hardware.read().model_dump()]
+            models = [*found.rows.values()]
+            others = [timed("paper"), timed(scale), hardware.read_hardware().model_dump()]
         case "counts":
             others = [dataset_files(scale)]
         case "lengths":
@@ -148,14 +149,14 @@ def table(scale: str, key: str) -> list:
 
 
 STAGES = {
-    "texts": lambda scale, key: [raw_files(texts.test_files(scale)), texts.VERSION, readers()],
+    "texts": lambda scale, key: [raw_files_state(texts.test_files(scale)), texts.VERSION, readers()],
     "documents": documents_of,
-    "corpus": corpus,
-    "vocabulary": vocabulary,
-    "pretrain": pretraining,
-    "tuning": finetuning,
-    "finetune": lambda scale, *runs: {run[1]: finetuning(scale, *run) | saved(scale, *run) for run in runs},
-    "table": table,
-    "evaluation": evaluation,
-    "explored": explored,
+    "corpus": corpus_state,
+    "vocabulary": vocabulary_state,
+    "pretrain": pretraining_state,
+    "tuning": finetuning_state,
+    "finetune": lambda scale, *runs: {run[1]: finetuning_state(scale, *run) | saved(scale, *run) for run in runs},
+    "table": table_state,
+    "evaluation": evaluation_state,
+    "explored": explored_state,
 }

@@ -73,7 +73,7 @@ class Study:
         """A registered dataset where its files lie at this scale, or that of a folder given to `evaluate --data`;
         StudyError with the nearest names for no such one."""
         if key not in registry.DATASETS and datasets.is_own(self.scale, key):
-            return datasets.find(self.scale, key)
+            return datasets.find_own(self.scale, key)
         dataset = registry.lookup(key)
         how = f"./run_all.sh data {dataset.group} fetches it or says how to get it" if dataset.group else ""
         return dataset.at(self.data, how)
@@ -96,7 +96,7 @@ class Study:
         """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""
         from lib.study import models
 
-        return models.find(name, self.scale)
+        return models.find_model(name, self.scale)
 
     def protocol(self, key: str, dataset: str) -> FinetuningSettings:
         """How a dataset is fine-tuned on under a protocol, with what the budget changes of it; StudyError for none."""
@@ -114,7 +114,7 @@ class Study:
         """
         from lib.study import published
 
-        return published.tabulate(table, self.scale)
+        return published.tabulate_cells(table, self.scale)
 
     def results(self, own: bool = False) -> "pd.DataFrame":
         """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.
@@ -231,7 +231,7 @@ class Study:
         record = {
             "model": work.encoder.key, "dataset": dataset, "setting": protocol, "scale": self.scale, "seed": seed,
             "score": f"dev {work.dataset.main_score}", "chosen on dev": chosen, "trials": trials,
-            "shares of variance": tuning.weigh(tuning.load(work.search_file, work.name_search(seed))),
+            "shares of variance": tuning.weigh_settings(tuning.load_search(work.search_file, work.name_search(seed))),
             "commit": provenance.commit(),
         }  # fmt: skip
         artefacts.write_json(work.search_file.with_suffix(".json"), record)

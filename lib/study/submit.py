@@ -35,7 +35,7 @@ def name_copy(receipt: str, notebook: str, words: list[str]) -> str:
     return f"{notebook}--{os.path.basename(receipt)}" if any("=" in word for word in words) else notebook
 
 
-def ask(parent: socket.socket, words: list[str]) -> int:
+def ask_parent(parent: socket.socket, words: list[str]) -> int:
     """The exit status of a job that the warm parent does, with our environment and on our pipes."""
     wanted_by = os.getppid()
     socket.send_fds(parent, [b"\n"], [0, 1, 2])
@@ -58,5 +58,5 @@ def ask(parent: socket.socket, words: list[str]) -> int:
 
 if __name__ == "__main__":
     if parent := find_parent():
-        sys.exit(ask(parent, sys.argv[1:]))
+        sys.exit(ask_parent(parent, sys.argv[1:]))
     os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])

@@ -14,7 +14,7 @@ KIND = "published without a transformer"  # beside the kinds of lib/benchmarks/b
 CELL = ("paper", "table", "row", "column", "metric")  # of published/scores.csv
 
 
-class Source(Settings):
+class SystemSource(Settings):
     said: str
     url: str = Field(pattern="^https://")
 
@@ -41,7 +41,7 @@ class System(Settings):
 
 
 class Systems(Settings):
-    sources: dict[str, Source]
+    sources: dict[str, SystemSource]
     systems: list[System]
 
     @model_validator(mode="after")
@@ -52,14 +52,14 @@ class Systems(Settings):
 
 
 @cache
-def read() -> Systems:
+def read_systems() -> Systems:
     """What is printed of systems without a transformer."""
     return read_yaml(paths.PARAMS / "systems.yaml", Systems)
 
 
 def list_rows() -> list[dict]:
     """A row a system and dataset, as those of lib/benchmarks/floors.py, with their source, in the registry's order."""
-    known, order = read(), list(registry.DATASETS)
+    known, order = read_systems(), list(registry.DATASETS)
     rows = [
         {"dataset": dataset, "metric": registry.lookup(dataset).main_score, "kind": KIND, "method": system.method,
          "score": find_score(score), "note": system.of,

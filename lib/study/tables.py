@@ -29,7 +29,7 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return places.merge(ours.reset_index(), how="left", on=PLACE)
 
 
-def summarise(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not in the paper") -> pd.DataFrame:
+def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not in the paper") -> pd.DataFrame:
     """A line a cell: mean and standard deviation of ours, their number, the verdict (none on made-up data), and a note.
 
     The note says why there is none of ours, or what ours has in place of what the paper names; `unprinted`, where it
@@ -73,7 +73,7 @@ def floors(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 def find_sample(better: pd.DataFrame, than: pd.DataFrame) -> tuple[float, float] | None:
     """The variance of the difference of runs of one dataset over draws of test documents, with its degrees of freedom;
     None unless every run kept what it takes."""
-    return jackknife.compare(*({fold: [*runs] for fold, runs in side.groupby("fold")["jackknife"]}
+    return jackknife.compare_sides(*({fold: [*runs] for fold, runs in side.groupby("fold")["jackknife"]}
                                for side in (better, than)))  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return places.merge(both.dropna(subset="ours"), how="left", on=PLACE)
 
 
-def effects(
+def tabulate_effects(
     seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column", with_means: bool = False
 ) -> pd.DataFrame:
     """What each step adds, by place: the printed difference, the mean of ours over seeds, its deviation and number.

@@ -63,7 +63,7 @@ def tests_at_hand(scale: str) -> dict[str, list[Path]]:
 
 def test_files(scale: str) -> list[Path]:
     """The files that test_texts reads, for its fingerprint."""
-    return datasets.list_files(path for found in tests_at_hand(scale).values() for path in found)
+    return datasets.list_data_files(path for found in tests_at_hand(scale).values() for path in found)
 
 
 @cache
@@ -76,7 +76,7 @@ def test_texts(scale: str) -> dict[str, list[str]]:
     return found
 
 
-def test_sentences(key: str, scale: str) -> list[str]:
+def read_test_sentences(key: str, scale: str) -> list[str]:
     """The sentences of a set of test_texts."""
     return [sentence for text in test_texts(scale)[key] for sentence in cleaning.split_sentences(text)]
 
@@ -117,7 +117,7 @@ def write_index(scale: str) -> dict:
 
     def write(new: Path) -> dict:
         found = test_texts(scale)
-        index = leakage.index_sentences(sentence for key in found for sentence in test_sentences(key, scale))
+        index = leakage.index_sentences(sentence for key in found for sentence in read_test_sentences(key, scale))
         pq.write_table(index, new / "index.parquet")
         return {"texts": {key: len(texts) for key, texts in found.items()}, "sentences": len(index)}
 
@@ -129,7 +129,7 @@ def main() -> int:
 
     def job() -> None:
         write_index(scale)
-        receipts.write(Path(receipt), paths.test_sentences(scale) / "record.json")
+        receipts.write_receipt(Path(receipt), paths.test_sentences(scale) / "record.json")
 
     return parent.run_job("texts", job)
 

@@ -49,7 +49,7 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
     Where the axis is along rows each point is a dataset, and the error is by points.
     """
     table, sign = params.load("tables", part.figure), -1 if part.falls else 1
-    seeds = list_seeds(part, study)
+    seeds = list_curve_seeds(part, study)
     ran = seeds.dropna(subset="ours")
     found = {name: list_points(points, sign) for name, points in ran.groupby(name_curves(table), sort=False)}
     found = {name: curve for name, curve in found.items() if is_long(curve)}
@@ -72,7 +72,7 @@ def name_curves(table: params.CurveTable) -> str:
     return "row" if table.along == "columns" else "column"
 
 
-def list_seeds(part: Trend, study: "Study") -> pd.DataFrame:
+def list_curve_seeds(part: Trend, study: "Study") -> pd.DataFrame:
     """The points of the curves that count, a line a seed as of tables.by_seed; of gains, the gains."""
     shown, runs = study.published(part.figure), study.results()
     seeds = tables.by_seed(shown[shown["side"] == ""], runs)

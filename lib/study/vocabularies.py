@@ -31,7 +31,7 @@ class Vocabulary:
         params.load("vocabularies", self.key)
 
     @property
-    def settings(self) -> params.Vocabulary:
+    def settings(self) -> params.VocabularySettings:
         return params.load("vocabularies", self.key)
 
     @property
@@ -59,7 +59,7 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """Of what decides which tokens a text becomes."""
         if self.released:
-            return loading.fingerprint(self.tokenizer())
+            return loading.fingerprint_tokenizer(self.tokenizer())
         return provenance.file_fingerprint(self.saved)
 
     @property
@@ -119,7 +119,7 @@ class Vocabulary:
 
         def write(new: Path) -> dict:
             size = self.recipe["size"]
-            tokenizer = training.train(texts, settings.algorithm, size, settings.cased, settings.language)
+            tokenizer = training.train_vocabulary(texts, settings.algorithm, size, settings.cased, settings.language)
             unknown = words.check_unknown(tokenizer, self.sample(), f"vocabulary '{self.key}'")
             tokenizer.save_pretrained(new)
             if settings.algorithm == "wordpiece":  # as others hand it on: a token a line
@@ -140,7 +140,7 @@ class Vocabulary:
             "tokens",
             tokens.VERSION,
             {"held out": f"one document in {tokens.HELD_OUT}"},
-            {"corpus": built["content"], "vocabulary": loading.fingerprint(tokenizer)},
+            {"corpus": built["content"], "vocabulary": loading.fingerprint_tokenizer(tokenizer)},
         )
 
         def texts() -> Iterator[str]:
@@ -169,18 +169,18 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
         if reason := vocabulary.why_not:
             raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
         settings = vocabulary.settings
-        return loading.load(paths.data(vocabulary.scale) / settings.file, settings.cased, settings.language)
+        return loading.load_vocabulary(paths.data(vocabulary.scale) / settings.file, settings.cased, settings.language)
     if vocabulary.released:
         from lib.modeling.loading import load_tokenizer  # here, as torch takes seconds
         from lib.study import models
 
-        found = models.find(vocabulary.released, vocabulary.scale)
+        found = models.find_model(vocabulary.released, vocabulary.scale)
         return load_tokenizer(found.source, found.title, found.revision)
     folder = paths.find(vocabulary.folder)
     if artefacts.read_record(folder) is None:
         key, scale = vocabulary.key, vocabulary.scale
         raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
-    return loading.load(folder)
+    return loading.load_vocabulary(folder)
 
 
 def at_hand(scale: str) -> list[Vocabulary]:

@@ -45,7 +45,7 @@ SECONDS = 0.5  # between looks at whether the process that started the parent st
 
 
 @contextlib.contextmanager
-def start(address: Path, environment: dict[str, str]) -> Iterator[dict[str, str]]:
+def start_parent(address: Path, environment: dict[str, str]) -> Iterator[dict[str, str]]:
     """A warm parent beside what is done in this context; gives the environment in which jobs find it.
 
     Where a parent listens already, or none is wanted, the environment as it is.

@@ -42,7 +42,7 @@ def count_trainings(dataset: str, protocol: str, scale: str) -> int:
     return (settings.trials or candidates if candidates > 1 else 0) + seeds * folds
 
 
-def count_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSettings) -> float:
+def count_read_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSettings) -> float:
     """Tokens that an encoder reads in a training on a dataset, the mean over candidates.
 
     The first SAMPLE instances of the training set stand for the length of all.
@@ -110,15 +110,17 @@ def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: 
     """
     study = open_study(scale)
     sets = {key: (study.dataset(key), study.protocol(protocol, key)) for key in datasets}
-    tokens = sum(count_trainings(key, protocol, scale) * count_tokens(encoder, *found) for key, found in sets.items())
+    tokens = 0
+    for key, found in sets.items():
+        tokens += count_trainings(key, protocol, scale) * count_read_tokens(encoder, *found)
     return tokens / measure_speed(encoder, *next(iter(sets.values())), study.machine) / 3600
 
 
-def describe(plan: "Plan") -> str:
+def describe_downloads(plan: "Plan") -> str:
     """What a plan comes to that takes public weights: models, gigabytes of weights in float32, trainings, hours."""
     runs = [run for job in plan.jobs["finetune"] for run in plan.runs_in(*job) if params.find_kind(run[0])]
     models = {model for model, *_ in runs}
-    size = sum(4 * count_parameters(model, plan.scale) for model in models) / 1e9
+    size = sum(4 * count_encoder_parameters(model, plan.scale) for model in models) / 1e9
     trainings = sum(count_trainings(dataset, protocol, plan.scale) for _, dataset, protocol in runs)
     where = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
     said = f"{len(models)} models with public weights, about {size:.1f} GB {where}; {trainings:,} trainings"
@@ -128,7 +130,7 @@ def describe(plan: "Plan") -> str:
     return f"{said}, about {hours:,.1f} hours, one at a time on this machine, less what is done"
 
 
-def count_parameters(model: str, scale: str) -> int:
+def count_encoder_parameters(model: str, scale: str) -> int:
     """Of a registered model's encoder, whose weights need not be there; of a published one as its paper has it."""
     if params.find_kind(model) == "encoders":
         return round(params.load("encoders", model).parameters * 1e6)
@@ -161,6 +163,7 @@ def estimate_runs(runs: list[params.RunKey], scale: str) -> float:
                           architecture=kind[0], parameters=0, config=config)  # fmt: skip
             kinds[kind] = stand, *sets
         if (dataset, protocol) not in read:
-            read[dataset, protocol] = count_tokens(kinds[kind][0], *sets) * count_trainings(dataset, protocol, scale)
+            trainings = count_trainings(dataset, protocol, scale)
+            read[dataset, protocol] = count_read_tokens(kinds[kind][0], *sets) * trainings
         tokens[kind] += read[dataset, protocol]
     return sum(tokens[kind] / measure_speed(*of_kind, study.machine) / 3600 for kind, of_kind in kinds.items())

@@ -26,12 +26,14 @@ CHECKSUMS = "SHA256SUMS"
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of the disk, of a quota, of a limit on the size of files
 
 
-def save(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer, state: dict) -> None:
+def save_checkpoint(
+    folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer, state: dict
+) -> None:
     """Write a checkpoint, whole or not at all, then delete all but it and the one before.
 
     `state`: what JSON can hold, with the number of steps done under `step`. What goes: earlier checkpoints, those of
-    other runs, and those of later steps, which `load` has passed over as damaged. Raises StudyError when there is no
-    room on the disk; older checkpoints are untouched then.
+    other runs, and those of later steps, which `load_checkpoint` has passed over as damaged. Raises StudyError when
+    there is no room on the disk; older checkpoints are untouched then.
     """
     path = folder / f"step-{state['step']:010d}"
     try:
@@ -47,18 +49,18 @@ def save(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torc
     except Exception as error:  # each library has its own for a full disk
         if not (reason := no_space(error)):
             raise
-        older = find(folder, fingerprint)
+        older = find_checkpoints(folder, fingerprint)
         kept = f"The one of step {step_of(older[0])} is kept" if older else "There is none before it"
         raise StudyError(
             f"{show_path(folder)}: no room for the checkpoint of step {state['step']} ({reason}). {kept}: free some "
             f"space, and the same command {'goes on from there' if older else 'starts over'}"
         ) from error
-    older = [found for found in find(folder, fingerprint) if step_of(found) < state["step"]]
+    older = [found for found in find_checkpoints(folder, fingerprint) if step_of(found) < state["step"]]
     for other in set(list_folders(folder)) - {path, *older[: KEPT - 1]}:
         shutil.rmtree(other, ignore_errors=True)
 
 
-def load(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict:
+def load_checkpoint(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict:
     """Restore model and optimiser from the newest whole checkpoint; returns its `state`.
 
     Empty when there is none, and nothing is changed. Damaged ones are passed over with a line that names them, those
@@ -67,7 +69,7 @@ def load(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torc
     damaged = []
     for path in list_folders(folder):
         try:
-            content = read(path, fingerprint)
+            content = read_state(path, fingerprint)
         except (OSError, ValueError) as error:
             damaged.append(f"{path.name} is damaged ({error})")
             continue
@@ -94,7 +96,7 @@ def step_of(path: Path) -> int:
     return int(path.name.removeprefix("step-"))
 
 
-def find(folder: Path, fingerprint: str) -> list[Path]:
+def find_checkpoints(folder: Path, fingerprint: str) -> list[Path]:
     """The checkpoints of one run, newest first, as far as their state.json can be read."""
     found = []
     for path in list_folders(folder):
@@ -106,7 +108,7 @@ def find(folder: Path, fingerprint: str) -> list[Path]:
     return found
 
 
-def read(path: Path, fingerprint: str) -> dict | None:
+def read_state(path: Path, fingerprint: str) -> dict | None:
     """What state.json holds, every file checked; None for another run's. OSError or ValueError says what is wrong."""
     if not (path / CHECKSUMS).is_file():
         raise ValueError(f"{CHECKSUMS} is missing")

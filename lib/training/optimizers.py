@@ -39,7 +39,7 @@ def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) ->
     return done / warmup if done < warmup else end + (1 - end) * (1 - done) ** 0.5
 
 
-def make(
+def make_optimizer(
     model: torch.nn.Module, settings: Optimization, learning_rate: float, shares: Mapping[str, float] | None = None
 ) -> torch.optim.Optimizer:
     """AdamW or LAMB over a model's parameters, a shared one once.
@@ -70,9 +70,9 @@ class Lamb(torch.optim.Optimizer):
 
     A group with `adapted` false takes the step unstretched. The algorithm as printed makes no such exception; the
     paper's own implementation (TensorFlow Addons), ALBERT's and NVIDIA's (FusedLAMB of apex) except what does not
-    decay, and so does `make`: a bias that starts at 0 would hardly grow. ALBERT's differs in correcting no bias of the
-    moments: `corrected` false. With that and nothing adapted it is BERT's AdamW. The epsilon is that of all three.
-    ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which is the training loop's part.
+    decay, and so does `make_optimizer`: a bias that starts at 0 would hardly grow. ALBERT's differs in correcting no
+    bias of the moments: `corrected` false. With that and nothing adapted it is BERT's AdamW. The epsilon is that of
+    all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which is the training loop's part.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ def make_step(
 ) -> Work:
     """A step of the training loop, forward, backward and optimizer, on a batch that is on the device already."""
     model.to(device.device).train()
-    module, optimizer = device.prepare(training.Loss(model, loss_of), optimizers.make(model, settings, rate))
+    module, optimizer = device.prepare(training.Loss(model, loss_of), optimizers.make_optimizer(model, settings, rate))
     batch = {name: tensor.to(device.device) for name, tensor in batch.items()}
     return lambda: training.take_step(module, optimizer, [batch], device, settings.clip, (0, 0))
 
@@ -59,6 +59,6 @@ def make_pass(body: nn.Module, ids: torch.Tensor, device: Accelerator) -> Work:
 
     def work() -> None:
         with torch.inference_mode(), device.autocast():
-            bodies.encode(body, ids)
+            bodies.encode_body(body, ids)
 
     return work

@@ -161,9 +161,9 @@ def train(
     """
     steps = len(batches)
     model.to(device.device)
-    optimizer = optimizers.make(model, settings, rate_of(0), shares)
+    optimizer = optimizers.make_optimizer(model, settings, rate_of(0), shares)
     of_groups = [group["share"] for group in optimizer.param_groups]
-    found = checkpoints.load(folder, fingerprint, model, optimizer) if folder else {}
+    found = checkpoints.load_checkpoint(folder, fingerprint, model, optimizer) if folder else {}
     if begin and not found:
         begin()
     state = Progression(**found)
@@ -179,7 +179,7 @@ def train(
     saved_at, interval = time.monotonic(), CHECKPOINT_SECONDS
     losses: list[torch.Tensor] = []  # of the steps since the last look
     model.train()
-    for step, parts in load(batches, state, device, micro_batch, workers):
+    for step, parts in load_batches(batches, state, device, micro_batch, workers):
         for group, share in zip(optimizer.param_groups, of_groups, strict=True):
             group["lr"] = share * rate_of(step)
         losses.append(take_step(prepared, stepper, parts, device, settings.clip, (seed, step)))
@@ -208,7 +208,7 @@ def train(
             progress.update(step + 1, steps, meter.report(value), state.log)
         if due:
             begun = time.monotonic()
-            checkpoints.save(folder, fingerprint, model, optimizer, asdict(state))
+            checkpoints.save_checkpoint(folder, fingerprint, model, optimizer, asdict(state))
             saved_at = time.monotonic()
             interval = max(CHECKPOINT_SECONDS, (saved_at - begun) / CHECKPOINT_SHARE)
     model.eval()
@@ -216,7 +216,7 @@ def train(
     return state.log
 
 
-def load(
+def load_batches(
     batches: Batches, state: Progression, device: Accelerator, micro_batch: int | None, workers: int
 ) -> Iterator[tuple[int, list[Batch]]]:
     """Each step that is left, with this process's parts of it, on the device.

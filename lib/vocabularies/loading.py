@@ -21,7 +21,7 @@ MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of Sente
 CASED = 0.002  # of the tokens hold capitals; in published uncased vocabularies 0.00004 or less, in cased ones 0.2
 
 
-def load(path: Path, cased: bool | None = None, language: str = "en") -> "PreTrainedTokenizerBase":
+def load_vocabulary(path: Path, cased: bool | None = None, language: str = "en") -> "PreTrainedTokenizerBase":
     """The tokenizer in a folder, or BERT's over a file of one token a line, of which `cased` says which it is.
 
     A Japanese one reads words that are cut already (lib/vocabularies/japanese.py). StudyError for a file without
@@ -64,13 +64,13 @@ def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool, language: str
     return BertTokenizer(vocab=vocab, do_lower_case=not cased, strip_accents=None)
 
 
-def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:
+def fingerprint_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> str:
     """A hash of all that decides which tokens a text becomes, wherever the vocabulary came from."""
     content = json.loads(tokenizer.backend_tokenizer.to_str())
     return provenance.fingerprint({k: v for k, v in content.items() if k not in ("truncation", "padding")})
 
 
-def encode(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], offsets: bool = False) -> dict[str, list]:
+def encode_texts(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], offsets: bool = False) -> dict[str, list]:
     """`input_ids` of each text, without special tokens around it; with `offsets`, `offset_mapping`, their characters.
 
     What is written as a special token is text: [PAD] may stand for peripheral arterial disease.

@@ -32,7 +32,9 @@ JAPANESE_ALPHABET = 0.25  # of the vocabulary: alone and as continuations, lette
 Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpora
 
 
-def train(texts: Texts, algorithm: str, size: int, cased: bool, language: str = "en") -> "PreTrainedTokenizerBase":
+def train_vocabulary(
+    texts: Texts, algorithm: str, size: int, cased: bool, language: str = "en"
+) -> "PreTrainedTokenizerBase":
     """A tokenizer of at most `size` tokens, ready for `save_pretrained`: wordpiece, bpe or unigram.
 
     The same for the same texts, whatever the number of cores. Texts of Japanese (`ja`, wordpiece alone) are MeCab's

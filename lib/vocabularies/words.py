@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from lib.errors import StudyError
-from lib.vocabularies.loading import MARKS, encode, rename_special
+from lib.vocabularies.loading import MARKS, encode_texts, rename_special
 from lib.vocabularies.training import all_cores
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MOST_UNKNOWN = 0.01  # of the tokens of a vocabulary's own text
 KNOWN_TOO_LITTLE = 0.25
 
 
-def cut(tokenizer: "PreTrainedTokenizerBase", term: str) -> list[str]:
+def cut_term(tokenizer: "PreTrainedTokenizerBase", term: str) -> list[str]:
     """The tokens of a term, without the marks of where a word begins or goes on: `nal`, `oxo`, `ne`."""
     return [bare for token in tokenizer.tokenize(term) if (bare := MARKS.sub("", token))]
 
@@ -32,7 +32,7 @@ def tokens_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) 
     """Token ids of each distinct word, without special ones; a word of no known token becomes the unknown token, or
     the first of a vocabulary that has none."""
     distinct = sorted(set(words))
-    encoded = encode(tokenizer, distinct)["input_ids"]
+    encoded = encode_texts(tokenizer, distinct)["input_ids"]
     return {w: ids or [tokenizer.unk_token_id or 0] for w, ids in zip(distinct, encoded, strict=True)}
 
 
@@ -49,7 +49,7 @@ def measure_words(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], na
     unknown ones than KNOWN_TOO_LITTLE.
     """
     words = Counter(word for text in texts for word in text.split())
-    tokens = encode(tokenizer, list(words))["input_ids"]
+    tokens = encode_texts(tokenizer, list(words))["input_ids"]
     counted = list(zip(words.values(), tokens, strict=True))
     unknown = sum(n for n, ids in counted if not ids or tokenizer.unk_token_id in ids)
     cut = sum(n for n, ids in counted if len(ids) > 2)
@@ -88,7 +88,7 @@ def count_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str]) ->
     tokens, unknown, letters = 0, 0, Counter()
     with all_cores():
         while batch := list(islice(texts, TEXTS_TOGETHER)):
-            encoded = encode(tokenizer, batch, offsets=True)
+            encoded = encode_texts(tokenizer, batch, offsets=True)
             for text, ids, spans in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
                 tokens += len(ids)
                 for start, end in (span for id, span in zip(ids, spans, strict=True) if id == tokenizer.unk_token_id):
