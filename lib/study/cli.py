@@ -38,14 +38,15 @@ USAGE = """\
 ./run_all.sh [scale] report         only the report, from what is there and from the record
 ./run_all.sh released [target ...]  the papers' tables from public weights, nothing pretrained (--quick: one seed)
 ./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
-./run_all.sh evaluate --model FOLDER_OR_HUB_NAME [--protocol gu] [--datasets name ... | --data FOLDER] [--scale laptop]
-                      [--compare [model ...]] [--save FOLDER]
+./run_all.sh evaluate [--model FOLDER_OR_HUB_NAME] [--protocol gu] [--datasets name ... | --data FOLDER]
+                      [--scale laptop] [--compare [model ...]] [--save FOLDER]
                                     put an encoder through a paper's benchmarks, or data of your own, others beside it;
                                     save the best models
 ./run_all.sh leaderboard [FOLDER ...] [--scale laptop]
                                     result files that `evaluate` wrote, printed scores and the record on one page
-./run_all.sh tag --model FOLDER [text ...] [--format jsonl|tsv|brat|pubtator] [-o PATH]
-                                    the entities of new text, by a saved model; without a file, of standard input
+./run_all.sh tag [--model FOLDER] [text ...] [--format jsonl|tsv|brat|pubtator] [-o PATH]
+                                    the entities of new text, by a saved model (default: that in model/); without a
+                                    file, of standard input
 ./run_all.sh classify --model FOLDER [text ...] [--format jsonl|tsv] [-o PATH]
                                     the classes of new texts or pairs, by a saved model
 ./run_all.sh data [name ...] [--files N]
@@ -180,8 +181,8 @@ def run_targets(options: argparse.Namespace) -> int:
 def evaluate(words: list[str]) -> int:
     """Put one encoder through the datasets of a protocol's paper, or those named; ends with a page of its scores."""
     parser = argparse.ArgumentParser("run_all.sh evaluate")
-    model = "a folder in the save_pretrained layout, a hub name, or a key"
-    parser.add_argument("--model", required=True, type=name_encoder, help=model)
+    model = "a folder in the save_pretrained layout, a hub name, or a key; default: model/encoder-14m"
+    parser.add_argument("--model", default=str(paths.ROOT / "model" / "encoder-14m"), type=name_encoder, help=model)
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
     sets = parser.add_mutually_exclusive_group()
     sets.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
