@@ -111,10 +111,16 @@ def estimate_slope(curves: list[Curve]) -> Estimate:
     """
     if len(curves) > 1:
         return estimate_mean([find_slope(points) for points in curves])
-    x, y = np.log10([place for place, _ in curves[0]]), np.array([np.mean(values) for _, values in curves[0]])
-    slope, freedom, squares = find_slope(curves[0]), len(x) - 2, ((x - x.mean()) ** 2).sum()
-    beside = y - y.mean() - slope * (x - x.mean())
-    error = np.sqrt((beside**2).sum() / freedom / squares) if freedom > 0 and squares > 0 else np.nan
+    (curve,) = curves
+    x = np.log10([place for place, _ in curve])
+    y = np.array([np.mean(values) for _, values in curve])
+    slope, freedom = find_slope(curve), len(x) - 2
+    from_middle = x - x.mean()
+    squares = (from_middle**2).sum()
+    error = np.nan
+    if freedom > 0 and squares > 0:
+        beside = y - y.mean() - slope * from_middle
+        error = np.sqrt((beside**2).sum() / freedom / squares)
     return Estimate(slope, float(error), freedom)
 
 

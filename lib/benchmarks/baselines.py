@@ -287,10 +287,16 @@ def list_fields(one: Relation | Pair | Labelled, language: str) -> dict[tuple[st
     """
     if isinstance(one, Relation):
         text, (first, first_end), (second, second_end) = one.dummify()
-        between, names = text[first_end:second], [one.text[m.start : m.end] for m in (one.first, one.second)]
-        beside = f"{text[max(0, first - SIDE) : first]} | {text[second_end : second_end + SIDE]}"
-        return {("text", (1, 3)): text, ("between", (1, 3)): between, ("beside", (1, 2)): beside,
-                ("between, letters", (2, 4)): between, ("names, letters", (2, 4)): " ".join(names)}  # fmt: skip
+        between = text[first_end:second]
+        left, right = text[max(0, first - SIDE) : first], text[second_end : second_end + SIDE]
+        names = [one.text[mention.start : mention.end] for mention in (one.first, one.second)]
+        return {
+            ("text", (1, 3)): text,
+            ("between", (1, 3)): between,
+            ("beside", (1, 2)): f"{left} | {right}",
+            ("between, letters", (2, 4)): between,
+            ("names, letters", (2, 4)): " ".join(names),
+        }
     if isinstance(one, Pair):
         return {("first", (1, 2)): one.first, ("second", (1, 2)): one.second}
     sentences = map(cleaning.segment_japanese, one.sentences) if language == "ja" else one.sentences

@@ -86,14 +86,15 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None = Non
 
 
 def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
-    start, end, words, kind, concept = cells[1:6]
-    if not (OFFSET.fullmatch(start) and OFFSET.fullmatch(end)) or kind not in kinds:
+    pmid, first, last, words, kind, concept = cells[:6]
+    if not (OFFSET.fullmatch(first) and OFFSET.fullmatch(last)) or kind not in kinds:
         raise StudyError(f"{where}: expected two offsets and a type of {', '.join(kinds)}")
-    at_offsets, words = compose_letters(text[int(start) : int(end)]), compose_letters(words)
-    if not at_offsets or at_offsets not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
-        raise StudyError(f"{where}: PMID {cells[0]} has another text at {int(start)} to {int(end)}")
-    first, last = (len(compose_letters(text[: int(offset)])) for offset in (start, end))
-    return Mention(concept.strip(), kinds[kind], first, last)
+    start, end = int(first), int(last)
+    words, there = compose_letters(words), compose_letters(text[start:end])
+    if not there or there not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
+        raise StudyError(f"{where}: PMID {pmid} has another text at {start} to {end}")
+    before, until = compose_letters(text[:start]), compose_letters(text[:end])
+    return Mention(concept.strip(), kinds[kind], len(before), len(until))
 
 
 def compose_letters(text: str) -> str:

@@ -130,10 +130,20 @@ class Spans:
 
 def rank_spans(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[tuple[Span, float]]:
     """The best spans of a sequence, with the sum of `scores` (tokens, 2) of their ends."""
-    firsts, lasts = (np.argsort(-scores[:, side], kind="stable")[:BEST] for side in (0, 1))
-    spans = [(scores[a, 0] + scores[b, 1], a, b) for a in firsts for b in lasts if a <= b < a + LONGEST]
-    spans = sorted(spans, key=lambda span: (-span[0], span[1], span[2]))[:BEST]
-    return [(Span(positions[a][0], positions[a][1], positions[b][2]), float(score)) for score, a, b in spans]
+    firsts = np.argsort(-scores[:, 0], kind="stable")[:BEST]
+    lasts = np.argsort(-scores[:, 1], kind="stable")[:BEST]
+    ranked = []
+    for first in firsts:
+        for last in lasts:
+            if first <= last < first + LONGEST:
+                ranked.append((-(scores[first, 0] + scores[last, 1]), first, last))
+    ranked.sort()
+    found = []
+    for score, first, last in ranked[:BEST]:
+        passage, start, _ = positions[first]
+        _, _, end = positions[last]
+        found.append((Span(passage, start, end), float(-score)))
+    return found
 
 
 def weigh_spans(scores: Mapping[Span, float]) -> list[Answer]:

@@ -25,12 +25,15 @@ class Crf(nn.Module):
         word; `words`: (sequences, length), true at words, of which each sequence has one or more, from its start on
         without a gap.
         """
-        labels = labels.where(words[:, :, None], 0)
-        emissions = scores.gather(-1, labels[..., None])[..., 0]
+        here = words[:, :, None]
+        labels = labels.where(here, 0)
         layer = torch.arange(scores.shape[2], device=scores.device)
-        pairs = self.steps[layer, labels[:, :-1], labels[:, 1:]]
-        last = labels.gather(1, (words.sum(1) - 1)[:, None, None].expand(-1, 1, labels.shape[2]))[:, 0]
-        path = (emissions * words[:, :, None]).sum(1) + (pairs * words[:, 1:, None]).sum(1)
+        of_words = scores.gather(-1, labels[..., None])[..., 0]
+        of_pairs = self.steps[layer, labels[:, :-1], labels[:, 1:]]
+        path = (of_words * here).sum(1) + (of_pairs * here[:, 1:]).sum(1)
+
+        ends = (words.sum(1) - 1)[:, None, None]
+        last = labels.gather(1, ends.expand(-1, 1, len(layer)))[:, 0]
         path = path + self.first[layer, labels[:, 0]] + self.last[layer, last]
         return (self.log_total(scores, words) - path).sum() / (words.sum() * len(layer))
 

@@ -85,12 +85,14 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
     if times is None or not {*models, than} <= set(times["model"]):
         return Judgement(note="models not timed yet")
     wide = times.pivot(index="repetition", columns="model", values="seconds")
-    judged = {m: statistics.judge_median((wide[than] / wide[m]).tolist(), ratio, margin) for m in models}
-    found = {model: Judgement(**one, n=len(wide)) for model, one in judged.items()}
+    found = {}
+    for model in models:
+        ratios = (wide[than] / wide[model]).tolist()
+        found[model] = Judgement(**statistics.judge_median(ratios, ratio, margin), n=len(wide))
     asked = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
-    said = ", ".join(f"{model} {one.effect:.2f}" for model, one in found.items())
+    said = ", ".join(f"{model} {judged.effect:.2f}" for model, judged in found.items())
     note = f"speed, {than} being 1; tested: {asked}; {said}; medians of {len(wide)} paired repetitions"
-    return replace(decide_all(list(found.values())), note=f"{note}, {times['device'].iloc[0]}")
+    return replace(decide_all([*found.values()]), note=f"{note}, {times['device'].iloc[0]}")
 
 
 def decide_shorter_inputs(study: "Study") -> Judgement:

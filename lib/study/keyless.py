@@ -43,12 +43,17 @@ def each(keys: Iterable[str]) -> Keys:
 
 def split_tables(named: Iterable[str]) -> dict[str, Keys]:
     """The jobs that make some tables, registered ones and others: of their own, or pages."""
+    makers = {}  # a table's name -> the page that makes it
+    for name, page in PAGES.items():
+        for file in (page.makes, *page.also):
+            makers[file.split("/")[-1].removesuffix(".csv")] = name
     named = [BESIDE.get(key, key) for key in named]
     notebooks = {key: params.load("tables", key).notebook for key in params.keys("tables") if key in named}
-    files = [(file, name) for name, page in PAGES.items() for file in (page.makes, *page.also)]
-    made = {file.split("/")[-1].removesuffix(".csv"): name for file, name in files}
-    pages = [found for key in named if (found := notebooks.get(key, made.get(key))) in PAGES]
-    return {"table": each(key for key, notebook in notebooks.items() if notebook not in PAGES), "page": each(pages)}
+    pages = [notebooks.get(key, makers.get(key)) for key in named]
+    return {
+        "table": each(key for key, notebook in notebooks.items() if notebook not in PAGES),
+        "page": each(page for page in pages if page in PAGES),
+    }
 
 
 def read_claimed(plan: "Plan") -> dict[str, Keys]:

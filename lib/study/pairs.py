@@ -167,15 +167,25 @@ def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> statist
 def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
     """What besides models tells both sides apart: devices and precision of encoders, and word vectors of a text that
     both were trained on, from which one side alone started."""
+    found = []
     runs = study.results().merge(cells[tables.RUN].drop_duplicates(), on=tables.RUN)
     devices = sorted({*runs["device"]} - {""})
-    found = [f"run on {' and '.join(devices)}"] if len(devices) > 1 else []
-    first, sides = cells["name"] == part.names[0], []
+    if len(devices) > 1:
+        found.append(f"run on {' and '.join(devices)}")
+
+    first = cells["name"] == part.names[0]
+    sides = []  # of each the corpora that its models were trained on, and whether from their word vectors
     for side in (first, ~first):
-        models = [study.model(model) for model in cells.loc[side, "model"].unique() if params.is_model(model)]
-        sides.append({corpus: vectors for model in models for corpus, vectors in model.trained_on.items()})
-    alone = {corpus for one, other in (sides, sides[::-1]) for corpus in list_vectors_alone(one, other, study)}
-    return found + ([f"only one side starts from word vectors of {', '.join(sorted(alone))}"] if alone else [])
+        corpora = {}
+        for key in cells.loc[side, "model"].unique():
+            if params.is_model(key):
+                corpora |= study.model(key).trained_on
+        sides.append(corpora)
+    one, other = sides
+    alone = {*list_vectors_alone(one, other, study), *list_vectors_alone(other, one, study)}
+    if alone:
+        found.append(f"only one side starts from word vectors of {', '.join(sorted(alone))}")
+    return found
 
 
 def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:
@@ -223,10 +233,14 @@ def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
     Means over several sets are left out: their sets are there one by one.
     """
     kept = shown[~shown["is_mean"] & (shown["dataset"] != "")]
-    kept = kept[kept["metric"] == part.metric] if part.metric else kept
-    kept = fill_printed(kept, part.table) if part.table else kept
+    if part.metric:
+        kept = kept[kept["metric"] == part.metric]
+    if part.table:
+        kept = fill_printed(kept, part.table)
     across, along = ("column", "row") if {*part.names} <= {*kept["column"]} else ("row", "column")
-    kept = kept[kept[across].isin(part.names) & (kept[along].isin(part.only) | (not part.only))]
+    kept = kept[kept[across].isin(part.names)]
+    if part.only:
+        kept = kept[kept[along].isin(part.only)]
     named = kept.assign(name=kept[across], place=kept[along])
     return named[named.groupby("place")["name"].transform("nunique") == len(part.names)]
 

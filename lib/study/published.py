@@ -110,15 +110,29 @@ def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str =
     """A line a dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
     run = settle_run(asked, scale)
     groups = run.mean_of or [[run.dataset]]
+    places = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
     why_not = why_not or find_obstacle(run.model, groups, scale, run.protocol)
-    differs = [asked.differs, *(registry.lookup(one).differs for group in groups for one in group if not why_not)]
-    named = {"row": cell["row"], "column": cell["column"], "metric": cell["metric"], "published": cell["value"],
-             "published_std": cell["std"], "model": run.model, "protocol": run.protocol,
-             "is_mean": sum(map(len, groups)) > 1, "instead": describe_instead(asked, run),
-             "differs": " ".join(dict.fromkeys(filter(None, differs))), "why_not": why_not}  # fmt: skip
-    lines = [{"dataset": dataset, "group": number} for number, group in enumerate(groups) for dataset in group]
-    main = {line["dataset"]: registry.lookup(line["dataset"]).main_score for line in lines if line["dataset"]}
-    return [named | line | {"score": score or main.get(line["dataset"], "")} for line in lines]
+    differs = [asked.differs]
+    if not why_not:
+        differs += [registry.lookup(dataset).differs for _, dataset in places]
+    named = {
+        "row": cell["row"],
+        "column": cell["column"],
+        "metric": cell["metric"],
+        "published": cell["value"],
+        "published_std": cell["std"],
+        "model": run.model,
+        "protocol": run.protocol,
+        "is_mean": len(places) > 1,
+        "instead": describe_instead(asked, run),
+        "differs": " ".join(dict.fromkeys(filter(None, differs))),
+        "why_not": why_not,
+    }
+    lines = []
+    for number, dataset in places:
+        main = registry.lookup(dataset).main_score if dataset else ""
+        lines.append(named | {"dataset": dataset, "group": number, "score": score or main})
+    return lines
 
 
 def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run | None = None) -> params.Run:

@@ -304,9 +304,14 @@ def list_copies(group: str, copies: dict[str, str]) -> str:
     The runs are not in the menu: every page carries the whole menu, which would grow with their square.
     """
     source = paths.NOTEBOOKS / f"{group}.ipynb"
-    title = find_title(nbformat.read(source, as_version=4)).source.splitlines()[0] if source.exists() else f"# {group}"
-    lines = [f"- {link(page, ' · '.join(page.split('--')[1:]))}" for page in copies.values()]
-    return "\n".join([title, "", f"This notebook was run for {len(copies)} choices of its keys:", "", *lines, ""])
+    title = f"# {group}"
+    if source.exists():
+        title = find_title(nbformat.read(source, as_version=4)).source.splitlines()[0]
+    lines = [title, "", f"This notebook was run for {len(copies)} choices of its keys:", ""]
+    for page in copies.values():
+        keys = page.split("--")[1:]
+        lines.append(f"- {link(page, ' · '.join(keys))}")
+    return "\n".join([*lines, ""])
 
 
 def run_sphinx(source: Path, site: Path) -> None:

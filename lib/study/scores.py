@@ -152,13 +152,17 @@ def rank_lines(study: "Study", lines: pd.DataFrame) -> list[int | None]:
     them, the draws of test documents. None for a line of fewer runs than their scatter takes, which counts for no
     other, and on made-up data.
     """
-    own, ranks = list_study_runs(study).merge(lines[["protocol", "dataset", "model", "score"]]), {}
+    if study.budget.made_up:
+        return [None] * len(lines)
+    ranks = {}
+    own = list_study_runs(study).merge(lines[["protocol", "dataset", "model", "score"]])
     for place, runs in own.groupby(["protocol", "dataset"]):
         sides = {model: found for model, found in runs.groupby("model") if found["seed"].nunique() >= statistics.SEEDS}
         for model, found in sides.items():
-            above = sum(is_apart(other, found) for name, other in sides.items() if name != model)
-            ranks[*place, model] = None if study.budget.made_up else 1 + above
-    return [ranks.get(line) for line in lines[["protocol", "dataset", "model"]].itertuples(index=False, name=None)]
+            others = [other for name, other in sides.items() if name != model]
+            ranks[*place, model] = 1 + sum(is_apart(other, found) for other in others)
+    keys = lines[["protocol", "dataset", "model"]].itertuples(index=False, name=None)
+    return [ranks.get(key) for key in keys]
 
 
 def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:

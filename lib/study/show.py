@@ -147,22 +147,29 @@ def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Mar
 
 def say_runs(study: "Study", result: dict) -> list[str]:
     """What the runs of one model on one dataset came to, and of how much text, in sentences."""
-    runs, main, first = results.list_runs(result), result["main score"], result["runs"][0]
-    seeds, trained = runs.groupby("seed")[main].mean(), next(name for name in first["instances"] if name != "test")
+    runs, main = results.list_runs(result), result["main score"]
+    seeds = runs.groupby("seed")[main].mean()
+    first = result["runs"][0]
+    instances, sequences, cut = first["instances"], first["rows"], first["cut"]
+    trained = next(name for name in instances if name != "test")
+    settings = say_settings(result["chosen on dev"])
+    if result["candidates"]:
+        settings += f", the best of {len(result['candidates'])} on the development set"
     said = [
         f"{result['model title']} on {result['dataset']}: {main} {seeds.mean():.2f} on the test set, from "
         f"{seeds.min():.2f} to {seeds.max():.2f} over {len(seeds)} seeds.",
-        f"Trained on {first['instances'][trained]} instances in {first['rows'][trained]} sequences, with "
-        + say_settings(result["chosen on dev"])
-        + (f", the best of {len(result['candidates'])} on the development set." if result["candidates"] else "."),
-        f"All {first['instances']['test']} test instances are scored; {first['cut']['test']} were cut at the length "
-        "limit.",
+        f"Trained on {instances[trained]} instances in {sequences[trained]} sequences, with {settings}.",
+        f"All {instances['test']} test instances are scored; {cut['test']} were cut at the length limit.",
         f"{(runs['collapsed'] != '').sum()} of {len(runs)} runs learnt nothing.",
     ]
-    said += [f"First trained on {first['first on']}."] if first.get("first on") else []
-    said += [f"The splits were read in this order: {', '.join(first['reads'])}."] if "reads" in first else []
+    if first.get("first on"):
+        said.append(f"First trained on {first['first on']}.")
+    if "reads" in first:
+        said.append(f"The splits were read in this order: {', '.join(first['reads'])}.")
     known = [f"{name} {value:.2f}" for name, value in without_encoder(study, result).items()]
-    return said + ([f"Baselines: {', '.join(known)}."] if known else [])
+    if known:
+        said.append(f"Baselines: {', '.join(known)}.")
+    return said
 
 
 def without_encoder(study: "Study", result: dict) -> dict[str, float]:
@@ -247,12 +254,17 @@ def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
 
     A number of several runs unfolds into their links.
     """
-    found = {" ".join(run): paths.find_page(scale, *run) for run in runs}
-    links = {name: f'<a href="{page.name}" title="{name}">' for name, page in found.items() if page}
-    if len(runs) == 1 and links:
-        return f"{''.join(links.values())}{text}</a>"
+    links = {}  # a run -> the tag that opens its link
+    for run in runs:
+        name, page = " ".join(run), paths.find_page(scale, *run)
+        if page:
+            links[name] = f'<a href="{page.name}" title="{name}">'
+    if len(runs) == 1:
+        return "".join(f"{opened}{text}</a>" for opened in links.values()) or text
+    if not runs:
+        return text
     listed = "".join(f"<br>{opened}{name}</a>" for name, opened in links.items())
-    return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>" if len(runs) > 1 else text
+    return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
 
 
 def link_table(key: str, scale: str) -> str:

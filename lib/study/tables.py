@@ -20,11 +20,14 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     A seed that not every set of a cell has is left out: a mean of sets is of all of them, or empty. A cell without a
     seed keeps one line.
     """
-    runs = runs.groupby([*RUN, *SEED], as_index=False)["value"].mean()
+    over_folds = runs.groupby([*RUN, *SEED], as_index=False)["value"].mean()
     cells = cells.assign(sets=cells.groupby(PLACE)["dataset"].transform("size"))
-    found = cells[cells["why_not"] == ""].merge(runs, on=RUN)
-    found = found[found.groupby([*PLACE, *SEED])["dataset"].transform("size") == found["sets"]]
-    ours = found.groupby([*PLACE, *SEED, "group"])["value"].mean().groupby([*PLACE, *SEED]).mean().rename("ours")
+    found = cells[cells["why_not"] == ""].merge(over_folds, on=RUN)
+
+    seed = [*PLACE, *SEED]
+    there = found.groupby(seed)["dataset"].transform("size")
+    of_groups = found[there == found["sets"]].groupby([*seed, "group"])["value"].mean()
+    ours = of_groups.groupby(seed).mean().rename("ours")
     places = cells.drop_duplicates(PLACE).drop(columns=["dataset", "group", "sets"])
     return places.merge(ours.reset_index(), how="left", on=PLACE)
 
@@ -105,12 +108,19 @@ def tabulate_effects(
 
 def recompute_means(cells: pd.DataFrame) -> pd.DataFrame:
     """A line a printed mean: as printed, and as it follows from the printed cells of its datasets, where all are."""
-    single, parts = cells[~cells["is_mean"]], cells[cells["is_mean"] & cells["published"].notna()]
-    on = ["row" if parts["row"].isin(single["row"]).all() else "column", "dataset", "score"]
+
+    def average(values: pd.Series) -> float:
+        return values.mean(skipna=False)  # empty where a part is
+
+    single = cells[~cells["is_mean"]]
+    parts = cells[cells["is_mean"] & cells["published"].notna()]
+    axis = "row" if parts["row"].isin(single["row"]).all() else "column"
+    on = [axis, "dataset", "score"]
     found = parts.drop(columns="published").merge(single[[*on, "published"]], how="left", on=on)
-    groups = found.groupby([*PLACE, "group"], sort=False)["published"].agg(lambda values: values.mean(skipna=False))
-    again = groups.groupby(PLACE, sort=False).agg(lambda values: values.mean(skipna=False)).rename("recomputed")
-    return parts.drop_duplicates(PLACE)[[*PLACE, "published"]].merge(again.reset_index(), on=PLACE)
+    groups = found.groupby([*PLACE, "group"], sort=False)["published"].agg(average)
+    again = groups.groupby(PLACE, sort=False).agg(average).rename("recomputed")
+    printed = parts.drop_duplicates(PLACE)[[*PLACE, "published"]]
+    return printed.merge(again.reset_index(), on=PLACE)
 
 
 def missing(filled: pd.DataFrame) -> pd.DataFrame:
@@ -125,10 +135,15 @@ def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "colu
 
     `place`: the row, or the column; `published`: the difference as printed; `ours`: empty where one has not been run.
     """
-    on = ["row" if across == "column" else "column", "metric"]
-    one, other = (seeds[seeds[across] == name] for name in (better, than))
-    printed = one.drop_duplicates(on)[[*on, "published"]].merge(other.drop_duplicates(on)[[*on, "published"]], on=on)
+    place = "row" if across == "column" else "column"
+    on = [place, "metric"]
+    first, second = seeds[seeds[across] == better], seeds[seeds[across] == than]
+
+    columns = [*on, "published"]
+    printed = first.drop_duplicates(on)[columns].merge(second.drop_duplicates(on)[columns], on=on)
     printed["published"] = printed.pop("published_x") - printed.pop("published_y")
-    ours = one.dropna(subset="ours")[[*on, *SEED, "ours"]].merge(other[[*on, *SEED, "ours"]], on=[*on, *SEED])
+
+    columns = [*on, *SEED, "ours"]
+    ours = first.dropna(subset="ours")[columns].merge(second[columns], on=[*on, *SEED])
     ours["ours"] = ours.pop("ours_x") - ours.pop("ours_y")
-    return printed.merge(ours, how="left", on=on).rename(columns={on[0]: "place"})
+    return printed.merge(ours, how="left", on=on).rename(columns={place: "place"})
