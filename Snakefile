@@ -44,7 +44,7 @@ rule texts:  # the sentences of every test set, hashed: no corpus keeps a docume
     params:
         state=plan.state("texts", "all"),
     shell:
-        STEP + f"lib.study.texts {plan.scale} {{output}}"
+        STEP + f"lib.study.dataset_texts {plan.scale} {{output}}"
 
 
 rule documents:  # one raw file to rows: 1,200 files of PubMed are 1,200 jobs side by side

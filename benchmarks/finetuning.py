@@ -53,9 +53,9 @@ from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError, unknown
 from lib.finetuning import predictions, tagging
 from lib.finetuning.examples import BucketedBatches, Example
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import costs, heads, loading, models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.progress import Progress
 from lib.study import open_study, paths, results
 from lib.training import optimizers, training

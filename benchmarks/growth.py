@@ -22,10 +22,10 @@ from benchmarks.medline import write_citations
 from benchmarks.pretraining import OUTPUT, describe_device, run_apart
 from lib import provenance
 from lib.corpora import build, medline, rows
-from lib.corpora.settings import Cleaning
+from lib.corpora.rules import Cleaning
 from lib.pretraining import tokens
 from lib.study import params, results
-from lib.vocabularies import training
+from lib.vocabularies import learning
 
 FILES = (10, 100, 1000)
 SIZE = 8_192  # of the vocabulary
@@ -46,7 +46,7 @@ def read_rules() -> Cleaning:
 
 
 def train_vocabulary(folder: Path) -> None:
-    made = training.train_vocabulary(lambda: read_texts(folder), "wordpiece", SIZE, cased=False)
+    made = learning.train_vocabulary(lambda: read_texts(folder), "wordpiece", SIZE, cased=False)
     made.save_pretrained(folder / "vocabulary")
 
 

@@ -54,13 +54,13 @@ from transformers import (
 from lib import provenance
 from lib.errors import StudyError, unknown
 from lib.modeling import costs, models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
 from lib.study import open_study, params, paths, results
 from lib.training import training
-from lib.vocabularies.loading import SPECIAL, load_wordpiece
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
+from lib.vocabularies.tokenization import SPECIAL, load_wordpiece
 from tools.made_up import language
 
 OUTPUT = paths.output("record", "benchmarks")

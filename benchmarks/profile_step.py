@@ -38,7 +38,7 @@ from lib import provenance
 from lib.errors import unknown
 from lib.finetuning.examples import BucketedBatches
 from lib.modeling import costs, loading, models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.pretraining import masking, objectives
 from lib.progress import Progress
 from lib.study import params

@@ -155,7 +155,7 @@ def write_yaml(path: Path, content: dict) -> None:
 
 def pretrain(name: str, arm: str, threads: int) -> dict:
     """The record of an arm's model, with the last row of its log."""
-    run_study(threads, "-m", "lib.study.pretraining", name, f"{name}-{arm}")
+    run_study(threads, "-m", "lib.study.pretrained", name, f"{name}-{arm}")
     folder = STUDY / "outputs" / name / "models" / f"{name}-{arm}"
     log = read_log(folder)
     return artefacts.read_json(folder / "record.json") | {"last": log[-1] if log else {}}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from lib.benchmarks import chemprot, conll, ddi, hallmarks, i2b2, pico, pubtator, questions, shareclef, tables
+from lib.benchmarks import chemprot, conll, ddi, hallmarks, i2b2, pico, pubtator, questions, shareclef, tabular
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
 
 FILE = "file"  # of a format with one file
@@ -293,14 +293,14 @@ FORMATS = {
         ["Iron and ferritin.", "Zinc binds HBA. Opium HBA x", "Title only"],
     ),
     "chemprot-table": one(
-        tables.read_chemprot_table, "7.T1.T2\t@CHEMICAL$ and @GENE$.\tCPR:9\n7.T2.T3\t@CHEM-GENE$ x\tfalse\n",
+        tabular.read_chemprot_table, "7.T1.T2\t@CHEMICAL$ and @GENE$.\tCPR:9\n7.T2.T3\t@CHEM-GENE$ x\tfalse\n",
         make_relation("7.T1.T2", "@CHEMICAL$ and @GENE$.", {"CHEMICAL": (0, 10), "GENE": (15, 21)}, "CPR:9",
                       masked=True, document="7"),
         make_relation("7.T2.T3", "@CHEM-GENE$ x", {"CHEMICAL": (0, 11), "GENE": (0, 11)}, "false", masked=True,
                       document="7"),
     ),
     "lim": Golden(
-        lambda folder: tables.read_chemprot_lim(folder / FILE, "dev"),
+        lambda folder: tabular.read_chemprot_lim(folder / FILE, "dev"),
         {FILE: zipped({"dev": lim() + lim("0", "x, ,, bc6entg", "7\tT1\tT3"), "other": ""})},
         [make_relation("7.T2.T1", "bc6entg binds bc6entc .", {"GENE T2": (0, 7), "CHEMICAL T1": (14, 21)}, "CPR:4",
                        masked=True, document="7"),
@@ -309,7 +309,7 @@ FORMATS = {
                        masked=True, document="7")],
     ),
     "bioelectra": one(
-        tables.read_chemprot_bioelectra, BIOELECTRA,
+        tabular.read_chemprot_bioelectra, BIOELECTRA,
         make_relation("1", "BC6OTHER , BC6ENTC and BC6ENTG", {"CHEMICAL": (11, 18), "GENE": (23, 30)}, "false",
                       masked=True),
         make_relation("2", 'The "old" BC6ENTG', {"CHEMICAL": (10, 17), "GENE": (10, 17)}, "CPR:9", masked=True),
@@ -318,33 +318,33 @@ FORMATS = {
         chemprot.read_chemprot_scibert, scibert(),
         Relation("1", "It a b-like c >>.", Mention("", "ENTITY", 3, 6), Mention("", "ENTITY", 12, 13), "AGONIST"),
     ),
-    "gad": one(tables.read_gad, GAD, *GAD_EXAMPLES),
+    "gad": one(tabular.read_gad, GAD, *GAD_EXAMPLES),
     "gad-archive": one(
-        tables.read_gad, tarred({"GAD/1/dev.tsv": "", "GAD/1/train.tsv": GAD}), *GAD_EXAMPLES,
+        tabular.read_gad, tarred({"GAD/1/dev.tsv": "", "GAD/1/train.tsv": GAD}), *GAD_EXAMPLES,
         member="GAD/1/train.tsv",
     ),
     "ddi": Golden(read_ddi, DDI_FILES, DDI_EXAMPLES),
     "ddi-sentences": Golden(lambda folder: read_ddi(folder, ddi.read_ddi_sentences), DDI_FILES, [DDI_TEXT]),
-    "ddi-table": one(tables.read_ddi_table, DDI_TABLE, *DDI_TABLE_EXAMPLES),
-    "biosses": one(tables.read_biosses, BIOSSES + "9\tA b.\tC d.\t2.4\n3\tE.\tF.\t0.0\n",
+    "ddi-table": one(tabular.read_ddi_table, DDI_TABLE, *DDI_TABLE_EXAMPLES),
+    "biosses": one(tabular.read_biosses, BIOSSES + "9\tA b.\tC d.\t2.4\n3\tE.\tF.\t0.0\n",
                    Pair("9", "A b.", "C d.", 2.4), Pair("3", "E.", "F.", 0.0)),
-    "medsts": one(tables.read_medsts, "A\tB\t3.5 \nC\tD\t5\n", Pair("1", "A", "B", 3.5), Pair("2", "C", "D", 5.0)),
-    "medsts-blue": one(tables.read_medsts, BLUE + "0\tx\t-\t-\tA\tB\t1\n", Pair("0", "A", "B", 1.0)),
-    "medsts-headed": one(tables.read_medsts, "sentence1\tsentence2\tscore\nA\tB\t1\n", Pair("1", "A", "B", 1.0)),
-    "mednli": one(tables.read_mednli, nli(), Pair("p1", "A", "B", "neutral")),
-    "pubmedqa": one(tables.read_pubmedqa, pubmedqa(), Pair("1", "A?", "B.", "maybe")),
+    "medsts": one(tabular.read_medsts, "A\tB\t3.5 \nC\tD\t5\n", Pair("1", "A", "B", 3.5), Pair("2", "C", "D", 5.0)),
+    "medsts-blue": one(tabular.read_medsts, BLUE + "0\tx\t-\t-\tA\tB\t1\n", Pair("0", "A", "B", 1.0)),
+    "medsts-headed": one(tabular.read_medsts, "sentence1\tsentence2\tscore\nA\tB\t1\n", Pair("1", "A", "B", 1.0)),
+    "mednli": one(tabular.read_mednli, nli(), Pair("p1", "A", "B", "neutral")),
+    "pubmedqa": one(tabular.read_pubmedqa, pubmedqa(), Pair("1", "A?", "B.", "maybe")),
     # Lines end at line ends alone, no space is taken from a text, and a mark of the byte order is none of it.
-    "yesno": one(tables.read_yesno, "\ufeffq1\tA?\u2028\u00a0\tB\u0085\tno\nq2\tA?\tB\tyes\n",
+    "yesno": one(tabular.read_yesno, "\ufeffq1\tA?\u2028\u00a0\tB\u0085\tno\nq2\tA?\tB\tyes\n",
                  Pair("q1", "A?\u2028\u00a0", "B\u0085", "no"), Pair("q2", "A?", "B", "yes")),
-    "yesno-ideal": one(tables.read_yesno_ideal, IDEAL + "1\tA?\tB\n0\tC?\tD\n",
+    "yesno-ideal": one(tabular.read_yesno_ideal, IDEAL + "1\tA?\tB\n0\tC?\tD\n",
                        Pair("1", "A?", "B", "yes"), Pair("2", "C?", "D", "no")),
-    "candidates": one(tables.read_candidates, CANDIDATES + "0\tA?\tB\n1\tC?\tD\n1\tA?\tB\n",
+    "candidates": one(tabular.read_candidates, CANDIDATES + "0\tA?\tB\n1\tC?\tD\n1\tA?\tB\n",
                       Pair("1", "A?", "B", "0", "1"), Pair("2", "C?", "D", "1", "2"), Pair("3", "A?", "B", "1", "1")),
     "docclsjp": one(
-        tables.read_docclsjp, 'id,text,label,notes\na,"熱、咳\n「疹」",感染症,\nb,胸の痛み,循環器,-\n',
+        tabular.read_docclsjp, 'id,text,label,notes\na,"熱、咳\n「疹」",感染症,\nb,胸の痛み,循環器,-\n',
         Labelled("a", ("熱、咳\n「疹」",), ("感染症",)), Labelled("b", ("胸の痛み",), ("循環器",)),
     ),
-    "jmed": one(tables.read_jmed, JMED, Labelled("1", ("Asked?", "One.\nTwo."), ("not, hot",)),
+    "jmed": one(tabular.read_jmed, JMED, Labelled("1", ("Asked?", "One.\nTwo."), ("not, hot",)),
                 Labelled("2", ("Why?", "Three"), ("x",))),
     "hoc": Golden(read_hoc, {"corpus.tar.gz": tarred(HOC), "list.tsv": "2.txt,1.txt"}, HOC_EXAMPLES),
     "squad": one(

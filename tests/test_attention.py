@@ -11,8 +11,8 @@ from transformers import BertConfig, BertModel
 from lib.errors import StudyError
 from lib.modeling import loading
 from lib.study import contrasts, deciders, open_study
-from lib.vocabularies.loading import load_wordpiece
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
+from lib.vocabularies.tokenization import load_wordpiece
 
 CELLS = definitions("54_attention", "PENULTIMATE")
 TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20

@@ -12,15 +12,15 @@ from torch.utils.data import DataLoader
 from transformers import BertTokenizer
 
 from lib.errors import StudyError
+from lib.pretraining.batch_counts import measure_batches
 from lib.pretraining.blocks import Blocks
-from lib.pretraining.counting import measure_batches
 from lib.pretraining.masking import IGNORED, Masking
 from lib.pretraining.mixing import CorpusFiles
 from lib.pretraining.random_numbers import make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
-from lib.vocabularies import loading
+from lib.vocabularies import tokenization
 
-PIECES, SPECIAL = 6000, len(loading.SPECIAL)
+PIECES, SPECIAL = 6000, len(tokenization.SPECIAL)
 LENGTH = 64
 
 
@@ -32,7 +32,7 @@ def name_piece(place: int) -> str:
 
 
 TOKENIZER = BertTokenizer(
-    vocab={p: i for i, p in enumerate([*loading.SPECIAL, *map(name_piece, range(PIECES))])}, do_lower_case=False
+    vocab={p: i for i, p in enumerate([*tokenization.SPECIAL, *map(name_piece, range(PIECES))])}, do_lower_case=False
 )
 SEP, CLS, PAD = TOKENIZER.sep_token_id, TOKENIZER.cls_token_id, TOKENIZER.pad_token_id
 

@@ -5,7 +5,7 @@ import torch
 from transformers import AlbertForPreTraining, BertForPreTraining, ElectraForMaskedLM, ElectraForPreTraining
 
 from lib.modeling import bodies, models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 
 BODY = Body(layers=3, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, ROWS = 50, 12, 5

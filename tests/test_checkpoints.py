@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 
 from lib.errors import StudyError
 from lib.training import checkpoints, optimizers
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 STEPS = 12
 WIDTH = 300  # makes the table larger than a file's buffer, so that a full disk is met in the middle of a file

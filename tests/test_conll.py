@@ -13,9 +13,9 @@ from golden import write
 
 from lib.benchmarks import conll, counting, i2b2, pico, pubtator, shareclef
 from lib.errors import StudyError
-from lib.study import paths, texts
+from lib.study import dataset_texts, paths
 
-read_blocks = partial(texts.read_blocks, breaks=texts.BLOCKS["jnlpba"])
+read_blocks = partial(dataset_texts.read_blocks, breaks=dataset_texts.BLOCKS["jnlpba"])
 
 
 def test_marks_with_an_id_name_the_document(tmp_path):

@@ -13,7 +13,7 @@ from conftest import each
 from lib.corpora import build as building
 from lib.corpora import leakage, rows
 from lib.errors import StudyError
-from lib.study import documents, open_study, params, paths, texts
+from lib.study import dataset_texts, documents, open_study, params, paths
 from lib.study.study import read_mesh
 
 WORDS = [f"word{i}" for i in range(5000)]
@@ -24,7 +24,7 @@ def fresh():
     """Nothing that an earlier test's data left in memory."""
 
     def clear():
-        texts.test_texts.cache_clear()
+        dataset_texts.test_texts.cache_clear()
         read_mesh.cache_clear()
 
     clear()
@@ -114,7 +114,7 @@ def outputs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        texts.write_index("smoke")
+        dataset_texts.write_index("smoke")
         for source, file in {pair for key in params.keys("corpora") for pair in open_study("smoke").corpus(key).files}:
             documents.read_raw_file(source, file, "smoke")
     return top

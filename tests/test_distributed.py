@@ -16,12 +16,12 @@ import transformers
 
 from lib.errors import StudyError
 from lib.modeling import models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
 from lib.study import cli, parsing, paths, plan
 from lib.training import training
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 LENGTH, ROWS, STEPS = 24, 8, 8
 HALF = ROWS // 2 * LENGTH  # pieces in memory at once that make one process deal a step's rows as two do

@@ -9,7 +9,7 @@ from transformers import BertTokenizer
 
 from lib.finetuning import examples
 from lib.finetuning.examples import BucketedBatches, Example, Template, cut_evenly, pad
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,11 @@ from transformers import (
 
 from lib.errors import StudyError
 from lib.finetuning.new_text import Entity
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.loading import load_encoder
 from lib.study import cli, exploring, open_study, paths
 from lib.study.study import Study
-from lib.vocabularies.loading import load_wordpiece
+from lib.vocabularies.tokenization import load_wordpiece
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pain", "##ful", "is", "the", "knee", ".", "arm", "leg"]
 WORDS = ["the", "knee", "is", "painful", "."]

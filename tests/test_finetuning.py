@@ -13,19 +13,19 @@ from conftest import each
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
-from lib.benchmarks import conll, floors, registry, seen, tables
+from lib.benchmarks import conll, floors, registry, seen, tabular
 from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, hold_out
 from lib.benchmarks.instances import Question, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning import finetuning, predictions, runs
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import loading, models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.study import open_study, params, paths, results, show
 from lib.study.study import Study
 from lib.training import training
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
 
 BODY = Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
 FAMILIES = {  # of each a set in its real format; what ten examples of it are learnt to
@@ -174,7 +174,7 @@ def make_relations(tmp_path, negatives: str) -> Dataset:
     for split in TRAIN_TEST:
         lines = [row + kind for row, kind in zip(rows, kinds, strict=True)]
         (tmp_path / f"{split}.tsv").write_text("\n".join(lines) + "\n")
-    return Dataset("pairs", "Pairs", "relations", "effects", "relation-micro-f1", tables.read_ddi_table,
+    return Dataset("pairs", "Pairs", "relations", "effects", "relation-micro-f1", tabular.read_ddi_table,
                    by_split(".", splits=TRAIN_TEST), negative="DDI-false").at(tmp_path)  # fmt: skip
 
 

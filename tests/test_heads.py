@@ -11,10 +11,10 @@ from lib.errors import StudyError
 from lib.finetuning.tagging import spell
 from lib.modeling import bodies, heads, models
 from lib.modeling.crf import Crf
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.progress import Progress
 from lib.training import training
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 BODY = Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
 LAYERS, LABELS = 2, 3

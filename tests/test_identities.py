@@ -142,7 +142,7 @@ STATES = """
 from unittest.mock import patch
 from lib.finetuning import finetuning
 from lib.pretraining import embeddings, tokens
-from lib.pretraining.settings import Pretraining
+from lib.pretraining.plan import Pretraining
 from lib.study import open_study, params
 
 def state():

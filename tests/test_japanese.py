@@ -9,14 +9,14 @@ from transformers import AutoTokenizer, BertJapaneseTokenizer
 from lib.benchmarks import registry
 from lib.corpora.cleaning import segment_japanese
 from lib.errors import StudyError
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.finetuning.splits import Splits
 from lib.modeling import loading, models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.study import open_study, params, paths
-from lib.vocabularies import training, words
+from lib.vocabularies import learning, words
 from lib.vocabularies.japanese import JapaneseTokenizer
-from lib.vocabularies.loading import encode_texts, fingerprint_tokenizer, load_vocabulary
+from lib.vocabularies.tokenization import encode_texts, fingerprint_tokenizer, load_vocabulary
 
 SENTENCES = [
     "慢性膵炎では，糖尿病性ケトアシドーシス(DKA)の合併は比較的稀である．",
@@ -30,7 +30,7 @@ TEXT = [segment_japanese(sentence) for sentence in SENTENCES] * 20
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return training.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
+    return learning.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
 
 
 def real_sentences() -> list[str]:
@@ -45,13 +45,13 @@ def test_words_stay_whole_and_voiced(tokenizer):
     assert {"糖尿", "投与", "アレルギー", "が", "で", "ぜんそく", "mg"} <= {*vocabulary}
     (ids,) = encode_texts(tokenizer, [segment_japanese("アレルギーが、糖尿病で。ＭＧ")])["input_ids"]
     assert tokenizer.convert_ids_to_tokens(ids) == ["アレルギー", "が", "、", "糖尿", "病", "で", "。", "mg"]
-    again = training.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
+    again = learning.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
     assert fingerprint_tokenizer(again) == fingerprint_tokenizer(tokenizer)
 
 
 def test_a_folder_opens_elsewhere_as_bert_japanese_with_the_same_ids(tokenizer, tmp_path):
     texts = SENTENCES + real_sentences()
-    trained = training.train_vocabulary(lambda: [*TEXT, *map(segment_japanese, texts)], "wordpiece", 2000, False, "ja")
+    trained = learning.train_vocabulary(lambda: [*TEXT, *map(segment_japanese, texts)], "wordpiece", 2000, False, "ja")
     for number, ours in enumerate((tokenizer, trained)):  # with unknown tokens, and with few
         folder = tmp_path / str(number)
         ours.save_pretrained(folder)
@@ -96,7 +96,7 @@ def test_words_that_others_cut_otherwise_are_refused(tokenizer, tmp_path, option
 
 def test_only_wordpiece_takes_mecabs_words():
     with pytest.raises(StudyError, match="no unigram vocabulary of MeCab's words"):
-        training.train_vocabulary(lambda: TEXT, "unigram", 300, cased=False, language="ja")
+        learning.train_vocabulary(lambda: TEXT, "unigram", 300, cased=False, language="ja")
 
 
 def test_too_many_unknown_tokens_are_refused_with_the_letters_that_lack(tokenizer):

@@ -9,7 +9,7 @@ from notebook_code import definitions, run
 from lib.benchmarks import datasets, registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.corpora import leakage
-from lib.study import documents, paths, texts
+from lib.study import dataset_texts, documents, paths
 from lib.study.corpora import Corpus
 
 PAGE = definitions("14_leaks")
@@ -133,9 +133,9 @@ def lines(tmp_path, monkeypatch):
     monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])
     monkeypatch.setattr(documents, "rows_path", lambda scale, source, file: tmp_path / file)
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    texts.test_texts.cache_clear()
+    dataset_texts.test_texts.cache_clear()
     table = run("14_leaks", scale="laptop")["table"]
-    texts.test_texts.cache_clear()
+    dataset_texts.test_texts.cache_clear()
     assert paths.table("laptop", "leaks").exists()
     return {(line["finding"], line["dataset"], line["where"]): line for line in table.to_dict("records")}
 

@@ -26,7 +26,7 @@ from transformers import (
 from lib.errors import StudyError
 from lib.finetuning.examples import Template
 from lib.modeling import loading
-from lib.study.models import find_model
+from lib.study.encoders import find_model
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 66}  # fmt: skip

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from transformers import BertTokenizer
 
 from lib.pretraining import mixing
+from lib.pretraining.batch_counts import KINDS, count_mixture
 from lib.pretraining.blocks import Blocks
-from lib.pretraining.counting import KINDS, count_mixture
 from lib.pretraining.masking import Masking
 from lib.pretraining.tokens import Tokens
-from lib.vocabularies.loading import SPECIAL
+from lib.vocabularies.tokenization import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(50)]

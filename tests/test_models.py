@@ -9,10 +9,10 @@ from transformers import BertTokenizer
 
 from lib.errors import StudyError
 from lib.modeling import models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.study import params, paths
-from lib.study.models import find_model
-from lib.vocabularies.training import train_wordpiece
+from lib.study.encoders import find_model
+from lib.vocabularies.learning import train_wordpiece
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 

@@ -5,10 +5,10 @@ import torch
 from torch.nn import functional
 
 from lib.modeling import models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.pretraining import masking, objectives
 from lib.training import optimizers
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 BODY = Body(layers=2, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, MASK = 60, 16, 4

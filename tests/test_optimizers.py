@@ -7,7 +7,7 @@ from conftest import each
 from transformers import AlbertConfig, AlbertForPreTraining, BertConfig, BertForMaskedLM
 
 from lib.training import optimizers
-from lib.training.settings import Optimization, Phase
+from lib.training.optimization import Optimization, Phase
 
 TINY = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 

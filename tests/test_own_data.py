@@ -12,7 +12,7 @@ from lib.benchmarks import confusion, metrics, own_data
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Pair, Sentence
 from lib.errors import StudyError
-from lib.study import cli, datasets, open_study, paths
+from lib.study import cli, open_study, own_sets, paths
 
 CONLL = "Aspirin\tB-Drug\nhelps\tO\n\nGout\tB-Disease\n"
 ROWS = "text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20))
@@ -210,14 +210,14 @@ def test_entities_are_paired_and_errors_counted():
 
 def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    key = datasets.keep_own_data("smoke", read(tmp_path / "My Notes", {"all.csv": ROWS}))
+    key = own_sets.keep_own_data("smoke", read(tmp_path / "My Notes", {"all.csv": ROWS}))
     study = open_study("smoke")
     assert key.startswith("own-my-notes-") and study.dataset(key).key == key and study.dataset(key).labels == "a, b"
     assert study.protocol("gu", key).max_length == 64
     division = (paths.own_data("smoke", key) / "division.tsv").read_text().splitlines()
     assert division[0] == "document\tpart" and len(division) == 21 and "row 1\ttrain" in division
     (tmp_path / "My Notes/all.csv").write_text(ROWS.replace("text 3", "text three"))
-    datasets.open_folder.cache_clear()
+    own_sets.open_folder.cache_clear()
     with pytest.raises(StudyError, match="files have changed since: run ./run_all.sh evaluate --data again"):
         study.dataset(key)
 

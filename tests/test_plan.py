@@ -12,7 +12,7 @@ from conftest import each
 from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import StudyError
-from lib.finetuning import settings
+from lib.finetuning import protocol
 from lib.study import keyless, open_study, params, paths, plan
 
 
@@ -129,7 +129,7 @@ def test_what_computes_is_done_again_for_its_version(monkeypatch):
     wanted = plan.Plan("smoke")
     jobs = [("finetune", "bert-general", "lee", "tagging"), ("pretrain", "bert-general"), ("table", "lee-4")]
     before = [wanted.state(*job) for job in jobs]
-    monkeypatch.setattr(settings, "VERSION", 0)
+    monkeypatch.setattr(protocol, "VERSION", 0)
     assert [wanted.state(*job) == one for job, one in zip(jobs, before, strict=True)] == [False, True, True]
 
 

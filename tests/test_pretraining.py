@@ -20,13 +20,13 @@ from transformers import AutoModel, AutoTokenizer
 from lib import artefacts
 from lib.errors import StudyError
 from lib.modeling.loading import load_encoder
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.pretraining import pretraining, tokens
-from lib.pretraining.counting import measure_batches
-from lib.pretraining.settings import Pretraining
+from lib.pretraining.batch_counts import measure_batches
+from lib.pretraining.plan import Pretraining
 from lib.study import params
-from lib.training.settings import Machine, Phase
-from lib.vocabularies.training import train_vocabulary
+from lib.training.optimization import Machine, Phase
+from lib.vocabularies.learning import train_vocabulary
 
 MODEL = {
     "title": "Tiny", "papers": ["gu"], "architecture": "bert", "size": "base", "vocabulary": "wiki-books-cased",
@@ -70,7 +70,7 @@ def write_model(folder, key: str, **changes) -> None:
     (folder / f"params/models/{key}.yaml").write_text(yaml.safe_dump(MODEL | changes))
 
 
-def start(folder, model: str, program: str = "lib.study.pretraining") -> subprocess.Popen:
+def start(folder, model: str, program: str = "lib.study.pretrained") -> subprocess.Popen:
     """The command line of pretraining in a copy of the study, or another module."""
     command = [sys.executable, "-SP", "lib/study/submit.py", program, "smoke", model]
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}

@@ -26,7 +26,7 @@ from notebook_code import definitions
 from lib import artefacts, places
 from lib.benchmarks import chemprot, datasets, registry
 from lib.corpora import readers
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.study import open_study, pages, params, paths, show
 from tools.made_up import relations as made_relations
 from tools.made_up import tagging as made_tagging

@@ -12,7 +12,7 @@ import pytest
 from conftest import each
 from golden import CHEMPROT, GAD, GAD_EXAMPLES, read_chemprot, split_sentences, write, write_files
 
-from lib.benchmarks import chemprot, ddi, registry, tables
+from lib.benchmarks import chemprot, ddi, registry, tabular
 from lib.benchmarks.instances import Relation
 from lib.errors import StudyError
 from lib.reading import read_members
@@ -151,7 +151,7 @@ def test_punkt_splits_made_up_text_as_the_splitter_of_the_tests(smoke, tmp_path,
 
 def test_gad_with_header(tmp_path):
     rows = [f"{number + 5}\t{row}\n" for number, row in enumerate(GAD.splitlines())]
-    headed = tables.read_gad(write(tmp_path / "a.tsv", "".join(["index\tsentence\tlabel\n", *rows])))
+    headed = tabular.read_gad(write(tmp_path / "a.tsv", "".join(["index\tsentence\tlabel\n", *rows])))
     assert [relation.id for relation in headed] == ["5", "6"]
     assert [row[1:] for row in in_brief(headed)] == [row[1:] for row in in_brief(GAD_EXAMPLES)]
 
@@ -182,20 +182,20 @@ def read_smoke(folder, key: str, split: str) -> list[Relation]:
     return {
         "chemprot": lambda: chemprot.read_chemprot(*corpus, split_sentences),
         "chemprot-blue": lambda: chemprot.read_chemprot_blue(*corpus, split_sentences),
-        "lim": lambda: tables.read_chemprot_lim(folder / LIM, tables.LIM_MEMBERS[split]),
-        "bioelectra": lambda: tables.read_chemprot_bioelectra(gz),
+        "lim": lambda: tabular.read_chemprot_lim(folder / LIM, tabular.LIM_MEMBERS[split]),
+        "bioelectra": lambda: tabular.read_chemprot_bioelectra(gz),
         "scibert": lambda: chemprot.read_chemprot_scibert(folder / f"re/chemprot-scibert/{split}.txt"),
         "ddi": lambda: ddi.read_ddi(folder / ZIP, folder / f"re/ddi/splits/{split}_files.tsv"),
-        "gad": lambda: tables.read_gad(folder / f"re/gad/blurb/{split}.tsv"),
-        "gad-bioelectra": lambda: tables.read_gad(folder / f"re/gad/bioelectra/{split}.tsv"),
+        "gad": lambda: tabular.read_gad(folder / f"re/gad/blurb/{split}.tsv"),
+        "gad-bioelectra": lambda: tabular.read_gad(folder / f"re/gad/bioelectra/{split}.tsv"),
     }[key]()
 
 
-CORPUS = Counter(tables.CHEMPROT_LABELS)
+CORPUS = Counter(tabular.CHEMPROT_LABELS)
 SMOKE = {
     "chemprot": (48, 40, 40, CORPUS), "chemprot-blue": (48, 40, 40, CORPUS), "lim": (48, 40, 40, CORPUS),
     "bioelectra": (47, 39, 39, CORPUS), "scibert": (39, 32, 32, Counter(relations.RELATION_NAMES.values())),
-    "ddi": (48, 40, 40, Counter(tables.DDI_LABELS)), "gad": (64, 8, 8, Counter("01")),
+    "ddi": (48, 40, 40, Counter(tabular.DDI_LABELS)), "gad": (64, 8, 8, Counter("01")),
     "gad-bioelectra": (72, 8, 8, Counter("01")),
 }  # fmt: skip
 
@@ -215,16 +215,16 @@ def test_made_up_forms_of_one_corpus_agree(smoke):
     with gzip.open(smoke / "re/chemprot-blurb/dev.tsv.gz", "rt") as file:
         assert [tuple(line.rstrip("\n").split("\t")) for line in file] == in_brief(dev)
     assert [(one.id, one.label) for one in read_smoke(smoke, "lim", "dev")] == [(one.id, one.label) for one in dev]
-    whole = tables.read_chemprot_lim(smoke / LIM, "train_whole_SNLIformat")
+    whole = tabular.read_chemprot_lim(smoke / LIM, "train_whole_SNLIformat")
     assert whole == read_smoke(smoke, "lim", "train") + read_smoke(smoke, "lim", "dev")
     for split in ("dev", "test"):
-        table = tables.read_ddi_table(smoke / f"re/ddi/blurb/{split}.tsv")
+        table = tabular.read_ddi_table(smoke / f"re/ddi/blurb/{split}.tsv")
         assert in_brief(table) == in_brief(read_smoke(smoke, "ddi", split))
 
 
 @each("read_fold", [
-    lambda smoke, fold, split: tables.read_gad(smoke / FOLDS, f"GAD/{fold}/{split}.tsv"),
-    lambda smoke, fold, split: tables.read_gad(smoke / f"re/euadr/{fold}/{split}.tsv"),
+    lambda smoke, fold, split: tabular.read_gad(smoke / FOLDS, f"GAD/{fold}/{split}.tsv"),
+    lambda smoke, fold, split: tabular.read_gad(smoke / f"re/euadr/{fold}/{split}.tsv"),
 ])  # fmt: skip
 def test_made_up_folds_share_out_one_set(smoke, read_fold):
     tests = [read_fold(smoke, fold, "test") for fold in range(1, 11)]
@@ -255,7 +255,7 @@ def test_real_chemprot_is_blurbs_byte_for_byte(real_data, punkt, split, blob, la
     files = [real_data / FILES[split].format(what) for what in ("abstracts", "entities", "relations")]
     found = chemprot.read_chemprot(*files)
     assert len(found) == {"train": 18035, "dev": 11268, "test": 15745}[split]
-    assert count(found) == dict(zip(tables.CHEMPROT_LABELS, labels, strict=True))
+    assert count(found) == dict(zip(tabular.CHEMPROT_LABELS, labels, strict=True))
     assert git_blob(found) == blob
     if split == "dev":  # the one file of BLURB's that is at hand
         with gzip.open(real_data / "re/chemprot-blurb/dev.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
@@ -286,10 +286,10 @@ def test_real_chemprot_without_punkt_is_within_three_thousandths_of_blurbs(real_
 )
 def test_real_sets_made_of_chemprot(real_data, split, lim_labels, lost, scibert_rows):
     """Bio-ELECTRA's rows are Lim and Kang's without the first; BioBERT prints 14,443 for the test set."""
-    found = tables.read_chemprot_lim(real_data / LIM, tables.LIM_MEMBERS[split])
-    assert count(found) == dict(zip(tables.CHEMPROT_LABELS, lim_labels, strict=True))
+    found = tabular.read_chemprot_lim(real_data / LIM, tabular.LIM_MEMBERS[split])
+    assert count(found) == dict(zip(tabular.CHEMPROT_LABELS, lim_labels, strict=True))
     assert sum(one.first[2:] == one.second[2:] for one in found) == lost
-    rows = tables.read_chemprot_bioelectra(real_data / f"re/chemprot-bioelectra/{split}.tsv.gz")
+    rows = tabular.read_chemprot_bioelectra(real_data / f"re/chemprot-bioelectra/{split}.tsv.gz")
     same_labels = [one.label for one in rows] == [one.label for one in found[1:]]
     assert same_labels and len(rows) == {"train": 16521, "dev": 10361, "test": 14396}[split]
     related = chemprot.read_chemprot_scibert(real_data / f"re/chemprot-scibert/{split}.txt")
@@ -297,9 +297,9 @@ def test_real_sets_made_of_chemprot(real_data, split, lim_labels, lost, scibert_
 
 
 def test_real_lim_training_and_development_together(real_data):
-    found = tables.read_chemprot_lim(real_data / LIM, "train_whole_SNLIformat")
+    found = tabular.read_chemprot_lim(real_data / LIM, "train_whole_SNLIformat")
     labels = (20339, 1309, 3344, 288, 434, 1170)  # sums of the two splits
-    assert count(found) == dict(zip(tables.CHEMPROT_LABELS, labels, strict=True))
+    assert count(found) == dict(zip(tabular.CHEMPROT_LABELS, labels, strict=True))
 
 
 @each(
@@ -317,12 +317,12 @@ def test_real_ddi(real_data, split, labels, natural):
     """
     files = real_data / ZIP, real_data / f"re/ddi/splits/{split}_files.tsv"
     found = ddi.read_ddi(*files)
-    assert count(found) == dict(zip(tables.DDI_LABELS, labels, strict=True))
+    assert count(found) == dict(zip(tabular.DDI_LABELS, labels, strict=True))
     assert len(ddi.read_ddi_sentences(*files)) == natural
     if split == "train":
         assert {one.id: one.label for one in found}["DDI-DrugBank.d236.s29.p0"] == "DDI-false"
         return
-    table = tables.read_ddi_table(real_data / f"re/ddi/blurb/{split}.tsv")
+    table = tabular.read_ddi_table(real_data / f"re/ddi/blurb/{split}.tsv")
     same_labels = [(one.id, one.document, one.label) for one in found] == [(o.id, o.document, o.label) for o in table]
     same_texts = sum(one.text == other.dummify().text for one, other in zip(table, found, strict=True))
     assert same_labels and same_texts == {"dev": 2475, "test": 5716}[split]
@@ -332,15 +332,15 @@ def test_real_ddi(real_data, split, labels, natural):
 
 def test_real_gad(real_data):
     paths = [real_data / f"re/gad/{form}/{split}.tsv" for form in ("blurb", "bioelectra") for split in SPLITS]
-    assert [len(tables.read_gad(path)) for path in paths] == [4261, 535, 534, 4796, 534, 534]
+    assert [len(tabular.read_gad(path)) for path in paths] == [4261, 535, 534, 4796, 534, 534]
 
 
 def test_real_folds_of_gad_and_euadr(real_data):
     """GAD: 5,330 rows, of which 5,122 are distinct; BioBERT prints 5,339."""
-    tests = [tables.read_gad(real_data / FOLDS, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
-    trains = [tables.read_gad(real_data / FOLDS, f"GAD/{fold}/train.tsv") for fold in (1, 10)]
+    tests = [tabular.read_gad(real_data / FOLDS, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
+    trains = [tabular.read_gad(real_data / FOLDS, f"GAD/{fold}/train.tsv") for fold in (1, 10)]
     assert [len(rows) for rows in tests] == [534, *8 * [533], 532] and [len(rows) for rows in trains] == [4796, 4798]
     assert len({(one.text, one.label) for rows in tests for one in rows}) == 5122
     for split, counts in {"train": [318, 318, 319, *7 * [320]], "test": [37, 37, 36, *7 * [35]]}.items():
-        euadr = [tables.read_gad(real_data / f"re/euadr/{fold}/{split}.tsv") for fold in range(1, 11)]
+        euadr = [tabular.read_gad(real_data / f"re/euadr/{fold}/{split}.tsv") for fold in range(1, 11)]
         assert list(map(len, euadr)) == counts

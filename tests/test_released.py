@@ -11,7 +11,7 @@ from test_loading import FAMILIES, make
 from lib.errors import StudyError
 from lib.modeling import loading
 from lib.study import params, workload
-from lib.study.models import find_model
+from lib.study.encoders import find_model
 from lib.study.plan import Plan
 
 KINDS = {"FacebookAI/roberta-base": "roberta", "google/electra-small-discriminator": "electra",

@@ -14,10 +14,10 @@ from lib.benchmarks import registry
 from lib.benchmarks.datasets import LOWEST
 from lib.errors import StudyError
 from lib.finetuning import finetuning, saved
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import loading
 from lib.study import paths
-from lib.training.settings import Machine
+from lib.training.optimization import Machine
 
 SETTINGS = {"epochs": [1], "batch_size": [4], "learning_rate": [2.0e-3], "warmup": 0.1, "weight_decay": 0.0,
             "dropout": 0.1, "max_length": 48, "steps": 3, "train_instances": 12}  # fmt: skip

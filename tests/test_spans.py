@@ -10,7 +10,7 @@ from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
 from lib.finetuning.spans import LONGEST, rank_spans
 from lib.study import open_study
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
 
 
 @pytest.fixture(scope="module")

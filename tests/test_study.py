@@ -120,11 +120,11 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert "A new remark." in page and "bert-general: What does a model learn" in page
 
     # The version of fine-tuning: it would be done again, and what reads it; no model.
-    study.edit_text("lib/finetuning/settings.py", "VERSION = 2", "VERSION = 99")
+    study.edit_text("lib/finetuning/protocol.py", "VERSION = 2", "VERSION = 99")
     planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run", "--verbose"), re.M))
     assert planned == {"all", "finetune", "table", "page", "explored"}
 
-    study.edit_text("lib/finetuning/settings.py", "VERSION = 99", "VERSION = 2")
+    study.edit_text("lib/finetuning/protocol.py", "VERSION = 99", "VERSION = 2")
 
     # A parameter of fine-tuning: the same.
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")

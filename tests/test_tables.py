@@ -11,7 +11,7 @@ from statistics import fmean
 
 import pytest
 
-from lib.benchmarks import tables
+from lib.benchmarks import tabular
 from lib.benchmarks.datasets import take_fold
 from lib.benchmarks.instances import Pair
 from lib.reading import find_file
@@ -38,31 +38,31 @@ def test_made_up_files_have_every_label_in_every_split():
     votes = read_votes(paths.MADE_UP / "sts/biosses/annotation_pairs_scores.tsv")
     whole = read_pubmedqa_original(paths.MADE_UP / "qa/pubmedqa/ori_pqal.json.gz")
     for split in ("train", "dev", "test"):
-        scored = tables.read_biosses(paths.MADE_UP / f"sts/biosses/blurb/{split}.tsv")
+        scored = tabular.read_biosses(paths.MADE_UP / f"sts/biosses/blurb/{split}.tsv")
         assert len(scored) == 30 and all(votes[pair.id]["mean"] == pytest.approx(pair.label) for pair in scored)
-        assert len(tables.read_medsts(paths.MADE_UP / f"sts/medsts/{split}.tsv")) == 30
-        inferred = tables.read_mednli(paths.MADE_UP / f"nli/mednli/mli_{split}_v1.jsonl")
-        assert {pair.label for pair in inferred} == set(tables.INFERENCE)
-        asked = tables.read_pubmedqa(paths.MADE_UP / f"qa/pubmedqa/blurb/{split}.jsonl")
-        assert {pair.label for pair in asked} == set(tables.YES_NO_MAYBE) and set(asked) <= whole
-        asked = tables.read_yesno(paths.MADE_UP / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
-        assert {pair.label for pair in asked} == set(tables.YES_NO)
+        assert len(tabular.read_medsts(paths.MADE_UP / f"sts/medsts/{split}.tsv")) == 30
+        inferred = tabular.read_mednli(paths.MADE_UP / f"nli/mednli/mli_{split}_v1.jsonl")
+        assert {pair.label for pair in inferred} == set(tabular.INFERENCE)
+        asked = tabular.read_pubmedqa(paths.MADE_UP / f"qa/pubmedqa/blurb/{split}.jsonl")
+        assert {pair.label for pair in asked} == set(tabular.YES_NO_MAYBE) and set(asked) <= whole
+        asked = tabular.read_yesno(paths.MADE_UP / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
+        assert {pair.label for pair in asked} == set(tabular.YES_NO)
     for split in ("train", "test"):
-        assert len(tables.read_yesno_ideal(paths.MADE_UP / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
-        ranked = tables.read_candidates(paths.MADE_UP / f"qa/bioasq-reranker/{split}.tsv.gz")
+        assert len(tabular.read_yesno_ideal(paths.MADE_UP / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
+        ranked = tabular.read_candidates(paths.MADE_UP / f"qa/bioasq-reranker/{split}.tsv.gz")
         assert Counter(pair.group for pair in ranked if pair.label == "1") == {str(i): 1 for i in range(1, 11)}
-    documents = tables.read_docclsjp(paths.MADE_UP / "doccls/docclsjp/docclsjp.csv")
+    documents = tabular.read_docclsjp(paths.MADE_UP / "doccls/docclsjp/docclsjp.csv")
     assert {label for d in documents for label in d.labels} == set(texts.CATEGORIES)
     for key, (_, _, options) in texts.JMED.items():
-        documents = tables.read_jmed(find_file(paths.MADE_UP / f"doccls/jmed-llm/all/{key.upper()}.csv"))
+        documents = tabular.read_jmed(find_file(paths.MADE_UP / f"doccls/jmed-llm/all/{key.upper()}.csv"))
         assert {label for d in documents for label in d.labels} == set(options)
         assert len(take_fold(documents, "test", 1)) == 12
-        assert tables.read_jmed(paths.MADE_UP / f"doccls/jmed-llm/{key}.csv") == documents[:30]
+        assert tabular.read_jmed(paths.MADE_UP / f"doccls/jmed-llm/{key}.csv") == documents[:30]
 
 
 def test_real_similarity_sets_have_the_printed_counts(real_data):
     rows = read_votes(real_data / "sts/biosses/annotation_pairs_scores.tsv")
-    splits = [tables.read_biosses(real_data / f"sts/biosses/blurb/{split}.tsv") for split in ("train", "dev", "test")]
+    splits = [tabular.read_biosses(real_data / f"sts/biosses/blurb/{split}.tsv") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [64, 16, 20]  # gu, table 3
     found = [pair for split in splits for pair in split]
     assert {pair.id: pair.label for pair in found} == pytest.approx({id: row["mean"] for id, row in rows.items()})
@@ -73,13 +73,13 @@ def test_real_similarity_sets_have_the_printed_counts(real_data):
 def test_real_questions_have_the_printed_counts(real_data):
     whole = read_pubmedqa_original(real_data / "qa/pubmedqa/ori_pqal.json.gz")
     folder = real_data / "qa/pubmedqa"
-    splits = [tables.read_pubmedqa(folder / f"blurb/{split}.jsonl") for split in ("train", "dev", "test")]
+    splits = [tabular.read_pubmedqa(folder / f"blurb/{split}.jsonl") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [450, 50, 500]  # gu, table 3
     assert set().union(*splits) == whole and len(whole) == 1000
     truth = json.loads((folder / "test_ground_truth.json").read_text())
     assert bool({pair.id: pair.label for pair in splits[2]} == truth)
     folder = real_data / "qa/bioasq-7b-yesno-blurb"
-    splits = [tables.read_yesno(folder / f"{split}.tsv") for split in ("train", "dev", "test")]
+    splits = [tabular.read_yesno(folder / f"{split}.tsv") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [670, 75, 140]  # gu, table 3
     assert [sum(pair.label == "yes" for pair in split) for split in splits] == [552, 62, 94]
     for name, split in zip(("train", "dev", "test"), splits, strict=True):
@@ -99,10 +99,10 @@ def read_golden(folder, pattern: str) -> list[list[dict]]:
 
 
 def test_real_sets_of_bio_electra_have_the_printed_counts(real_data):
-    splits = [tables.read_yesno_ideal(real_data / f"qa/bioasq-8b-yesno/{split}.tsv") for split in ("train", "test")]
+    splits = [tabular.read_yesno_ideal(real_data / f"qa/bioasq-8b-yesno/{split}.tsv") for split in ("train", "test")]
     assert [len(split) for split in splits] == [728, 128]  # ozyurt, section 3.1
     assert [sum(pair.label == "yes" for pair in split) for split in splits] == [579, 102]
-    ranked = tables.read_candidates(real_data / "qa/bioasq-reranker/test.tsv.gz")
+    ranked = tabular.read_candidates(real_data / "qa/bioasq-reranker/test.tsv.gz")
     assert len(ranked) == 9064  # ozyurt, section 3.1
     assert len({pair.group for pair in ranked}) == len({pair.group for pair in ranked if pair.label == "1"}) == 100
     assert sum(pair.label == "1" for pair in ranked) == 117
@@ -112,6 +112,6 @@ def test_real_sets_of_bio_electra_have_the_printed_counts(real_data):
 def test_real_japanese_sets_have_the_counts_of_their_source(real_data):
     folder = real_data / "doccls/jmed-llm"
     for key, size, labels in (("CRADE", 1630, 8), ("RRTNM", 324, 11), ("SMDIS", 15360, 16)):
-        documents = tables.read_jmed(find_file(folder / f"all/{key}.csv"))
+        documents = tabular.read_jmed(find_file(folder / f"all/{key}.csv"))
         assert (len(documents), len({d.labels for d in documents})) == (size, labels)
-        assert len(tables.read_jmed(folder / f"{key.lower()}.csv")) == 100
+        assert len(tabular.read_jmed(folder / f"{key.lower()}.csv")) == 100

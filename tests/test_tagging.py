@@ -8,7 +8,7 @@ from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.finetuning import tagging
 from lib.study import open_study
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
 
 BIO = [
     ["O", "B-D", "I-D", "I-D", "O"],

@@ -9,7 +9,7 @@ from notebook_code import definitions
 
 from benchmarks import candidates, finetuning, pretraining, profile_step
 from lib.modeling import models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.pretraining import masking
 from lib.study import open_study, params
 from lib.study.corpora import Corpus

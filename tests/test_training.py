@@ -10,7 +10,7 @@ import torch
 from lib.errors import StudyError
 from lib.progress import Progress
 from lib.training import checkpoints, meter, optimizers, training
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 
 class Batches:

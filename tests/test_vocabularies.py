@@ -10,11 +10,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from lib.errors import StudyError
-from lib.study import documents, open_study, params, paths, texts
+from lib.study import dataset_texts, documents, open_study, params, paths
 from lib.study.vocabularies import load as load_registered
-from lib.vocabularies import training
-from lib.vocabularies.loading import SPECIAL, check_casing, encode_texts, load_vocabulary, load_wordpiece, wrap
-from lib.vocabularies.training import TRAINERS, repeats, train_unigram, train_wordpiece
+from lib.vocabularies import learning
+from lib.vocabularies.learning import TRAINERS, repeats, train_unigram, train_wordpiece
+from lib.vocabularies.tokenization import SPECIAL, check_casing, encode_texts, load_vocabulary, load_wordpiece, wrap
 from lib.vocabularies.words import continuation_flags, count_tokens, tokens_of_words
 
 TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of aspirin is low ."] * 20
@@ -92,7 +92,7 @@ def test_casing_survives_saving(tmp_path, tokenizer):
 
 TRAIN = """
 import hashlib, sys
-from lib.vocabularies.training import train_vocabulary
+from lib.vocabularies.learning import train_vocabulary
 text = open(sys.argv[1]).read().splitlines()
 for algorithm in ("wordpiece", "bpe", "unigram"):
     for cased in (True, False):
@@ -102,13 +102,13 @@ for algorithm in ("wordpiece", "bpe", "unigram"):
 
 
 def test_a_readers_own_text_is_enough(tmp_path):
-    trained = training.train_vocabulary(lambda: TEXT, "wordpiece", 120, cased=False)
+    trained = learning.train_vocabulary(lambda: TEXT, "wordpiece", 120, cased=False)
     trained.save_pretrained(tmp_path)
     assert load_vocabulary(tmp_path).tokenize("aspirin") == trained.tokenize("Aspirin")
     with pytest.raises(StudyError, match="vocab.txt: a list of tokens; say whether it is cased"):
         load_vocabulary(tmp_path / "vocab.txt")
     with pytest.raises(StudyError, match="no token of the vocabulary holds a capital"):
-        training.train_vocabulary(lambda: [text.lower() for text in TEXT], "wordpiece", 120, cased=True)
+        learning.train_vocabulary(lambda: [text.lower() for text in TEXT], "wordpiece", 120, cased=True)
 
 
 @pytest.fixture
@@ -120,8 +120,8 @@ def some_text(smoke_data, tmp_path):
 
 
 def build(corpus: str) -> None:
-    texts.test_texts.cache_clear()  # the folder of made-up data is this test's own
-    texts.write_index("smoke")
+    dataset_texts.test_texts.cache_clear()  # the folder of made-up data is this test's own
+    dataset_texts.write_index("smoke")
     for source, file in open_study("smoke").corpus(corpus).files:
         if not paths.documents("smoke", source, file).exists():
             documents.read_raw_file(source, file, "smoke")
@@ -245,7 +245,7 @@ def make_tokenizer(kind: str):
         )
     if kind in ("wordpiece", "uncased"):
         return load_wordpiece({token: id for id, token in enumerate([*SPECIAL, *SIGNS.split()])}, kind == "wordpiece")
-    return training.train_vocabulary(lambda: [f"{SIGNS} PAD MASK"] * 9, kind, 400, cased=True)
+    return learning.train_vocabulary(lambda: [f"{SIGNS} PAD MASK"] * 9, kind, 400, cased=True)
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "uncased", "bpe", "unigram", "sentencepiece names"])

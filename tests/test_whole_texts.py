@@ -10,9 +10,9 @@ from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
 from lib.finetuning import texts
 from lib.modeling import models
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 from lib.study import open_study
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 TEXT = "we gave iron and then zinc to all"

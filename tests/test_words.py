@@ -9,8 +9,8 @@ from transformers import PreTrainedTokenizerFast
 from lib.errors import StudyError
 from lib.study import open_study, tables
 from lib.vocabularies import words
-from lib.vocabularies.loading import load_wordpiece
-from lib.vocabularies.training import train_wordpiece
+from lib.vocabularies.learning import train_wordpiece
+from lib.vocabularies.tokenization import load_wordpiece
 
 TEXTS = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 

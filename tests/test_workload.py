@@ -10,7 +10,7 @@ from test_loading import SIZE, make
 from lib import artefacts
 from lib.benchmarks import conll
 from lib.benchmarks.datasets import Dataset
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.loading import load_encoder
 from lib.study import open_study, params, results, workload
 

@@ -34,7 +34,7 @@ from lib.finetuning.finetuning import finetune  # noqa: E402
 from lib.finetuning.tagging import join_tag, split_tag  # noqa: E402
 from lib.study import open_study, params  # noqa: E402
 from lib.study.study import Study  # noqa: E402
-from lib.training.settings import Machine  # noqa: E402
+from lib.training.optimization import Machine  # noqa: E402
 
 SETS = {  # type -> the sets in which it is annotated
     "Disease": ("ncbi-disease", "bc5cdr-disease"),

@@ -40,14 +40,14 @@ from lib.finetuning import finetuning  # noqa: E402
 from lib.places import show_path  # noqa: E402
 from lib.pretraining import tokens  # noqa: E402
 from lib.study import (  # noqa: E402
+    dataset_texts,  # noqa: E402
     documents,
     open_study,
     params,
     paths,
-    texts,  # noqa: E402
 )
 from lib.study.study import Study  # noqa: E402
-from lib.vocabularies import training  # noqa: E402
+from lib.vocabularies import learning  # noqa: E402
 
 WITNESS = ROOT / "tests" / "witness"
 SCALES = ("laptop", "two-hours", "gpu-minutes", "weekend")  # whose results and tables are committed
@@ -128,21 +128,21 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
 
 def witness_test_sentences(scale: str) -> Digests:
     """The test sentences that are kept out of every corpus."""
-    texts.test_texts.cache_clear()  # it knows the scale alone, and not whose data lie there
+    dataset_texts.test_texts.cache_clear()  # it knows the scale alone, and not whose data lie there
     found = {}
-    for key in texts.test_texts(scale):
-        index = leakage.index_sentences(texts.read_test_sentences(key, scale))
+    for key in dataset_texts.test_texts(scale):
+        index = leakage.index_sentences(dataset_texts.read_test_sentences(key, scale))
         found[f"test sentences of {key}"] = (
-            f"{len(index)} sentences {digest(index.to_pylist())}, version {texts.VERSION}"
+            f"{len(index)} sentences {digest(index.to_pylist())}, version {dataset_texts.VERSION}"
         )
-    texts.test_texts.cache_clear()
+    dataset_texts.test_texts.cache_clear()
     return found
 
 
 def witness_pretraining() -> Digests:
     """From the made-up files to the batches of a model of each kind, each stage of it by itself."""
     scale, study, found = "smoke", open_study("smoke"), {}
-    texts.write_index(scale)
+    dataset_texts.write_index(scale)
     models = {key: params.load("models", key) for key in MODELS}
     needed = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
     built = sorted({key for row in (*models.values(), *needed.values()) for key in row.corpora})
@@ -162,7 +162,7 @@ def witness_pretraining() -> Digests:
         vocabulary = open_study(scale).vocabulary(key)
         vocabulary.train()
         ids = vocabulary.tokenizer().get_vocab()
-        found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {training.VERSION}"
+        found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {learning.VERSION}"
     for key, model in models.items():
         for corpus in model.corpora:
             for split in tokens.SPLITS:
@@ -250,7 +250,7 @@ def of_losses() -> Digests:
         mock.patch.object(params, "load_pretraining", lambda *_: short),
         mock.patch.object(Study, "protocol", lambda *words: load(*words).model_copy(update=few)),
     ):
-        texts.write_index(scale)
+        dataset_texts.write_index(scale)
         for source, file in open_study(scale).corpus("pubmed-gu").files:
             documents.read_raw_file(source, file, scale)
         open_study(scale).corpus("pubmed-gu").build()

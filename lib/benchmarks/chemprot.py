@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.standoff import OFFSET, locate_sentences
-from lib.benchmarks.tables import CHEMPROT_LABELS, check_label
+from lib.benchmarks.tabular import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
 from lib.reading import read_columns, read_json_lines
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from lxml import etree
 
 from lib.benchmarks.instances import Mention, Relation
-from lib.benchmarks.tables import DDI_LABELS
+from lib.benchmarks.tabular import DDI_LABELS
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import parse_xml, read_lines, read_members

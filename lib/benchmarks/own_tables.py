@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lib.benchmarks.instances import Labelled, Pair
-from lib.benchmarks.tables import QUOTED
+from lib.benchmarks.tabular import QUOTED
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_json_lines, read_lines

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lib import provenance
 from lib.corpora import cleaning, leakage
 from lib.corpora.records import Document
-from lib.corpora.settings import Cleaning
+from lib.corpora.rules import Cleaning
 from lib.errors import StudyError
 from lib.places import show_path
 

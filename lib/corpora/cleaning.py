@@ -6,7 +6,7 @@ from functools import cache
 import sentencex
 
 from lib.corpora.records import Document
-from lib.corpora.settings import Cleaning
+from lib.corpora.rules import Cleaning
 
 
 def clean_document(document: Document, rules: Cleaning) -> tuple[str, str, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lib.corpora.records import Heading
-from lib.corpora.settings import Selection
+from lib.corpora.rules import Selection
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_lines

@@ -7,8 +7,8 @@ import yaml
 
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import LOWEST
+from lib.finetuning.protocol import say_settings
 from lib.finetuning.runs import average_folds
-from lib.finetuning.settings import say_settings
 
 TASKS = {  # family -> what the hub calls the task
     "tagging": "token-classification", "pico": "token-classification", "questions": "question-answering",

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from lib.vocabularies.loading import find_frame
+from lib.vocabularies.tokenization import find_frame
 
 POOL = 50  # batches whose examples are sorted by length together
 TOKENS = 16_384  # in a batch of an evaluation, at most, padding included

@@ -18,12 +18,12 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions, runs, saved, spans, tuning
 from lib.finetuning.examples import BucketedBatches
-from lib.finetuning.settings import VERSION, FinetuningSettings, say_settings
+from lib.finetuning.protocol import VERSION, FinetuningSettings, say_settings
 from lib.finetuning.splits import Splits
 from lib.modeling import costs, heads, loading, models
 from lib.progress import Progress
 from lib.training import optimizers, training
-from lib.training.settings import Machine
+from lib.training.optimization import Machine
 
 
 @dataclass(frozen=True)

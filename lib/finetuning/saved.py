@@ -30,13 +30,13 @@ from lib.errors import StudyError
 from lib.finetuning import predictions
 from lib.finetuning.card import write_tuned_card
 from lib.finetuning.examples import Example
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.finetuning.splits import TASKS, Task
 from lib.finetuning.tagging import Tagging
 from lib.modeling import bodies, heads, loading, models
 from lib.places import show_path
 from lib.training import training
-from lib.vocabularies.loading import load_whole
+from lib.vocabularies.tokenization import load_whole
 
 # In config.json in place of a model_type: transformers quotes it where it is asked to open a head that it lacks.
 OWN = "opened by lib.finetuning.saved.load_saved (see README.md)"

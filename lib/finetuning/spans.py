@@ -14,9 +14,9 @@ from lib.benchmarks import questions
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning.examples import Batch, Example, Template, pad
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import heads
-from lib.vocabularies.loading import encode_texts
+from lib.vocabularies.tokenization import encode_texts
 
 VERSION = 2  # raised when the same scores give other answers
 QUESTION = 64  # tokens of a question at most

@@ -9,7 +9,7 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError, unknown
 from lib.finetuning import spans, tagging, texts
 from lib.finetuning.examples import Example
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import loading, models
 from lib.vocabularies.japanese import JapaneseTokenizer
 

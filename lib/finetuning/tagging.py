@@ -9,7 +9,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Sentence
 from lib.finetuning.examples import Batch, Example, Template, pad
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import heads
 from lib.vocabularies.words import tokens_of_words
 

@@ -12,9 +12,9 @@ from lib.benchmarks.instances import BREAKS, Instance, Labelled, Marked, Relatio
 from lib.corpora import cleaning
 from lib.errors import StudyError
 from lib.finetuning.examples import Batch, Example, Template, pad
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import heads, loading
-from lib.vocabularies.loading import encode_texts
+from lib.vocabularies.tokenization import encode_texts
 
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
 Encoding = tuple[list[int], list[tuple[int, int]]]  # tokens, and the characters of each

@@ -20,7 +20,7 @@ from transformers import (
 
 from lib.errors import StudyError
 from lib.modeling import loading
-from lib.modeling.settings import Body
+from lib.modeling.shape import Body
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from lib.pretraining.random_numbers import FATES, RUNS, UNITS, draw_numbers, to_share
-from lib.vocabularies.loading import MARKS
+from lib.vocabularies.tokenization import MARKS
 from lib.vocabularies.words import continuation_flags
 
 IGNORED = -100  # the target that cross-entropy ignores

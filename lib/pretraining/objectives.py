@@ -14,7 +14,7 @@ from torch.nn import functional
 from lib.modeling import bodies
 from lib.modeling.models import Electra
 from lib.pretraining import masking
-from lib.pretraining.settings import Pretraining
+from lib.pretraining.plan import Pretraining
 
 DISCRIMINATOR_WEIGHT = 50.0  # of the discriminator's loss beside the generator's (Clark et al. 2020, section 3.1)
 NOISE, ADVERSARIAL_WEIGHT = 1e-5, 10.0  # Liu et al. 2020, section 4.1

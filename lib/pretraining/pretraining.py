@@ -18,13 +18,13 @@ from lib import artefacts, provenance
 from lib.errors import StudyError
 from lib.modeling import costs, loading, models
 from lib.pretraining import blocks, embeddings, masking, mixing, objectives
-from lib.pretraining.card import write_card
-from lib.pretraining.settings import Pretraining
+from lib.pretraining.model_card import write_card
+from lib.pretraining.plan import Pretraining
 from lib.pretraining.tokens import Tokens
 from lib.progress import Progress
 from lib.training import checkpoints, optimizers, training
-from lib.training.settings import Machine, Phase
-from lib.vocabularies.loading import fingerprint_tokenizer
+from lib.training.optimization import Machine, Phase
+from lib.vocabularies.tokenization import fingerprint_tokenizer
 
 HELD_OUT_SHARE, HELD_OUT_SEQUENCES = 0.15, 32  # of held-out text: what is masked, and the sequences looked at together
 

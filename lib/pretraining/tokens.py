@@ -12,8 +12,8 @@ import numpy as np
 from lib import artefacts
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.vocabularies.loading import encode_texts
-from lib.vocabularies.training import all_cores
+from lib.vocabularies.learning import all_cores
+from lib.vocabularies.tokenization import encode_texts
 
 VERSION = 2  # raised when the same corpus and vocabulary give other ids
 HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown

@@ -26,8 +26,8 @@ from lib.progress import Progress
 from lib.study import open_study, paths
 from lib.study.settings import BASELINES_VERSION as VERSION
 from lib.training import optimizers, training
-from lib.training.settings import Optimization
-from lib.vocabularies.loading import encode_texts
+from lib.training.optimization import Optimization
+from lib.vocabularies.tokenization import encode_texts
 
 WORDS = 128  # of a document (section 4.3)
 VECTORS = 300  # wide, as in Kim 2014; of FastText, trained on the clinical corpus as in section 4.3

@@ -19,6 +19,7 @@ from lib.errors import StudyError, unknown
 from lib.places import from_here, settle_variables, show_path
 from lib.study import (
     anew,
+    dataset_texts,
     downloads,
     graph,
     labelling,
@@ -30,7 +31,6 @@ from lib.study import (
     receipts,
     record,
     report,
-    texts,
 )
 
 USAGE = """\
@@ -165,7 +165,7 @@ def run_targets(options: argparse.Namespace) -> int:
         if not options.verbose and not status:
             print(graph.describe_plan(wanted, output))
         return status
-    if wanted.jobs["corpus"] and (difference := texts.compare_sets(scale)):
+    if wanted.jobs["corpus"] and (difference := dataset_texts.compare_sets(scale)):
         print(difference)
     with the_only_study():
         artefacts.remove_leftovers(paths.output(scale))

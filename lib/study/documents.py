@@ -54,7 +54,7 @@ def rows_path(scale: str, source: str, file: str) -> Path:
 
 
 def index_path(scale: str) -> Path:
-    """The index of test sentences that lib/study/texts.py writes; StudyError when it has not."""
+    """The index of test sentences that lib/study/dataset_texts.py writes; StudyError when it has not."""
     path = paths.test_sentences(scale) / "index.parquet"
     if not path.exists():
         raise StudyError(f"no index of test sentences at scale '{scale}': run ./run_all.sh {scale} 10")

@@ -9,7 +9,7 @@ from lib.benchmarks import own_data
 from lib.benchmarks.own_data import OwnData
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import anew, datasets, open_study, params, paths, requests, scores, workload
+from lib.study import anew, open_study, own_sets, params, paths, requests, scores, workload
 
 if TYPE_CHECKING:
     from lib.modeling.loading import Encoder
@@ -58,10 +58,10 @@ def read_own(folder: Path) -> OwnData:
 
 def keep_own(scale: str, own: OwnData) -> str:
     """The key of somebody's data, after saying where its texts will be shown and how it was divided."""
-    key = datasets.keep_own_data(scale, own)
+    key = own_sets.keep_own_data(scale, own)
     print(f"{own.dataset.title} is called {key}; pages below outputs/{scale}/ will show texts of it")
     if own.division:
-        print(f"which document is in which part: {show_path(paths.own_data(scale, key) / datasets.DIVISION)}")
+        print(f"which document is in which part: {show_path(paths.own_data(scale, key) / own_sets.DIVISION)}")
     return key
 
 

@@ -1,16 +1,16 @@
 """Settings in force: how a model is pretrained, how a dataset is fine-tuned on."""
 
 from lib.errors import StudyError, unknown
-from lib.finetuning.settings import FinetuningSettings
-from lib.pretraining.settings import Pretraining
+from lib.finetuning.protocol import FinetuningSettings
+from lib.pretraining.plan import Pretraining
 from lib.study import paths
+from lib.study.keys import KINDS, explain, find_kind, is_model, keys, load, name_model, split_seed  # noqa: F401
 from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
     CurveTable,
     Run,
     ScoreTable,
 )
 from lib.study.parsing import check_settings
-from lib.study.registry import KINDS, explain, find_kind, is_model, keys, load, name_model, split_seed  # noqa: F401
 from lib.study.settings import (  # noqa: F401
     BASELINES,
     CorpusSettings,
@@ -24,7 +24,7 @@ from lib.study.settings import (  # noqa: F401
     Scale,
     VocabularySettings,
 )
-from lib.training.settings import Optimization, Phase
+from lib.training.optimization import Optimization, Phase
 
 # Of a model, on pages alone.
 TOLD = {"title", "papers", "published", "released", "revision", "as_released", "unreleased", "parameters", "not_run",

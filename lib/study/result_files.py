@@ -16,7 +16,7 @@ from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.settings import Settings
-from lib.study import datasets, params, parsing, paths, requests, results, scores, show
+from lib.study import own_sets, params, parsing, paths, requests, results, scores, show
 
 if TYPE_CHECKING:
     from lib.benchmarks.datasets import Dataset
@@ -197,7 +197,7 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
     own = [key for key in keys if key not in registry.DATASETS]
-    known = [study.floors(), datasets.list_own_floors(study.scale, own)]
+    known = [study.floors(), own_sets.list_own_floors(study.scale, own)]
     found: dict[str, dict[str, float]] = {}
     for line in [line for floors in known for line in floors.to_dict("records")]:
         if line["dataset"] in keys and line["score"] == find_dataset(study, line["dataset"]).main_score:

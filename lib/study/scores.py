@@ -12,7 +12,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks import metrics, registry, seen
 from lib.finetuning.runs import average_folds
-from lib.study import datasets, params, paths, published, results, show, tables
+from lib.study import own_sets, params, paths, published, results, show, tables
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -139,7 +139,7 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
         printed = printed[printed["whose"] == study.budget.bar]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
     own = [key for key in rows["dataset"].unique() if key not in registry.DATASETS]
-    floors = pd.concat([study.floors(), *([datasets.list_own_floors(study.scale, own)] if own else [])])
+    floors = pd.concat([study.floors(), *([own_sets.list_own_floors(study.scale, own)] if own else [])])
     rows = rows.merge(floors, how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
 

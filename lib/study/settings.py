@@ -7,11 +7,11 @@ from typing import Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from lib.finetuning.settings import Numbers
-from lib.modeling.settings import Body
-from lib.pretraining.settings import Architecture, Mixing, Pairs, Start, Unit
+from lib.finetuning.protocol import Numbers
+from lib.modeling.shape import Body
+from lib.pretraining.plan import Architecture, Mixing, Pairs, Start, Unit
 from lib.settings import Settings, added
-from lib.training.settings import Optimization, Phase
+from lib.training.optimization import Optimization, Phase
 
 
 class PhaseBudget(Settings):
@@ -45,7 +45,7 @@ class PublishedRecipe(Optimization):
 class PretrainingBudget(Settings):
     recipe: Recipe | None  # None: each model's own, as published
     micro_batch: int = Field(gt=0)  # pieces in memory at once on each device
-    compile: bool  # by torch, as lib/training/settings.py says
+    compile: bool  # by torch, as lib/training/optimization.py says
     workers: int = Field(ge=0)  # processes that prepare batches; 0: the training process itself
     held_out_blocks: int = Field(gt=0)
     evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a phase

@@ -11,7 +11,7 @@ from IPython.display import HTML, Markdown
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
-from lib.finetuning.settings import say_settings
+from lib.finetuning.protocol import say_settings
 from lib.study import params, paths, results
 from lib.study.tables import PLACE
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from lib import provenance
 from lib.benchmarks import datasets, registry
 from lib.corpora import build, rows
-from lib.finetuning import settings as finetuning_settings
+from lib.finetuning import protocol as finetuning_settings
 from lib.study import (
+    dataset_texts,
     documents,
     exploring,
     hardware,
@@ -19,11 +20,10 @@ from lib.study import (
     paths,
     published,
     requests,
-    texts,
 )
 from lib.study.corpora import PROSE
 from lib.study.settings import BASELINES_VERSION
-from lib.vocabularies import training
+from lib.vocabularies import learning
 
 
 def dump(kind: str, *named: str, **options) -> list:
@@ -96,7 +96,7 @@ def corpus_state(scale: str, key: str) -> dict:
 
 def vocabulary_state(scale: str, key: str) -> dict:
     found = open_study(scale).vocabulary(key)
-    return found.settings.model_dump() | {"version": training.VERSION} | found.recipe
+    return found.settings.model_dump() | {"version": learning.VERSION} | found.recipe
 
 
 def pretraining_state(scale: str, model: str) -> dict:
@@ -149,7 +149,7 @@ def table_state(scale: str, key: str) -> list:
 
 
 STAGES = {
-    "texts": lambda scale, key: [raw_files_state(texts.test_files(scale)), texts.VERSION, readers()],
+    "texts": lambda scale, key: [raw_files_state(dataset_texts.test_files(scale)), dataset_texts.VERSION, readers()],
     "documents": documents_of,
     "corpus": corpus_state,
     "vocabulary": vocabulary_state,

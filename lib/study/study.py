@@ -10,9 +10,9 @@ from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
 from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
-from lib.finetuning.settings import FinetuningSettings
-from lib.study import datasets, params, paths, requests
-from lib.training.settings import Machine
+from lib.finetuning.protocol import FinetuningSettings
+from lib.study import own_sets, params, paths, requests
+from lib.training.optimization import Machine
 
 if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a while
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a whi
     from lib.finetuning.finetuning import Finetuning
     from lib.modeling.models import Checkpoint
     from lib.study.corpora import Corpus
-    from lib.study.pretraining import Model
+    from lib.study.pretrained import Model
     from lib.study.vocabularies import Vocabulary
 
 # Two releases of MeSH below the data folder; a descriptor has the tree numbers of both.
@@ -72,8 +72,8 @@ class Study:
     def dataset(self, key: str) -> Dataset:
         """A registered dataset where its files lie at this scale, or that of a folder given to `evaluate --data`;
         StudyError with the nearest names for no such one."""
-        if key not in registry.DATASETS and datasets.is_own(self.scale, key):
-            return datasets.find_own(self.scale, key)
+        if key not in registry.DATASETS and own_sets.is_own(self.scale, key):
+            return own_sets.find_own(self.scale, key)
         dataset = registry.lookup(key)
         how = f"./run_all.sh data {dataset.group} fetches it or says how to get it" if dataset.group else ""
         return dataset.at(self.data, how)
@@ -88,15 +88,15 @@ class Study:
         `seed`: of its pretraining. One that is pretrained again is called `pubmedbert.2` wherever a model is named, and
         continues models of its own seed. Word vectors that a model starts from are those of its text, for all seeds.
         """
-        from lib.study.pretraining import Model
+        from lib.study.pretrained import Model
 
         return Model(params.name_model(key, seed), self.scale)
 
     def encoder(self, name: str) -> "Checkpoint":
         """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""
-        from lib.study import models
+        from lib.study import encoders
 
-        return models.find_model(name, self.scale)
+        return encoders.find_model(name, self.scale)
 
     def protocol(self, key: str, dataset: str) -> FinetuningSettings:
         """How a dataset is fine-tuned on under a protocol, with what the budget changes of it; StudyError for none."""

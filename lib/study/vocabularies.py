@@ -12,7 +12,7 @@ from lib.pretraining import tokens
 from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.corpora import Corpus
-from lib.vocabularies import loading, training, words
+from lib.vocabularies import learning, tokenization, words
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
     from transformers import PreTrainedTokenizerBase
@@ -59,7 +59,7 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """Of what decides which tokens a text becomes."""
         if self.released:
-            return loading.fingerprint_tokenizer(self.tokenizer())
+            return tokenization.fingerprint_tokenizer(self.tokenizer())
         return provenance.file_fingerprint(self.saved)
 
     @property
@@ -106,11 +106,11 @@ class Vocabulary:
         built = {key: corpus.record for key, corpus in corpora.items()}
         identity = provenance.record(
             "vocabularies",
-            training.VERSION,
+            learning.VERSION,
             self.recipe,
             {key: record["content"] for key, record in built.items()},
         )
-        repeated = training.repeats({key: record["bytes"] for key, record in built.items()}, settings.amplify)
+        repeated = learning.repeats({key: record["bytes"] for key, record in built.items()}, settings.amplify)
 
         def texts() -> Iterator[str]:
             for key, times in repeated.items():
@@ -119,7 +119,7 @@ class Vocabulary:
 
         def write(new: Path) -> dict:
             size = self.recipe["size"]
-            tokenizer = training.train_vocabulary(texts, settings.algorithm, size, settings.cased, settings.language)
+            tokenizer = learning.train_vocabulary(texts, settings.algorithm, size, settings.cased, settings.language)
             unknown = words.check_unknown(tokenizer, self.sample(), f"vocabulary '{self.key}'")
             tokenizer.save_pretrained(new)
             if settings.algorithm == "wordpiece":  # as others hand it on: a token a line
@@ -140,7 +140,7 @@ class Vocabulary:
             "tokens",
             tokens.VERSION,
             {"held out": f"one document in {tokens.HELD_OUT}"},
-            {"corpus": built["content"], "vocabulary": loading.fingerprint_tokenizer(tokenizer)},
+            {"corpus": built["content"], "vocabulary": tokenization.fingerprint_tokenizer(tokenizer)},
         )
 
         def texts() -> Iterator[str]:
@@ -169,18 +169,19 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
         if reason := vocabulary.why_not:
             raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
         settings = vocabulary.settings
-        return loading.load_vocabulary(paths.data(vocabulary.scale) / settings.file, settings.cased, settings.language)
+        file = paths.data(vocabulary.scale) / settings.file
+        return tokenization.load_vocabulary(file, settings.cased, settings.language)
     if vocabulary.released:
         from lib.modeling.loading import load_tokenizer  # here, as torch takes seconds
-        from lib.study import models
+        from lib.study import encoders
 
-        found = models.find_model(vocabulary.released, vocabulary.scale)
+        found = encoders.find_model(vocabulary.released, vocabulary.scale)
         return load_tokenizer(found.source, found.title, found.revision)
     folder = paths.find(vocabulary.folder)
     if artefacts.read_record(folder) is None:
         key, scale = vocabulary.key, vocabulary.scale
         raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
-    return loading.load_vocabulary(folder)
+    return tokenization.load_vocabulary(folder)
 
 
 def at_hand(scale: str) -> list[Vocabulary]:

@@ -11,13 +11,13 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
 from lib.benchmarks.datasets import Dataset
 from lib.corpora.cleaning import segment_japanese
-from lib.finetuning.settings import FinetuningSettings
+from lib.finetuning.protocol import FinetuningSettings
 from lib.finetuning.splits import Splits
 from lib.modeling.loading import LONGEST, Encoder
 from lib.modeling.models import configure
 from lib.study import open_study, params, paths
 from lib.training import training
-from lib.training.settings import Machine
+from lib.training.optimization import Machine
 from lib.vocabularies import words
 
 if TYPE_CHECKING:

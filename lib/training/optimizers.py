@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import torch
 
-from lib.training.settings import Optimization, Phase
+from lib.training.optimization import Optimization, Phase
 
 EPSILON = 1e-6  # of BERT's, ALBERT's, ELECTRA's and NVIDIA's code
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from lib.modeling import bodies
 from lib.training import optimizers, training
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 LIMIT, FEWEST = 40.0, 5  # seconds; repetitions
 Work = Callable[[], object]

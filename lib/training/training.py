@@ -22,7 +22,7 @@ from lib.places import show_path
 from lib.progress import Progress
 from lib.training import checkpoints, optimizers
 from lib.training.meter import Meter, Progression
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 # In bfloat16 oneDNN builds kernels for each shape. Sentences have more shapes than the 1,024 kernels that it keeps
 # serve, so that every epoch would build them again. It reads this before its first product.

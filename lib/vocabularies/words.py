@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from lib.errors import StudyError
-from lib.vocabularies.loading import MARKS, encode_texts, rename_special
-from lib.vocabularies.training import all_cores
+from lib.vocabularies.learning import all_cores
+from lib.vocabularies.tokenization import MARKS, encode_texts, rename_special
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -107,7 +107,7 @@ def check_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], na
         raise StudyError(
             f"{name}: {100 * share:.1f}% of the tokens of its own text are unknown, more than {MOST_UNKNOWN:.0%}; the "
             f"commonest letters that it lacks: {lacking or 'none, its words are too long'}; let it keep more letters "
-            "(lib/vocabularies/training.py), or clean its text"
+            "(lib/vocabularies/learning.py), or clean its text"
         )
     return share
 

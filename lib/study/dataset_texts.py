@@ -1,6 +1,6 @@
 """What is written in a dataset: the strings that models read, and whole texts to keep out of pretraining.
 
-python -m lib.study.texts SCALE RECEIPT writes the index of test sentences, a job of the graph.
+python -m lib.study.dataset_texts SCALE RECEIPT writes the index of test sentences, a job of the graph.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """The registered models at a scale: of what each is pretrained, and its pretraining, in one process or many.
 
-    python -m lib.study.pretraining SCALE MODEL
+    python -m lib.study.pretrained SCALE MODEL
 
 pretrains one from the command line; started by torchrun, on many processes, GPUs or nodes.
 """
@@ -23,12 +23,12 @@ from lib.modeling import costs
 from lib.modeling.models import configure
 from lib.pretraining import embeddings, objectives, pretraining
 from lib.pretraining.blocks import Blocks
-from lib.pretraining.settings import Pretraining
+from lib.pretraining.plan import Pretraining
 from lib.pretraining.tokens import Tokens
-from lib.study import models, params, paths
+from lib.study import encoders, params, paths
 from lib.study.corpora import Corpus
 from lib.study.vocabularies import Vocabulary
-from lib.training.settings import Machine
+from lib.training.optimization import Machine
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Model:
         inputs = {"vocabulary": self.vocabulary.fingerprint}
         inputs |= {corpus.key: corpus.record["content"] for corpus in self.corpora}
         if model.initial:
-            initial = models.find_model(model.initial, self.scale)
+            initial = encoders.find_model(model.initial, self.scale)
             inputs["initial weights"] = initial.fingerprint or initial.load().fingerprint
         resolved = pretraining.settle_settings(self.plan, self.machine, self.seed, self.processes)
         settings = resolved | params.identify_weights(self.key, self.scale)
@@ -160,7 +160,7 @@ class Model:
     def train(self) -> dict | None:
         """The same in this process, or in its share of a run started by torchrun, whose first alone returns it."""
         model, plan, record = self.settings, self.plan, self.identity
-        initial = models.find_model(model.initial, self.scale).load() if model.initial else None
+        initial = encoders.find_model(model.initial, self.scale).load() if model.initial else None
         wanted = plan.phases and "word vectors" in plan.start
         vectors, seconds = self.find_vectors() if wanted else (None, 0)
         short = sum(self.vocabulary.pack(corpus)["left out"] for corpus in self.corpora)
@@ -210,7 +210,7 @@ def launch(model: Model) -> None:
     start = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
     command = [sys.executable, "-c", start, "--standalone", f"--nproc-per-node={model.processes}"]
     ran = subprocess.Popen(
-        [*command, "-m", "lib.study.pretraining", model.scale, model.key],
+        [*command, "-m", "lib.study.pretrained", model.scale, model.key],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -228,7 +228,7 @@ def launch(model: Model) -> None:
 def main(words: Sequence[str]) -> int:
     """Pretrain the model that the words name: scale, key. The exit status."""
     if len(words) != 2:
-        print("usage: python -m lib.study.pretraining SCALE MODEL", file=sys.stderr)
+        print("usage: python -m lib.study.pretrained SCALE MODEL", file=sys.stderr)
         return 2
     if "WORLD_SIZE" in os.environ:  # torchrun's processes outlive it when it is killed
         parent.watch()

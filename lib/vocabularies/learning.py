@@ -20,7 +20,7 @@ from tokenizers import (
 )
 
 from lib.errors import StudyError
-from lib.vocabularies.loading import SPECIAL, check_casing, load_wordpiece, wrap
+from lib.vocabularies.tokenization import SPECIAL, check_casing, load_wordpiece, wrap
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks for VERSION
     from transformers import PreTrainedTokenizerBase

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from lib.settings import Settings, added
-from lib.training.settings import Optimization
+from lib.training.optimization import Optimization
 
 VERSION = 2  # raised when the same settings, examples and weights give other scores: sequences, heads, loop, metrics
 Numbers = Annotated[list[int], Field(min_length=1)]

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from lib.modeling.settings import Body
-from lib.training.settings import Optimization, Phase
+from lib.modeling.shape import Body
+from lib.training.optimization import Optimization, Phase
 
 VERSION = 3  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
 Start = list[Literal["word vectors", "token counts", "position waves"]]  # of embeddings, output bias, positions

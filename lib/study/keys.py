@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lib.corpora.settings import Cleaning, Selection
+from lib.corpora.rules import Cleaning, Selection
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.study import paths

@@ -29,7 +29,7 @@ LONGEST = 40  # letters of a folder's name in a key
 
 def keep_own_data(scale: str, own: OwnData) -> str:
     """Write down a folder that was read, and the part of each document where it was divided; the key of its dataset."""
-    from lib.study.models import to_key  # here, as it takes seconds
+    from lib.study.encoders import to_key  # here, as it takes seconds
 
     fingerprint = own.fingerprint
     key = to_key(f"own-{own.dataset.title[:LONGEST]}-{fingerprint[:6]}")
