@@ -63,3 +63,22 @@ def test_it_is_made_scored_and_opened(tagger, tmp_path):
     model = saved.load_saved(tmp_path / "tagger")
     assert {label.partition("-")[2] for label in model.task.labels} == {"", *tagger.SETS}
     assert len(new_text.tag_texts(model, ["Aspirin relieves pain.", ""])) == 2
+
+
+TEXT = "BRCA1 mutations cause breast cancer in humans, which is treated with cisplatin."
+
+
+def test_the_tagger_that_ships_finds_each_type():
+    (found,) = new_text.tag_texts(saved.load_saved(paths.ROOT / "model" / "tagger"), [TEXT])
+    assert [(entity.type, TEXT[entity.start : entity.end]) for entity in found] == [
+        ("Gene", "BRCA1 mutations"), ("Disease", "breast cancer"), ("Species", "humans"), ("Chemical", "cisplatin"),
+    ]  # fmt: skip
+
+
+def test_its_card_has_the_score_that_it_has(tagger, real_data):
+    with open(paths.ROOT / "model" / "tagger" / "scores.csv", encoding="utf-8") as file:
+        (row,) = (row for row in csv.DictReader(file) if row["dataset"] == "ncbi-disease")
+    dataset = registry.lookup("ncbi-disease").at(real_data)
+    test = tagger.read_as(dataset, "Disease", "test")
+    model = saved.load_saved(paths.ROOT / "model" / "tagger")
+    assert dataset.score(test, model.predict(test))["f1"] == pytest.approx(float(row["f1"]), abs=0.1)

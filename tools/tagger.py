@@ -44,6 +44,10 @@ SETS = {  # type -> the sets in which it is annotated
 }
 HEADING = "## On each test set"
 SCORED = """\
+Made by `tools/tagger.py make model/encoder-14m model/tagger` from the training sentences of these sets together \
+(their licences: `params/downloads.yaml`). A word that is no entity of its set's type may be one of another type: in \
+training that is no error.
+
 By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only the type of the set counts, and only \
 whole entities. *Baseline*: the best that needs no pretraining, a CRF with or without word classes or a dictionary, \
 which learnt from this set alone (`outputs/record/laptop/tables/floors.csv`). One seed; rates and epochs were set once \
@@ -112,6 +116,7 @@ def round_weights(folder: Path) -> None:
         weights = {name: file.get_tensor(name).to(torch.bfloat16) for name in file.keys()}  # noqa: SIM118
     with whole_file(path) as temporary:
         save_file(weights, temporary, metadata={"format": "pt"})
+    path.chmod((folder / "config.json").stat().st_mode & 0o777)  # safetensors lets nobody else read it
 
 
 def open_sets(study: Study) -> dict[str, list[Dataset]]:
@@ -147,7 +152,7 @@ def score(folder: Path) -> None:
         writer.writeheader()
         writer.writerows(rows)
     card = folder / "README.md"
-    write_text(card, card.read_text(encoding="utf-8").split(HEADING)[0] + describe_scores(rows))
+    write_text(card, card.read_text(encoding="utf-8").split(HEADING)[0].rstrip() + "\n\n" + describe_scores(rows))
 
 
 def describe_scores(rows: Sequence[dict]) -> str:
@@ -163,8 +168,8 @@ def main(words: list[str]) -> int:
     for name in ("make", "score"):
         commands.add_parser(name)
     commands.choices["make"].add_argument("encoder")
-    commands.choices["make"].add_argument("--epochs", type=int, default=5)
-    commands.choices["make"].add_argument("--threads", type=int, default=1)
+    commands.choices["make"].add_argument("--epochs", type=int, default=4)
+    commands.choices["make"].add_argument("--threads", type=int, default=2)
     for each in commands.choices.values():
         each.add_argument("folder", type=Path)
     options = parser.parse_args(words)
