@@ -131,10 +131,10 @@ def two_processes(folder) -> dict:
 
 
 def assert_alike(ours, theirs) -> None:
-    """The same losses and weights, to what summing in another order changes."""
+    """The same losses and weights, to what summing in another order changes: Adam divides by tiny gradients too."""
     torch.testing.assert_close(torch.tensor(ours[0]), torch.tensor(theirs[0]), rtol=1e-5, atol=1e-6)
     for name, weight in theirs[1].items():
-        torch.testing.assert_close(ours[1][name], weight, rtol=1e-3, atol=1e-5, msg=lambda text, n=name: f"{n}: {text}")
+        torch.testing.assert_close(ours[1][name], weight, rtol=1e-3, atol=5e-5, msg=lambda text, n=name: f"{n}: {text}")
 
 
 def test_two_processes_train_as_one_does(folder, two_processes):
