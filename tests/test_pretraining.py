@@ -47,12 +47,12 @@ KINDS = {
 # A checkpoint after every step, so that a kill falls into the writing of one too.
 EAGER = """
 import os, sys
-from lib.study import pretraining
+from lib.study import pretrained
 from lib.training import training
 training.CHECKPOINT_SHARE = 1e9
 training.CHECKPOINT_SECONDS = 0.0
 print(os.getpid(), flush=True)
-sys.exit(pretraining.main(sys.argv[1:]))
+sys.exit(pretrained.main(sys.argv[1:]))
 """
 
 
