@@ -40,14 +40,23 @@ def test_a_sentence_of_two_sets_has_the_entities_of_both(tagger):
                       Sentence(["pain"], ["B-Disease"], annotated=("Disease",))]  # fmt: skip
 
 
-def test_no_training_sentence_is_tested_on(tagger):
+def test_what_is_not_learnt_from_is_counted(tagger, tmp_path):
+    pain, mice, empty, tested = "pain\tB\n\n", "mice\tB\n\n", "{}\tO\n\n", "ache\tB\n\n"
+    sets = {
+        "ncbi-disease": {"train": pain + pain + tested, "dev": pain.replace("pain", "cold"), "test": tested},
+        "linnaeus": {"train": mice + "".join(map(empty.format, "abcd")), "dev": mice.replace("i", "o"), "test": mice},
+    }
+    for key, parts in sets.items():
+        (tmp_path / "ner" / key).mkdir(parents=True)
+        for split, text in parts.items():
+            (tmp_path / "ner" / key / f"{split}.tsv").write_text(text)
+    disease, species = (registry.lookup(key).at(tmp_path) for key in sets)
     left_out = Counter()
-    sets = {kind: [registry.lookup(key).at(paths.MADE_UP) for key in keys] for kind, keys in tagger.SETS.items()}
-    joined = tagger.join(sets, left_out)
-    train, test = ({tuple(one.words) for one in joined.load(split)} for split in ("train", "test"))
-    assert train and not train & test
-    kinds = {tag.partition("-")[2] for one in joined.load("train") for tag in one.tags} - {""}
-    assert kinds == {*tagger.SETS}
+    train = tagger.join({"Disease": [disease], "Species": [species]}, left_out).load("train")
+    assert left_out == {"of LINNAEUS without an entity": 3, "that stand in a development or test set": 2,
+                        "joined with an equal one": 1}  # fmt: skip
+    assert [one.tags for one in train] == [["B-Disease"], ["O"]]  # pain, and a sentence of LINNAEUS
+    assert len(train) + left_out.total() == len(disease.load("train")) + len(species.load("train"))
 
 
 def test_it_is_made_scored_and_opened(tagger, tmp_path):

@@ -11,7 +11,6 @@ left out.
 """
 
 import argparse
-import csv
 import random
 import sys
 from collections import Counter, defaultdict
@@ -19,20 +18,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from safetensors import safe_open
-from safetensors.torch import save_file
+import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
-from lib.artefacts import whole_file, write_text  # noqa: E402
+from lib.artefacts import write_text  # noqa: E402
 from lib.benchmarks.datasets import SPLITS, Dataset  # noqa: E402
 from lib.benchmarks.instances import Sentence  # noqa: E402
 from lib.errors import StudyError  # noqa: E402
 from lib.finetuning import saved  # noqa: E402
 from lib.finetuning.finetuning import finetune  # noqa: E402
 from lib.finetuning.tagging import join_tag, split_tag  # noqa: E402
-from lib.study import open_study, params  # noqa: E402
+from lib.study import open_study, params, results  # noqa: E402
 from lib.study.study import Study  # noqa: E402
 from lib.training.optimization import Machine  # noqa: E402
 
@@ -42,17 +40,18 @@ SETS = {  # type -> the sets in which it is annotated
     "Gene": ("bc2gm",),
     "Species": ("s800", "linnaeus"),
 }
-HEADING = "## On each test set"
-SCORED = """\
-Made by `tools/tagger.py make model/encoder-14m model/tagger` from the training sentences of these sets together \
-(their licences: `params/downloads.yaml`). A word that is no entity of its set's type may be one of another type: in \
-training that is no error.
-
+MADE, SCORED = "## What it learnt from", "## On each test set"  # parts of the card
+HOW = """\
+Made by `tools/tagger.py make` from the training sentences of these sets together (their licences: \
+`params/downloads.yaml`): {sets}. A word that is no entity of its set's type may be one of another type: in training \
+that is no error. {sentences:,} sentences; left out: {left_out}. The scores above are of all test sentences together, \
+before the weights were rounded to bfloat16."""
+SAID = """\
 By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only the type of the set counts, and only \
 whole entities. *Baseline*: the best that needs no pretraining, a CRF with or without word classes or a dictionary, \
 which learnt from this set alone (`outputs/record/laptop/tables/floors.csv`). One seed; rates and epochs were set once \
 and not searched."""
-SPARSE = "linnaeus"  # whole articles: five sentences of six have no entity, of which as many stay as have one
+SPARSE = "linnaeus"  # whole articles: seven sentences of eight have no entity, of which as many stay as have one
 SCALE, PROTOCOL, SEED = "two-hours", "small-tagger", 1
 
 
@@ -87,36 +86,28 @@ def merge(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def join(datasets: dict[str, Sequence[Dataset]], left_out: Counter) -> Dataset:
-    """All sets as one, read from the files of all; `left_out` takes how many training sentences are tested on."""
+    """All sets as one, read from the files of all; `left_out` takes how many training sentences are not in it."""
     parts = defaultdict(list)
     for kind, sets in datasets.items():
         for each in sets:
             for split in SPLITS:
                 sentences = read_as(each, kind, split)
-                parts[split] += thin_out(sentences) if (each.key, split) == (SPARSE, "train") else sentences
+                if (each.key, split) == (SPARSE, "train"):
+                    whole, sentences = sentences, thin_out(sentences)
+                    left_out[f"of {each.title} without an entity"] = len(whole) - len(sentences)
+                parts[split] += sentences
     tested = {tuple(one.words) for split in ("dev", "test") for one in parts[split]}
     kept = [one for one in parts["train"] if tuple(one.words) not in tested]
-    left_out["training sentences that are tested on"] = len(parts["train"]) - len(kept)
-    parts["train"] = kept
+    left_out["that stand in a development or test set"] = len(parts["train"]) - len(kept)
+    parts["train"] = list(merge(kept))
+    left_out["joined with an equal one"] = len(kept) - len(parts["train"])
     every = [one for sets in datasets.values() for one in sets]
     files = {split: tuple(str(path.resolve()) for one in every for path in one.paths(split)) for split in SPLITS}
-    merged = {files[split]: list(merge(parts[split])) for split in SPLITS}
+    merged = {files["train"]: parts["train"]} | {files[split]: list(merge(parts[split])) for split in ("dev", "test")}
     return Dataset(
         "entities", "the sets together", "tagging", "diseases, chemicals, genes and species", "entity-type-f1",
         lambda *given: merged[tuple(map(str, given))], files, folder=Path("/"),
     )  # fmt: skip
-
-
-def round_weights(folder: Path) -> None:
-    """The weights of a saved model in bfloat16."""
-    import torch
-
-    path = folder / "model.safetensors"
-    with safe_open(path, "pt") as file:
-        weights = {name: file.get_tensor(name).to(torch.bfloat16) for name in file.keys()}  # noqa: SIM118
-    with whole_file(path) as temporary:
-        save_file(weights, temporary, metadata={"format": "pt"})
-    path.chmod((folder / "config.json").stat().st_mode & 0o777)  # safetensors lets nobody else read it
 
 
 def open_sets(study: Study) -> dict[str, list[Dataset]]:
@@ -128,10 +119,26 @@ def make(encoder: str, folder: Path, epochs: int, threads: int) -> None:
     dataset = join(open_sets(study), left_out)
     settings = params.load_finetuning(PROTOCOL, dataset.key, dataset.family, SCALE)
     settings = settings.model_copy(update={"epochs": [epochs], "runs": 1})
-    print(*(f"left out: {number:,} {what}" for what, number in left_out.items()), sep="\n", flush=True)
+    how = say_made(dataset, left_out)
+    print(how, flush=True)
     finetune(study.encoder(encoder), dataset, settings, [SEED], folder.with_name(f"{folder.name}-runs"),
              Machine(threads=threads), save=folder)  # fmt: skip
-    round_weights(folder)
+    saved.round_weights(folder)
+    add_to_card(folder, MADE, how)
+
+
+def say_made(dataset: Dataset, left_out: Counter) -> str:
+    """The card's part about the training sentences."""
+    sets = ", ".join(key for keys in SETS.values() for key in keys)
+    said = "; ".join(f"{number:,} {what}" for what, number in left_out.items())
+    return HOW.format(sets=sets, sentences=len(dataset.load("train")), left_out=said)
+
+
+def add_to_card(folder: Path, heading: str, text: str) -> None:
+    """Put a part at the end of the card, in place of the one of that heading and what follows it."""
+    card = folder / "README.md"
+    before = card.read_text(encoding="utf-8").split(heading)[0].rstrip()
+    write_text(card, f"{before}\n\n{heading}\n\n{text}\n")
 
 
 def score(folder: Path) -> None:
@@ -147,19 +154,8 @@ def score(folder: Path) -> None:
             rows.append({"type": kind, "dataset": dataset.key, "sentences": len(test)}
                         | {name: f"{value:.2f}" for name, value in numbers.items()})  # fmt: skip
             print(rows[-1], flush=True)
-    with whole_file(folder / "scores.csv") as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    card = folder / "README.md"
-    write_text(card, card.read_text(encoding="utf-8").split(HEADING)[0].rstrip() + "\n\n" + describe_scores(rows))
-
-
-def describe_scores(rows: Sequence[dict]) -> str:
-    """The card's part about each test set."""
-    table = [rows[0].keys(), ["---"] * len(rows[0]), *(row.values() for row in rows)]
-    lines = [f"| {' | '.join(map(str, cells))} |" for cells in table]
-    return "\n".join([HEADING, "", SCORED, "", *lines, ""])
+    results.write_csv(folder / "scores.csv", rows)
+    add_to_card(folder, SCORED, f"{SAID}\n\n{pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)}")
 
 
 def main(words: list[str]) -> int:

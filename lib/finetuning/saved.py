@@ -154,14 +154,27 @@ def write_saved(folder: Path, model: nn.Module, task: Task, tried: Sequence[Exam
         artefacts.write_json(folder / "config.json", config | {"encoder": model.config.to_dict()})
         weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if name != "weights"}
         save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    weights = folder / "model.safetensors"
-    weights.chmod((folder / "config.json").stat().st_mode & 0o777)  # safetensors lets nobody else read it
+    share_weights(folder)
     tokenizer = copy.deepcopy(task.tokenizer)
     tokenizer.model_max_length = longest
     tokenizer.save_pretrained(folder)
     about = {"settings": task.settings.model_dump(), "names": task.names, "max_length": task.max_length}
     about["dataset"] = {name: getattr(task.dataset, name) for name in DATASET}
     return {"class": type(library).__name__ if library is not None else "", "task": about}
+
+
+def share_weights(folder: Path) -> None:
+    """Let whoever may read the configuration read the weights: safetensors lets nobody else."""
+    (folder / "model.safetensors").chmod((folder / "config.json").stat().st_mode & 0o777)
+
+
+def round_weights(folder: Path) -> None:
+    """The weights of a saved model in bfloat16: half the bytes. `load_saved` computes with them in float32."""
+    path = folder / "model.safetensors"
+    rounded = {name: weight.to(torch.bfloat16) for name, weight in load_file(path).items()}
+    with artefacts.whole_file(path) as temporary:
+        save_file(rounded, temporary, metadata={"format": "pt"})
+    share_weights(folder)
 
 
 def name_labels(task: Task) -> dict:
