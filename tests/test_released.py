@@ -10,7 +10,7 @@ from test_loading import FAMILIES, make
 
 from lib.errors import StudyError
 from lib.modeling import loading
-from lib.study import params, workload
+from lib.study import params, paths, workload
 from lib.study.encoders import find_model
 from lib.study.plan import Plan
 
@@ -134,6 +134,12 @@ def test_public_weights_are_those_of_a_revision_where_one_is_known(monkeypatch):
     assert unverified.revision == "main" and "revision unverified" in params.say_released("albert-base")
     with pytest.raises(StudyError, match="'bio-electra': its weights were released outside the hub"):
         find_model("bio-electra", "released")
+
+
+def test_the_encoder_that_ships_is_read_where_it_lies(weights):
+    found = find_model("encoder-14m", "laptop")
+    assert found.source == str(paths.ROOT / "model" / "encoder-14m") and found.fingerprint
+    assert params.say_released("encoder-14m") == "./model/encoder-14m of this repository"
 
 
 def test_quick_has_one_seed_and_one_candidate_of_the_papers_settings():

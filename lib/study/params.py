@@ -177,6 +177,8 @@ def say_released(key: str) -> str:
     model = load(find_kind(key), key)
     if not model.released:
         return model.unreleased or NO_WEIGHTS
+    if model.released.startswith("./"):
+        return f"{model.released} of this repository"
     where = "of $RELEASED" if paths.released(model.released) else model.revision or "revision unverified: the newest"
     return f"{model.released}, {where}"
 

@@ -81,7 +81,12 @@ def model(scale: str, key: str) -> Path:
 
 
 def released(repository: str) -> Path | None:
-    """Where a model's public weights lie on disk, by their name on the hub; None without $RELEASED."""
+    """Where public weights lie on disk: ./ and a folder of this repository, or a name on the hub below $RELEASED.
+
+    None for a name on the hub without $RELEASED.
+    """
+    if repository.startswith("./"):
+        return ROOT / repository
     return Path(os.environ["RELEASED"], repository) if os.environ.get("RELEASED") else None
 
 

@@ -249,7 +249,7 @@ class PublishedEncoder(Settings):
     """Public weights that are in none of the papers."""
 
     title: str
-    released: str = Field(pattern="^[^/]+/[^/]+$")  # its name on the hub
+    released: str = Field(pattern=r"^(\./.+|[^/]+/[^/]+)$")  # on the hub, or ./ and a folder of this repository
     revision: str = Field(default="", pattern="^([0-9a-f]{40})?$")  # empty: none was found, and the newest is taken
     size: Literal["base", "large"]  # of the BERT that takes about as long
     parameters: float  # millions, as printed
