@@ -20,6 +20,7 @@ from transformers import (
     ElectraForPreTraining,
 )
 
+from lib import artefacts
 from lib.errors import StudyError
 from lib.finetuning.new_text import Entity
 from lib.finetuning.protocol import FinetuningSettings
@@ -150,6 +151,12 @@ def test_the_tagger_is_trained_once_for_an_encoder_and_kept(study, make_encoder,
     monkeypatch.setattr(Study, "protocol", lambda *_: longer)
     assert exploring.keep_tagger(study, source) == (folder, True)
     assert (folder / "model.safetensors").read_bytes() != weights
+
+
+def test_the_tagger_that_ships_was_made_of_the_encoder_that_ships(study):
+    folder, trained = exploring.keep_tagger(study, exploring.SHIPPED)
+    made_of = artefacts.read_record(folder)["of"]["encoder"]
+    assert not trained and made_of == study.encoder(exploring.SHIPPED).fingerprint
 
 
 def test_a_tagger_of_other_weights_is_trained_anew(study, monkeypatch):

@@ -181,8 +181,8 @@ def run_targets(options: argparse.Namespace) -> int:
 def evaluate(words: list[str]) -> int:
     """Put one encoder through the datasets of a protocol's paper, or those named; ends with a page of its scores."""
     parser = argparse.ArgumentParser("run_all.sh evaluate")
-    model = "a folder in the save_pretrained layout, a hub name, or a key; default: model/encoder-14m"
-    parser.add_argument("--model", default=str(paths.ROOT / "model" / "encoder-14m"), type=name_encoder, help=model)
+    model = "a folder in the save_pretrained layout, a hub name, or a key; default: encoder-14m, which ships"
+    parser.add_argument("--model", default="encoder-14m", type=name_encoder, help=model)
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
     sets = parser.add_mutually_exclusive_group()
     sets.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")

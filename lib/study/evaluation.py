@@ -83,6 +83,8 @@ def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict
     for name in params.keys("encoders") if compare == [] else compare or []:
         try:
             other = study.encoder(name)
+            if other in loaded:
+                continue
             loaded[other] = other.load()
             print(f"beside it: {loaded[other].describe()}")
         except StudyError as error:

@@ -1,4 +1,4 @@
-"""What page 02 keeps of an encoder: a disease tagger, trained once."""
+"""The tagger with which page 02 shows an encoder: one that ships, or a disease tagger that is trained once."""
 
 import shutil
 from pathlib import Path
@@ -10,16 +10,21 @@ from lib.study import paths
 if TYPE_CHECKING:
     from lib.study import Study
 
+SHIPPED = "encoder-14m"  # the encoder of which model/tagger was made
+TAGGER = paths.ROOT / "model" / "tagger"
 DATASET, PROTOCOL = "ncbi-disease", "lee"
 CHOSEN = "nothing on the development set: one seed, the first settings of the protocol"
 
 
 def keep_tagger(study: "Study", model: str) -> tuple[Path, bool]:
-    """The folder of an encoder's disease tagger (lib/finetuning/saved.py), and whether it was trained now.
+    """The folder of an encoder's tagger (lib/finetuning/saved.py), and whether it was trained now.
 
-    One that is there is kept if weights, data, settings and version are the same. It is trained with the scale's first
-    seed and the first candidate of the settings. StudyError for what is no encoder, and for data that are missing.
+    Of the encoder that ships it is the one that ships. Any other's is trained with the scale's first seed and the first
+    candidate of the settings, and kept while weights, data, settings and version are the same. StudyError for what is
+    no encoder, and for data that are missing.
     """
+    if model == SHIPPED:
+        return TAGGER, False
     from lib.finetuning import saved  # here, as torch takes seconds
     from lib.finetuning.finetuning import Finetuning
 
