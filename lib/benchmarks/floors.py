@@ -19,7 +19,7 @@ SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "
 
 
 def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None = None) -> list[dict]:
-    """The rows of one dataset, a method each, of COLUMNS and of entities also of SEEN.
+    """The rows of one dataset, a method each, of COLUMNS; of entities also of SEEN, of WITH_MACRO also `macro f1`.
 
     Scores are kept below `folder`; why there is none is not.
     """
@@ -27,6 +27,8 @@ def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None 
     for method in baselines.list_baselines(dataset.family, classes):
         own = folder / method.method.replace(" ", "-")
         settings = {"points": method.points, "method": baselines.VERSION, "text": method.text}
+        if dataset.metric in metrics.WITH_MACRO:
+            settings["metric"] = dataset.metric
         identity = provenance.record("floors", VERSION, settings, dataset.fingerprints())
         try:
             kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score_baseline(method, dataset)})
@@ -39,20 +41,24 @@ def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None 
 
 def score_baseline(method: Baseline, dataset: Dataset) -> dict:
     """The mean over folds with its 95% interval over draws of test documents, the settings that were chosen in each
-    fold, and sizes; of entities also those whose name training has. StudyError where it cannot be run."""
-    begun, found, sizes, variances, entities = time.monotonic(), [], [], [], {}
+    fold, and sizes; of entities also those whose name training has, of WITH_MACRO also that. StudyError where it cannot
+    be run."""
+    begun, found, sizes, variances, more = time.monotonic(), [], [], [], {}
     for fold in range(1, dataset.folds + 1):
         train, test, predicted, point = predict_test(method, dataset, fold)
-        value = dataset.score(test, predicted)[dataset.main_score]
-        found.append((fill_undefined(value, 0.0), point))  # what is constant is reported as not correlated
+        scores = dataset.score(test, predicted)
+        value = fill_undefined(scores[dataset.main_score], 0.0)  # what is constant is reported as not correlated
+        found.append((value, point))
         sizes.append((len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_documents_out(dataset, test, predicted)))
     if dataset.metric in metrics.ENTITIES:  # of which no set is in folds
-        entities = seen.count_names(train, test) | seen.score_seen(test, predicted, seen.find_names(train))
+        more = seen.count_names(train, test) | seen.score_seen(test, predicted, seen.find_names(train))
+    if dataset.metric in metrics.WITH_MACRO:  # nor of these
+        more["macro f1"] = round(scores["macro f1"], 4)
     mean, (variance, freedom) = fmean(value for value, _ in found), statistics.add_variances(variances)
     judged = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))
     chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
-    return entities | {
+    return more | {
         "score": round(mean, 4),
         "ci_low": round(judged["ci_low"], 4),
         "ci_high": round(judged["ci_high"], 4),

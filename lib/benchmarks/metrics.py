@@ -286,6 +286,7 @@ class Metric:
 
 
 ENTITIES = "entity-f1", "entity-type-f1"  # keys of metrics that count entities
+WITH_MACRO = "class-f1", "entity-type-f1", "label-f1"  # of data of one's own: those with a `macro f1` besides
 METRICS = {
     "entity-f1": Metric("Entity-level F1", entity_scores),
     "token-f1": Metric("Word-level F1", token_scores),
