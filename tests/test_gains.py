@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from notebook_code import definitions
 
 from lib.study import gains, keyless, open_study, plan, results
 from lib.study.study import Study
 
+PAGE = definitions("05_what_pretraining_buys")
 KNOWN = pd.DataFrame(
     [("ncbi-disease", "f1", 48.0, 80.0), ("chemprot-lim", "f1", 18.0, 54.0), ("biosses", "pearson", np.nan, 79.5)],
     columns=["dataset", "score", "chance", "without_pretraining"],
@@ -77,15 +79,16 @@ def test_the_sentences_count_what_lies_below(lines):
     assert ours == "1 of 2 scores of ours are below; the median is -5.8."
     sets = gains.by_dataset(lines).set_index("dataset")
     assert sets["printed"].sum() == len(printed) and sets.loc["ncbi-disease", "largest of ours"] == -17.5
-    axes = gains.draw_gains(lines).axes[0]
+    axes = PAGE.draw_gains(lines).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(sets.index)
+    assert {"ncbi-disease, ours, bert-general-pubmed: -17.50"} <= {*axes.lines[-3].names}
 
 
 def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
     monkeypatch.setattr(Study, "floors", lambda _: KNOWN[:0])
     empty = gains.tabulate_gains(open_study("laptop"))
     assert gains.say(empty) == [] and gains.by_dataset(empty).empty
-    gains.draw_gains(empty)
+    PAGE.draw_gains(empty)
 
 
 def test_the_page_that_makes_the_table_waits_on_every_planned_run():

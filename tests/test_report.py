@@ -126,6 +126,15 @@ def test_a_page_begins_with_its_answer_and_figure_and_has_them_once(tmp_path, mo
     assert cells[4].metadata.mystnb.image.alt == "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
 
 
+def test_a_figure_whose_points_have_texts_is_part_of_the_page_and_described(tmp_path, monkeypatch):
+    page = make_page()
+    page[3].outputs[0].data["image/svg+xml"] = '<svg width="9"><use><title>a point</title></use></svg>'
+    (figure,) = prepare(tmp_path, monkeypatch, page)[4].outputs
+    said = "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
+    inner = f'<svg role="img" aria-label="{said}" width="9"><use><title>a point</title></use></svg>'
+    assert figure.data["text/html"] == f'<div class="figure">{inner}</div>'
+
+
 @pytest.mark.parametrize("answer", [[], [new_output("error", ename="StudyError", evalue="", traceback=[])]])
 def test_a_page_that_failed_before_its_answer_stays_in_order(tmp_path, monkeypatch, answer):
     shown = list_shown(make_page(answer))

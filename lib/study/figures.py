@@ -1,15 +1,22 @@
-"""Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour."""
+"""Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour.
 
+In the report, points that were given texts show them under the pointer.
+"""
+
+import io
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib
 import pandas as pd
 import seaborn as sns
+from IPython import get_ipython
 from IPython.display import display
 from matplotlib import pyplot
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lib.finetuning.runs import average_folds
 from lib.progress import draw_log
@@ -23,15 +30,48 @@ STYLE = {
     "legend.frameon": False,
     "font.size": 9,
 }
+SVG = "http://www.w3.org/2000/svg"
+for prefix, space in {"": SVG, "xlink": "http://www.w3.org/1999/xlink"}.items():
+    ElementTree.register_namespace(prefix, space)  # or each element would be written with a made-up prefix
 MARKERS = "osD^vP"
 BESIDE = {"fontsize": 7, "loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend right of the axes
 MOST = 3  # panels beside each other
 
 
-def new_figure(width: float, height: float, columns: int = 1, rows: int = 1):
-    """A figure and its axes in the study's style."""
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **options):
+    """A figure and its axes in the study's style; further options are those of pyplot.subplots."""
     sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
-    return pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
+    made = pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **options)
+    if shell := get_ipython():  # after pyplot has set what a page shows of a figure: a picture
+        shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, draw_named)
+    return made
+
+
+def name_points(line: Line2D, texts: Iterable[str]) -> None:
+    """Give each point of a plotted line, drawn as a marker, the text that the report shows under the pointer."""
+    line.names = list(texts)
+
+
+def draw_named(figure: Figure) -> str | None:
+    """The figure as SVG with the texts of `name_points`; None for one without, of which a picture is enough.
+
+    ValueError where a line draws another number of markers than it has texts, missing values apart.
+    """
+    named = figure.findobj(lambda artist: hasattr(artist, "names"))
+    if not named:
+        return None
+    for number, line in enumerate(named):
+        line.set_gid(f"named-{number}")
+    written = io.StringIO()
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(written, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    root = ElementTree.fromstring(written.getvalue())
+    for line in named:
+        there = pd.notna(line.get_xydata()).all(axis=1)
+        marks = root.iterfind(f".//*[@id='{line.get_gid()}']//{{{SVG}}}use")
+        for mark, text in zip(marks, (text for text, seen in zip(line.names, there, strict=True) if seen), strict=True):
+            ElementTree.SubElement(mark, f"{{{SVG}}}title").text = text
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def show(figure: Figure) -> None:
@@ -66,9 +106,12 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
     for axis, step in zip(axes.flat, steps, strict=True):
         found = frame.loc[step].reindex(places)
         axis.axvline(0, color="grey", linewidth=1)
-        axis.plot(found["paper"], range(len(places)), "o", color="black", markerfacecolor="none", label="paper")
-        axis.errorbar(found["ours"], range(len(places)), xerr=found["sd"].fillna(0), fmt="o", color=color,
-                      markersize=5, label="ours, ± sd over seeds")  # fmt: skip
+        (paper,) = axis.plot(found["paper"], range(len(places)), "o", color="black", markerfacecolor="none",
+                             label="paper")  # fmt: skip
+        ours, *_ = axis.errorbar(found["ours"], range(len(places)), xerr=found["sd"].fillna(0), fmt="o", color=color,
+                                 markersize=5, label="ours, ± sd over seeds")  # fmt: skip
+        for line, whose in ((paper, "paper"), (ours, "ours")):
+            name_points(line, [f"{place}, {whose}: {value:+.2f}" for place, value in found[whose].items()])
         axis.set_title(textwrap.fill(step, 26), fontsize=8)
         axis.set(xlabel=label, yticks=range(len(places)), yticklabels=places if axis is axes.flat[0] else [])
         axis.set_ylim(len(places) - 0.5, -0.5)
@@ -109,8 +152,13 @@ def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
         sides = ran["ours"] - ran["low"], ran["high"] - ran["ours"]
         spread = [side.fillna(0).clip(lower=0) for side in sides]  # our score is rounded, and its interval is not
         y = [names.index(dataset) for dataset in ran["dataset"]]
-        axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4, label="ours, 95% interval")
-    axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
+        ours, *_ = axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4,
+                                 label="ours, 95% interval")  # fmt: skip
+        said = zip(ran["dataset"], ran["ours"], ran["low"], ran["high"], strict=True)
+        name_points(ours, [f"{name}, ours: {score:.2f} ({low:.2f} to {high:.2f})" for name, score, low, high in said])
+    (paper,) = axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
+    said = zip(names, references["published"], strict=True)
+    name_points(paper, [f"{name}, paper: {score:.2f}" for name, score in said])
     axes.plot(references["without_pretraining"], places, "|", color="black", markersize=10, label="without pretraining")
     axes.plot(references["unlabelled_text"], places, "+", color="black", markersize=7, label="with unlabelled text")
     axes.plot(references["chance"], places, "x", color="grey", markersize=5, label="chance")

@@ -3,14 +3,11 @@
 from typing import TYPE_CHECKING
 
 import pandas as pd
-import seaborn as sns
 
 from lib.benchmarks import registry, versions
-from lib.study import figures, params, paths, results, scores, tables
+from lib.study import params, paths, results, scores, tables
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from lib.study import Study
 
 GAINS = {  # column -> the two that it is the difference of
@@ -135,30 +132,6 @@ def by_dataset(lines: pd.DataFrame) -> pd.DataFrame:
     found["largest of ours"] = keep_ours(known).groupby("dataset")["ours_above_without_pretraining"].max()
     whole = found.astype({"printed": "Int64", "below": "Int64"})
     return whole.sort_values("median", ascending=False, kind="stable").reset_index()
-
-
-def draw_gains(lines: pd.DataFrame) -> "Figure":
-    """By dataset the distance of each printed score, hollow, and of ours, filled, from what needs no pretraining."""
-    places = by_dataset(lines).reset_index(names="y").set_index("dataset")
-    figure, ((axes,),) = figures.new_figure(8, 1.4 + 0.32 * len(places))
-    known = keep_known(lines)
-    gains = {name: known[known["paper"] == paper] for paper, name in results.list_papers().items()}
-    column, colors = "above_without_pretraining", sns.color_palette("colorblind")
-    for number, (name, found) in enumerate(gains.items()):
-        beside = 0.13 * (number - (len(gains) - 1) / 2)  # so that none hides another
-        y = places["y"].reindex(found["dataset"]).to_numpy(float) + beside
-        style = {"color": colors[number], "markerfacecolor": "none", "markersize": 4}
-        axes.plot(found[column], y, figures.MARKERS[number], label=name, **style)
-    ours = keep_ours(known)
-    y = places["y"].reindex(ours["dataset"])
-    axes.plot(ours[f"ours_{column}"], y, "o", color="black", markersize=3, label="ours")
-    chance = places["chance"] - places["without_pretraining"]
-    axes.plot(chance, places["y"], "x", color="grey", markersize=4, label="chance")
-    axes.axvline(0, color="black", linewidth=1)
-    axes.set(xlabel="points above the best without pretraining", yticks=places["y"], yticklabels=places.index,
-             ylim=(max(len(places), 1) - 0.4, -0.6))  # fmt: skip
-    figures.show_legend(axes)
-    return figure
 
 
 def say(lines: pd.DataFrame) -> list[str]:

@@ -24,9 +24,10 @@ for (const wide of document.querySelectorAll("article table, article pre"))
     if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
 // A wide picture scrolls on a small screen, once it has a size.
 addEventListener("load", () => {
-    for (const image of document.querySelectorAll("article .cell_output img")) {
-        if (image.naturalWidth < 2 * image.clientWidth) continue;
-        image.style.cssText = `max-width: none; width: ${image.naturalWidth * 0.7}px`;
+    for (const image of document.querySelectorAll("article .cell_output img, article .figure svg")) {
+        const natural = image.naturalWidth ?? image.width.baseVal.value, shown = image.getBoundingClientRect().width;
+        if (natural < 2 * shown) continue;
+        image.style.cssText = `max-width: none; width: ${natural * 0.7}px`;
         image.parentElement.style.overflowX = "auto";
     }
 });

@@ -1,6 +1,7 @@
 """The report: executed notebooks as a site that works from a folder, offline; what was found opens first."""
 
 import base64
+import html
 import json
 import re
 import shutil
@@ -274,7 +275,10 @@ def describe_pictures(notebook: nbformat.NotebookNode) -> None:
         elif find_pictures(cell):
             parts = [re.sub(r"\[(.*?)\]\(.*?\)|[*`]", r"\1", part).strip(".: ") for part in (heading, said, question)]
             image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
-            image.setdefault("alt", ". ".join(["Figure", *filter(None, parts)]))
+            said = html.escape(image.setdefault("alt", ". ".join(["Figure", *filter(None, parts)])))
+            for data in (output.data for output in find_pictures(cell) if "image/svg+xml" in output.data):
+                svg = data["image/svg+xml"].replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
+                data["text/html"] = f'<div class="figure">{svg}</div>'  # as part of the page its points have texts
 
 
 def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> str:
