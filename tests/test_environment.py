@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import tomllib
@@ -78,13 +79,12 @@ def test_what_lies_where_the_person_stands_does_not_stop_an_installer(tmp_path):
     assert len(calls) == 3 and all(" -P " in call for call in calls)
 
 
-def test_the_tree_names_what_is_there_and_every_module():
+def test_the_tree_lists_every_notebook_and_module_and_names_what_is_there():
     tree = (paths.ROOT / "docs" / "tree.md").read_text()
-    for name in re.findall(r"^ {0,6}([\w./-]+\.(?:py|ipynb|sh|yml|yaml|toml|lock|cff))\s", tree, re.M):
-        places = (name, f"*/{name}", f"*/*/{name}", f"lib/*/*/{name}")
-        assert any(list(paths.ROOT.glob(place)) for place in places), name
-    modules = {path.stem for path in (paths.ROOT / "lib").rglob("*.py")} - {"__init__"}
-    assert modules <= set(re.findall(r"(\w+)\.py", tree))
+    listed = tree.partition("<!-- tree: generated -->\n")[2].partition("\n<!-- /tree -->")[0]
+    assert listed == runpy.run_path(str(paths.ROOT / "tools" / "tree.py"))["describe_tree"](), "run tools/tree.py"
+    for name in re.findall(r"`((?:lib|notebooks|tests|tools|params|outputs/record)/[\w./-]*)`", tree):
+        assert (paths.ROOT / name).exists(), name
 
 
 def test_uv_is_told_of_all_that_pip_is_configured_with():

@@ -1,5 +1,5 @@
-"""What needs no encoder: constant answers, the words of training, a CRF, a linear SVM, likeness of two texts, and how
-often words stand in a passage.
+"""Baselines without an encoder: constant answers, a dictionary of training, a CRF, a linear SVM, text similarity, and
+word frequencies in a passage.
 
 Each takes training examples and parts to predict, and gives predictions in the form that Dataset.score takes. Nothing
 else is learned from but, by one kind, unlabelled text; settings are chosen on the development set, or on a tenth of

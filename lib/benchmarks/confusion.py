@@ -1,4 +1,4 @@
-"""What a model takes for what: gold against predicted, entity by entity or text by text, and its commonest errors."""
+"""Confusions of a model, entity by entity or text by text, and its commonest errors."""
 
 from collections import Counter
 from collections.abc import Sequence

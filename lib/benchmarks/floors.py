@@ -1,4 +1,4 @@
-"""What a dataset scores without an encoder: by chance, and without pretraining."""
+"""What a dataset scores without an encoder: by chance, and by the baselines."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""What metrics have in common: rates from counts, and what is refused. ValueError with counts and no text."""
+"""Rates from counts, which all metrics share, and the checks of their input. ValueError with counts and no text."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 

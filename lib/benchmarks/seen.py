@@ -1,4 +1,4 @@
-"""Entities whose name stands in the training set, and the others: on which of them does what was learned show?"""
+"""Scores on entities whose name is in the training set, and on the others."""
 
 from collections.abc import Collection, Sequence
 

@@ -1,4 +1,4 @@
-"""Classes of words by the company that they keep in unlabelled text: what such text gives without an encoder."""
+"""Classes of words by their neighbours in unlabelled text: the use of such text without an encoder."""
 
 import re
 import sys

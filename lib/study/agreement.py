@@ -1,4 +1,4 @@
-"""Ours beside printed cells: the verdict on each, and counted over tables and papers."""
+"""The verdict on each printed cell that we have a score for, counted over tables and papers."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What `--again` makes anew, whatever its identity says: what finished work is found by is taken away before a run.
+"""What `--again` deletes before a run, so that it is made anew whatever its identity says.
 
 Weights, results and tables stay until others take their place. A run that is then killed goes on without `--again`, and
 what reads the new ones is done again where their content has changed (lib/study/receipts.py).

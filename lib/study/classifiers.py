@@ -1,4 +1,4 @@
-"""What stands beside encoders: three classifiers of Japanese documents, and ranking by the likeness of sentences.
+"""Beside the encoders: three classifiers of Japanese documents, and ranking by the cosine of sentence embeddings.
 
 The classifiers are those of Wada et al. 2020, section 4.3: words by MeCab, the first 128 of them, settings found by
 Optuna. Their files lie where those of encoders do, with the baseline's key in the place of the model's.

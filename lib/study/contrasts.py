@@ -1,4 +1,4 @@
-"""Two models that a page sets beside each other, a general and a biomedical one, as far as a scale has them."""
+"""Pairs of models that a page compares, a general and a biomedical one, as far as a scale has them."""
 
 from dataclasses import dataclass, replace
 

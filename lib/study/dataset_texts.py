@@ -1,4 +1,4 @@
-"""What is written in a dataset: the strings that models read, and whole texts to keep out of pretraining.
+"""The texts of a dataset: the strings that models read, and whole texts to keep out of pretraining.
 
 python -m lib.study.dataset_texts SCALE RECEIPT writes the index of test sentences, a job of the graph.
 """

@@ -1,4 +1,4 @@
-"""What pretraining buys: every printed score of one dataset, and each of ours, less what needs no pretraining."""
+"""What pretraining buys: every printed score of a dataset, and each of ours, minus the best baseline."""
 
 from typing import TYPE_CHECKING
 

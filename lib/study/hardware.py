@@ -1,4 +1,4 @@
-"""On what, and how long, the papers pretrained, and what vendors say of these machines: params/hardware.yaml."""
+"""The machines and hours of the papers' pretraining, and the vendors' figures for them: params/hardware.yaml."""
 
 from functools import cache
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What a test of a claim is, what comes of it, and how several parts decide."""
+"""The test of a claim, its result, and how several parts decide."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Notebooks that take no key: what each makes, what it is done again for, and the jobs that it reads."""
+"""Notebooks without a key: what each makes, when it is made again, and the jobs that it reads."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Settings in force: how a model is pretrained, how a dataset is fine-tuned on."""
+"""The settings in force: how a model is pretrained, how it is fine-tuned on a dataset."""
 
 from lib.errors import StudyError, unknown
 from lib.finetuning.protocol import FinetuningSettings

@@ -1,4 +1,4 @@
-"""What stands for each printed cell at a scale: the model, datasets and protocol of its runs, or why it has none."""
+"""The run behind each printed cell at a scale: model, datasets and protocol, or why there is none."""
 
 from collections.abc import Iterable
 from itertools import combinations

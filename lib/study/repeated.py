@@ -1,4 +1,4 @@
-"""What the papers print more than once: of each printed score the model, set and score that it means, in one name."""
+"""Scores that the papers print more than once: the model, dataset and metric of each, under one name."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Encoders on many datasets under a protocol, beside what the protocol's paper prints and what needs no encoder."""
+"""Encoders on many datasets under a protocol, beside the paper's printed scores and the baselines."""
 
 import itertools
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a job is done again for, besides the jobs that it reads: settings, versions, raw files, printed numbers, cells.
+"""What a job is done again for, besides its input jobs: settings, versions, raw files, printed numbers, cells.
 
 Never the code of lib: what computes has a version, which is raised by hand; `--again` makes anything anew.
 """

@@ -1,4 +1,4 @@
-"""How many trainings an encoder has on a dataset, and how long they take on this machine; what public weights weigh."""
+"""How many trainings a dataset takes, how long they take on this machine, and the size of public weights."""
 
 from collections import Counter
 from dataclasses import dataclass
