@@ -331,12 +331,12 @@ def list_recipes(judged: pd.DataFrame) -> list[str]:
 
 def describe_recipe(claim: dict, paper: str) -> str:
     """The line of one claim (Markdown)."""
-    untested = NOT_TESTED[claim["claim"]]
+    untested, note = NOT_TESTED[claim["claim"]], claim["note"].replace("points; ", "", 1)
     return (
         f"- *{claim['statement']}* ({paper}): **{describe_verdict(claim)}**, {claim['effect']:+.2f} points "
         f"({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}), {claim['n_pretrainings']} pretrainings a side; the "
         f"paper prints {claim['paper_effect_here']:+.2f} on these datasets and {claim['paper_effect']:+.2f} on all of "
-        f"its own. Corrected p {claim['p']:.3f}; {claim['note']}{f'; not tested: {untested}' if untested else ''}."
+        f"its own. Corrected p {claim['p']:.3f}; {note}{f'; not tested: {untested}' if untested else ''}."
     )
 
 
