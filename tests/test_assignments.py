@@ -85,14 +85,14 @@ def test_panels_fill_cells_of_models_that_are_not_compared(monkeypatch):
 
 
 def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
-    instead = params.Instead(models={"biobert-1m": MODEL}, protocols={"wada": "gu"})
-    change_scale(monkeypatch, compared=None, instead=instead)
+    substitutes = params.Substitutes(models={"biobert-1m": MODEL}, protocols={"wada": "gu"})
+    change_scale(monkeypatch, compared=None, substitutes=substitutes)
     scores[MODEL, "biosses", "gu"] = (70.0, 74.0, 9)
     line = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
     assert line["ours"] == 72.0 and line["note"] == f"{MODEL} in place of biobert-1m, gu in place of wada"
     assert (MODEL, "biosses", "gu") in published.list_table_runs("wada-7", "laptop")
     planned = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
-    change_scale(monkeypatch, compared=None, instead=instead, panels=[planned])
+    change_scale(monkeypatch, compared=None, substitutes=substitutes, panels=[planned])
     assert ("medbert-en", "biosses", "wada") in published.list_table_runs("wada-7", "laptop")  # as the panel has it
 
 

@@ -39,7 +39,8 @@ def make_study(across: str = "column", chance=None) -> SimpleNamespace:
     """A table of models A, B and C on the sets w, x, y and z, of which w, x and y have run with A and B."""
     printed = {"A": (9.0, 8.0, 7.0, 4.0), "B": (8.0, 5.0, 5.0, 3.0), "C": (0.0,) * 4}
     along = "row" if across == "column" else "column"
-    cell = {"metric": "F1", "protocol": "p", "score": "f1", "group": 0, "is_mean": False, "why_not": "", "instead": ""}
+    cell = {"metric": "F1", "protocol": "p", "score": "f1", "group": 0, "is_mean": False} | dict.fromkeys(
+        ("why_not", "substituted"), "")  # fmt: skip
     published = pd.DataFrame(
         cell | {across: model, along: name, "model": model.lower(), "dataset": name, "published": value}
         for model, values in printed.items()

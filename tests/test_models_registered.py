@@ -249,9 +249,9 @@ def test_models_compared_differ_in_what_is_compared(one, other, differing):
 
 @each("scale", params.keys("scales"))
 def test_a_model_in_place_of_another_is_trained_in_the_same_way(scale):
-    instead = params.load("scales", scale).instead.models
-    assert not instead or scale in RECIPES or params.load("scales", scale).weights == "released"
-    for asked, made in instead.items():
+    substitutes = params.load("scales", scale).substitutes.models
+    assert not substitutes or scale in RECIPES or params.load("scales", scale).weights == "released"
+    for asked, made in substitutes.items():
         assert settings_that_differ(asked, made) <= {"published"}
 
 

@@ -15,7 +15,7 @@ CELLS = pd.DataFrame(
      ("mean", "BioBERT", "F1", 70.0, "bio", "biosses", "p", "r", 1, ""),
      ("NCBI", "XLNet", "F1", 75.0, "bert", "ncbi-disease", "p", "f1", 0, "no such model here")],
     columns=["row", "column", "metric", "published", "model", "dataset", "protocol", "score", "group", "why_not"],
-).assign(instead=["", "bio in place of bio-1m", "", "", "", ""], differs="")  # fmt: skip
+).assign(substituted=["", "bio in place of bio-1m", "", "", "", ""], differs="")  # fmt: skip
 
 
 def run(model, dataset, score, values, pretraining=1, fold=1):

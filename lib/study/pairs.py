@@ -124,7 +124,7 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     lost = [f"{place} ({one - two:+.2f})" for place, (one, two) in means.items() if place not in kept]
     note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {len(printed)} datasets"
     note += f" ({', '.join(kept)})" if kept else ""
-    note += f", with {', '.join(instead)}" if (instead := list_substitutions(part, shown)) else ""
+    note += f", with {', '.join(substituted)}" if (substituted := list_substitutions(part, shown)) else ""
     note += f"; left out, as a side is no better than chance: {', '.join(lost)}" if lost else ""
     judged = Judgement(note=note, paper_effect=paper_effect, paper_effect_here=printed[kept].mean())
     better, than = ([side[place] for place in kept] for side in every)
@@ -223,7 +223,7 @@ def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
             line |= made.model_dump(include={"model", "dataset", "protocol"}) | {"score": score}
             why_not = published.find_obstacle(made.model, [[dataset]], study.scale, made.protocol)
             line |= {"group": 0, "is_mean": False, "why_not": why_not}
-            lines.append(line | {"instead": published.describe_instead(asked, made)})
+            lines.append(line | {"substituted": published.describe_substitution(asked, made)})
     return pd.DataFrame(lines)
 
 
@@ -286,7 +286,8 @@ def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
 def list_substitutions(part: Pairs, shown: pd.DataFrame) -> list[str]:
     """What the runs of a comparison have in place of what it asks for, each once."""
     of_pairs = shown["row"].isin(part.names) | shown["column"].isin(part.names)
-    return shown.loc[of_pairs & (shown["why_not"] == "") & (shown["instead"] != ""), "instead"].unique().tolist()
+    named = shown.loc[of_pairs & (shown["why_not"] == ""), "substituted"]
+    return named[named != ""].unique().tolist()
 
 
 def find_printed(asked: params.Run, score: str) -> float:

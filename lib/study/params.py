@@ -15,13 +15,13 @@ from lib.study.settings import (  # noqa: F401
     BASELINES,
     CorpusSettings,
     FinetuningBudget,
-    Instead,
     ModelSettings,
     Panel,
     PhaseBudget,
     Protocol,
     RunKey,
     Scale,
+    Substitutes,
     VocabularySettings,
 )
 from lib.training.optimization import Optimization, Phase

@@ -98,7 +98,7 @@ def list_figure_lines(figure: params.CurveTable, scale: str) -> list[dict]:
                 point = [line | {"side": side} for side in asked for line in assign(cell, asked[side], score, scale)]
                 both = {
                     "why_not": next((line["why_not"] for line in point if line["why_not"]), ""),
-                    "instead": "; ".join(dict.fromkeys(line["instead"] for line in point if line["instead"])),
+                    "substituted": "; ".join(dict.fromkeys(filter(None, (line["substituted"] for line in point)))),
                     "x": place_on_axis(figure.axis, point[0], scale),
                     "published_x": sizes.get(row, np.nan),
                 }
@@ -124,7 +124,7 @@ def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str =
         "model": run.model,
         "protocol": run.protocol,
         "is_mean": len(places) > 1,
-        "instead": describe_instead(asked, run),
+        "substituted": describe_substitution(asked, run),
         "differs": " ".join(dict.fromkeys(filter(None, differs))),
         "why_not": why_not,
     }
@@ -154,12 +154,12 @@ def settle_run(run: params.Run, scale: str) -> params.Run:
     named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
     if {(run.model, dataset, run.protocol) for dataset in named} <= set(budget.panel_runs()):
         return run
-    instead = budget.instead
-    found = {"model": instead.models.get(run.model), "protocol": instead.protocols.get(run.protocol)}
+    substitutes = budget.substitutes
+    found = {"model": substitutes.models.get(run.model), "protocol": substitutes.protocols.get(run.protocol)}
     return run.model_copy(update={name: key for name, key in found.items() if key})
 
 
-def describe_instead(asked: params.Run, made: params.Run) -> str:
+def describe_substitution(asked: params.Run, made: params.Run) -> str:
     """What a run has in place of what was asked for, or an empty string."""
     pairs = ((made.model, asked.model), (made.protocol, asked.protocol))
     return ", ".join(f"{one} in place of {other}" for one, other in pairs if one != other)

@@ -175,13 +175,13 @@ def say_baselines(bought: pd.DataFrame) -> str:
 
 
 def summarise_scale(scale: str) -> str:
-    """The state of the study (Markdown): scores against the scale's bar where it has one; where models are pretrained
+    """The state of the study (Markdown): scores against the scale's target where it has one; where models are pretrained
     several times, what that says of each claim; else the claims of each kind by verdict."""
     study = open_study(scale)
     said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
-    if study.budget.bar:
+    if study.budget.target:
         ran = results.find_table(paths.table(scale, "panels"))
-        return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_bar(study, ran)))
+        return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_target(study, ran)))
     if study.budget.pretrainings > 1:
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
         return said + "\n".join([*claims.list_recipes(claims.read_verdicts(scale)), "", found, "", PRETRAININGS])

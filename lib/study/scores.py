@@ -130,13 +130,13 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """What stands beside our scores: a line a protocol, dataset and score of `lines`.
 
     Columns besides: those of tables.FLOORS; published, the best score that the protocol's paper prints of the
-    dataset, or at a scale that has a bar the score of that model; whose it is, and in which table.
+    dataset, or at a scale that has a target the score of that model; whose it is, and in which table.
     """
     rows = lines[SET].drop_duplicates()
     rows["paper"] = rows["protocol"].map(lambda key: params.load("protocols", key).paper)
     printed = list_printed_scores(study, rows["paper"].unique())
-    if study.budget.bar:
-        printed = printed[printed["whose"] == study.budget.bar]
+    if study.budget.target:
+        printed = printed[printed["whose"] == study.budget.target]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
     own = [key for key in rows["dataset"].unique() if key not in registry.DATASETS]
     floors = pd.concat([study.floors(), *([own_sets.list_own_floors(study.scale, own)] if own else [])])
@@ -235,13 +235,13 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["protocol", "mean", "model", "sets", "of", "ours", "missing"])
 
 
-def say_bar(study: "Study", lines: pd.DataFrame) -> list[str]:
-    """Each score of a scale with a bar against the printed one, in a sentence (Markdown); none without a bar.
+def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:
+    """Each score of a scale with a target against the printed one, in a sentence (Markdown); none without a target.
 
     Reached: the mean over seeds is no lower than the printed number.
     """
-    bar, said = study.budget.bar, []
-    held = lines.merge(references(study, lines), on=SET).dropna(subset="published") if bar else lines[:0]
+    target, said = study.budget.target, []
+    held = lines.merge(references(study, lines), on=SET).dropna(subset="published") if target else lines[:0]
     for line in held.to_dict("records"):
         table, printed = params.load("tables", line["table"]).table, line["published"]
         ours = f"n/a, {line['note']}"
@@ -249,5 +249,5 @@ def say_bar(study: "Study", lines: pd.DataFrame) -> list[str]:
             verdict = "reached" if line["ours"] >= printed else "not reached"
             ours = f"{show.show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
         where = f"{registry.lookup(line['dataset']).title}, {line['score'].upper()}"
-        said.append(f"{where}: {bar} prints {show.show_value(printed)} (its Table {table}); {line['model']} {ours}.")
+        said.append(f"{where}: {target} prints {show.show_value(printed)} (its Table {table}); {line['model']} {ours}.")
     return said

@@ -86,7 +86,7 @@ BASELINES = ("tfidf-svm", "cnn", "bilstm")
 BASELINES_VERSION = 1  # raised when the same settings and examples give other scores
 
 
-class Instead(Settings):
+class Substitutes(Settings):
     """What a scale runs in place of what tables and claims name, so that one run serves several of them."""
 
     models: dict[str, str] = {}  # that differ in their published steps alone, which the scale's recipe replaces
@@ -131,9 +131,9 @@ class Scale(Settings):
     tables: list[str] | None = None  # published ones that the whole study makes; None: all
     models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
     pretrainings: int = Field(default=1, gt=0)  # of each model and of those of the panels, by their seeds
-    instead: Instead = Instead()
+    substitutes: Substitutes = Substitutes()
     panels: list[Panel] = []  # what is fine-tuned besides
-    bar: str = ""  # the model of a paper, as its tables name it, whose printed scores those of the panels are to reach
+    target: str = ""  # the model, as a paper's tables name it, whose printed scores the panels are to reach
     compared: list[str] | None = None  # the models whose every cell of a table is filled; None: all. Others: by panels
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget

@@ -92,7 +92,7 @@ def say_budget(study: "Study") -> str:
     said += f"{'once' if budget.pretrainings == 1 else f'{budget.pretrainings} times'} on at most "
     said += f"{budget.pretraining.recipe.tokens / 1e6:.1f} million tokens"
     said += f" and fine-tuned on at most {tuned:,} examples" if tuned else ""
-    return said + ("." if budget.bar else ": compare their scores with each other, not with printed ones.")
+    return said + ("." if budget.target else ": compare their scores with each other, not with printed ones.")
 
 
 def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> str:
@@ -196,11 +196,11 @@ def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
     return said
 
 
-def say_instead(filled: pd.DataFrame) -> list[str]:
+def say_substitutions(filled: pd.DataFrame) -> list[str]:
     """What our numbers have in place of what the paper names, in a sentence; none where they have all of it."""
     made = filled.dropna(subset="ours")
-    instead = dict.fromkeys(part for said in made["instead"] for part in said.split(", ") if part)
-    return [f"Ours has {', '.join(instead)}."] if instead else []
+    substituted = dict.fromkeys(part for said in made["substituted"] for part in said.split(", ") if part)
+    return [f"Ours has {', '.join(substituted)}."] if substituted else []
 
 
 def say_floors(filled: pd.DataFrame) -> str:
@@ -284,15 +284,15 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
     repository and its revision stand in place of text and vocabulary.
     """
     _, across = name_axes(cells)
-    found = cells[cells["model"].map(params.is_model)].groupby(["model", "instead"], sort=False)[across].unique()
+    found = cells[cells["model"].map(params.is_model)].groupby(["model", "substituted"], sort=False)[across].unique()
     rows = []
-    for (key, instead), printed in found.items():
+    for (key, substituted), printed in found.items():
         model, line = params.load("models", key), {"printed": ", ".join(printed), "ours": key}
         if params.is_released(key, study.scale):
-            line |= {"public weights": params.say_released(key), "in its place": instead}
+            line |= {"public weights": params.say_released(key), "in its place": substituted}
         else:
             texts = ", then ".join(params.list_texts(key)) or "nothing"
-            line |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": instead,
+            line |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": substituted,
                      "differs from the paper": model.differs}  # fmt: skip
         rows.append(line)
     return table(pd.DataFrame(rows).fillna(""))

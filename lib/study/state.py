@@ -145,7 +145,8 @@ def table_state(scale: str, key: str) -> list:
         case "lengths":
             others = [vocabulary_files(scale), dataset_files(scale)]
     registered = [dump("models", model) for model in models if params.is_model(model)]
-    return [found.model_dump(), registered, others, budget(scale, "title", "compared", "instead", "panels"), printed()]
+    planned = budget(scale, "title", "compared", "substitutes", "panels")
+    return [found.model_dump(), registered, others, planned, printed()]
 
 
 STAGES = {

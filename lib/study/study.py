@@ -106,9 +106,9 @@ class Study:
         """A published table or figure of scores: a line a printed cell and dataset, with the run that stands for it.
 
         Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of the datasets
-        that a mean is of), is_mean; why_not (it has no run here), instead (what its run has in place of what the paper
-        names), differs (how its dataset is another than the paper's). Columns that only we have are there without a
-        printed number. A figure also has `side` (`than` for lines whose score is subtracted) and `x` and `published_x`,
+        that a mean is of), is_mean; why_not (it has no run here), substituted (what its run has in place of what the
+        paper names), differs (how its dataset is another than the paper's). Columns that only we have are there without
+        a printed number. A figure also has `side` (`than` for lines whose score is subtracted) and `x` and `published_x`,
         where our run and the paper's stand on its axis.
         StudyError with the nearest names.
         """

@@ -46,7 +46,7 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str =
     table = table.assign(**{name: values.to_numpy() for name, values in found.items()})
     values = [ours.dropna().tolist() for _, ours in each]
     judged = [agreement.judge_cell(*both) for both in zip(table["published"], values, strict=True)]
-    known = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["instead"]
+    known = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["substituted"]
     missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
     table["note"] = missing.where(table["n_seeds"] == 0, results.MADE_UP if made_up else known.str.removesuffix("; "))
     return table.assign(verdict="n/a" if made_up else judged).reset_index(drop=True)
