@@ -134,7 +134,7 @@ rule finetune:  # a model on a family of tasks under a protocol: every dataset, 
 rule table:  # a published table or figure with our results beside it
     input:
         lambda wildcards: done("finetune", plan.runs_of(wildcards.table)),
-        lambda wildcards: done("page", plan.floors_of(wildcards.table)),
+        lambda wildcards: done("page", plan.baselines_of(wildcards.table)),
     output:
         f"{OUT}/done/table/{{table}}",
     params:

@@ -48,10 +48,10 @@ def make_study(across: str = "column", chance=None) -> SimpleNamespace:
     )
     scores = {("a", name, "p"): (80.9 + gap, 82.1 + gap) for name, gap in (("w", -0.1), ("x", 0), ("y", 0.1))}
     found = make_runs(scores | {("b", name, "p"): (79.9, 80.1) for name in "wxy"})
-    floors = [{"dataset": name, "score": "f1", "chance": value, "without_pretraining": 80.5, "unlabelled_text": NAN}
+    baselines = [{"dataset": name, "score": "f1", "chance": value, "without_pretraining": 80.5, "unlabelled_text": NAN}
               for name, value in ({"x": 10.0} | (chance or {})).items()]  # fmt: skip
     return SimpleNamespace(scale="laptop", published=lambda _: published, results=lambda: found,
-                           floors=lambda: pd.DataFrame(floors))  # fmt: skip
+                           baselines=lambda: pd.DataFrame(baselines))  # fmt: skip
 
 
 @each("across", ["column", "row"])
@@ -61,7 +61,7 @@ def test_columns_or_rows_are_compared_by_set(across):
     assert found.paper_effect == 1.75 and found.paper_effect_here == 2  # over all four; over those that ran
     assert found.note == "points; tested: above 0, on 3 of 4 datasets (w, x, y)"
     assert (found.n_sets, found.n_pretrainings, found.n_seeds) == (3, 1, 2)
-    assert found.floor == "1 of 3"  # on the set of which it is known
+    assert found.below_baseline == "1 of 3"  # on the set of which it is known
 
 
 @each(
@@ -216,7 +216,7 @@ def test_runs_that_no_table_prints(monkeypatch):
     sides = {"bioalbert-base1": (65, 66), "albert-base": (56, 57)}
     found = make_runs({(model, name, "gu"): values for model, values in sides.items() for name in sets})
     monkeypatch.setattr(Study, "results", lambda _: found)
-    monkeypatch.setattr(Study, "floors", lambda _: results.list_floors("smoke").iloc[:0])
+    monkeypatch.setattr(Study, "baselines", lambda _: results.read_baselines("smoke").iloc[:0])
     test = paired_runs(("bioalbert-base1", "naseem"), ("albert-base", "naseem"), [*sets, "bc2gm"])
     judged = test.decide(LAPTOP)
     assert judged.effect == 9
@@ -599,7 +599,7 @@ def test_the_committed_claims_follow_from_the_record(monkeypatch):
     monkeypatch.setattr(claims, "CLAIMS", rows)
     monkeypatch.setenv("STUDY_DATA", "/nowhere")
     others, rebuilt = committed["claim"] != of_data.key, claims.judge_claims(LAPTOP)
-    words = ["unit", "floor", "not_tested"]
+    words = ["unit", "below_baseline", "not_tested"]
     rebuilt[words] = rebuilt[words].replace("", NAN)
     pd.testing.assert_frame_equal(committed[others], rebuilt[others], check_dtype=False)
 

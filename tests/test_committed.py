@@ -44,7 +44,7 @@ def test_tables_follow_from_the_committed_results(real_data):
 
 def test_chance_is_what_page_04_found_it_to_be():
     """Of sets without folds, whose trivial scores two pages compute: the one rounds to two digits."""
-    leaks, found = (pd.read_csv(paths.recorded(paths.table(SCALE, name))) for name in ("leaks", "floors"))
+    leaks, found = (pd.read_csv(paths.recorded(paths.table(SCALE, name))) for name in ("leaks", "baselines"))
     trivial = leaks[(leaks["finding"] == "most frequent label") & leaks["score"].notna()].set_index("dataset")["score"]
     chance = found[(found["kind"] == baselines.CHANCE) & (found["folds"] == 1)].set_index("dataset")["score"]
     both = sorted(set(trivial.index) & set(chance.index))

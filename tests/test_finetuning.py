@@ -13,7 +13,7 @@ from conftest import each
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
-from lib.benchmarks import conll, floors, registry, seen, tabular
+from lib.benchmarks import baseline_scores, conll, registry, seen, tabular
 from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, hold_out
 from lib.benchmarks.instances import Question, Sentence
 from lib.corpora import cleaning
@@ -189,7 +189,7 @@ def test_parts_without_a_negative_instance_are_scored(home, tmp_path):
     assert len(run["jackknife"]) == 10 and run["scores"]["recall"] == 100
     test = pairs.load("test")
     assert pairs.score(test[:4], ["DDI-effect"] * 4)["f1"] == 100
-    measured = {row["method"]: row["score"] for row in floors.measure_dataset(pairs, tmp_path / "floors")}
+    measured = {row["method"]: row["score"] for row in baseline_scores.measure_dataset(pairs, tmp_path / "baselines")}
     assert measured == dict.fromkeys(("best constant answer", "linear SVM"), pytest.approx(200 * 9 / 19, abs=1e-4))
     with pytest.raises(StudyError, match="none of 10 instances has the negative label 'DDI-false': give the dataset"):
         make_relations(tmp_path, negatives="").load("train")

@@ -16,16 +16,17 @@ def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
         for (model, dataset), values in scores.items()
         for seed, value in enumerate(values)
     )
-    floors = pd.DataFrame({"dataset": ["a", "b"], "score": "f1", "without_pretraining": [61.0, np.nan]})
-    found = definitions("05_what_pretraining_buys").beside_floors(runs, floors)
+    baselines = pd.DataFrame({"dataset": ["a", "b"], "score": "f1", "without_pretraining": [61.0, np.nan]})
+    found = definitions("05_what_pretraining_buys").beside_baselines(runs, baselines)
     assert found[["model", "dataset", "value", "better"]].values.tolist() == [["bert-general", "a", 61.0, False]]
 
 
 def test_runs_that_know_no_more_than_what_needs_no_encoder():
     runs = pd.DataFrame({"dataset": ["hoc", "hoc", "gad", "biosses"], "score": [31.18181, 40.0, 70.0, 5.0]})
-    floors = pd.DataFrame({"dataset": ["hoc", "gad"], "score": "f1", "chance": [31.1818, 68.96],
-                           "without_pretraining": [56.0, np.nan], "unlabelled_text": np.nan})  # fmt: skip
-    found = definitions("94_lessons").count_no_better(runs.assign(**{"score name": "f1"}), floors).set_index("dataset")
+    baselines = pd.DataFrame({"dataset": ["hoc", "gad"], "score": "f1", "chance": [31.1818, 68.96],
+                              "without_pretraining": [56.0, np.nan], "unlabelled_text": np.nan})  # fmt: skip
+    runs = runs.assign(**{"score name": "f1"})
+    found = definitions("94_lessons").count_no_better(runs, baselines).set_index("dataset")
     assert found["runs"].to_dict() == {"gad": 1, "hoc": 2} and found.loc["hoc", "best of ours"] == 40
     assert found["no better than chance"].to_dict() == {"gad": 0, "hoc": 1}
     assert found["no better than best without pretraining"].to_dict() == {"gad": None, "hoc": 2}

@@ -26,10 +26,10 @@ RUNS = [
 
 @pytest.fixture(scope="module")
 def lines() -> pd.DataFrame:
-    """The lines of runs and floors by hand, beside all that is printed."""
+    """The lines of runs and baselines by hand, beside all that is printed."""
     found = pd.DataFrame(RUNS, columns=["model", "protocol", "dataset", "seed", "value"]).assign(**RUN)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Study, "floors", lambda _: KNOWN)
+        patch.setattr(Study, "baselines", lambda _: KNOWN)
         patch.setattr(Study, "results", lambda _: pd.concat([found, found.assign(score="recall", value=1.0)]))
         return gains.tabulate_gains(open_study("laptop"))
 
@@ -85,7 +85,7 @@ def test_the_sentences_count_what_lies_below(lines):
 
 
 def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
-    monkeypatch.setattr(Study, "floors", lambda _: KNOWN[:0])
+    monkeypatch.setattr(Study, "baselines", lambda _: KNOWN[:0])
     empty = gains.tabulate_gains(open_study("laptop"))
     assert gains.say(empty) == [] and gains.by_dataset(empty).empty
     PAGE.draw_gains(empty)

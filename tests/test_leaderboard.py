@@ -25,8 +25,8 @@ def study(tmp_path, monkeypatch):
     monkeypatch.setattr(scores, "list_printed_scores", lambda study, papers: PRINTED)
     write_result("bert-general", "ddi", [60.0, 61.0, 65.0])
     write_result("bert-general", "biosses", [float("nan"), 10.0, 20.0])
-    floors = [{"dataset": "ddi", "metric": "f1", "kind": "chance", "score": 10.75}]
-    results.write_csv(paths.table("smoke", "floors"), floors)
+    baselines = [{"dataset": "ddi", "metric": "f1", "kind": "chance", "score": 10.75}]
+    results.write_csv(paths.table("smoke", "baselines"), baselines)
     return open_study("smoke")
 
 

@@ -290,7 +290,7 @@ def test_everything_ran_and_read_the_canaries(good_run):
     others = {TAGGING, "10_corpora--mimic", "12_datasets", "14_leaks", "15_without_pretraining", "22_input_lengths"}
     assert {path.stem for path in (folder / "notebooks").glob("*.ipynb")} == counted | others
     assert set(RESTRICTED) <= set(pd.read_csv(folder / "tables/datasets.csv")["dataset"])
-    assert len(set(RESTRICTED) & set(pd.read_csv(folder / "tables/floors.csv")["dataset"])) > 10
+    assert len(set(RESTRICTED) & set(pd.read_csv(folder / "tables/baselines.csv")["dataset"])) > 10
     lengths = pd.read_csv(folder / "tables/gu-8.csv").set_index("row")["ours"]
     assert lengths[["ChemProt", "BioASQ"]].notna().all()
     leaks = pd.read_csv(folder / "tables/leaks.csv").set_index(["finding", "dataset"])["count"]

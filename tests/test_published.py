@@ -57,8 +57,8 @@ def test_what_needs_no_encoder_is_a_mean_of_all_sets_of_a_cell_or_empty():
          ("biosses", "r", np.nan, 25.0, np.nan)],
         columns=["dataset", "score", "chance", "without_pretraining", "unlabelled_text"],
     )  # fmt: skip
-    found = tables.floors(CELLS, known).set_index(["row", "column"])
-    assert found.loc[("NCBI", "BERT"), tables.FLOORS].tolist() == [20.0, 60.0, 61.0]
+    found = tables.baselines(CELLS, known).set_index(["row", "column"])
+    assert found.loc[("NCBI", "BERT"), tables.BASELINES].tolist() == [20.0, 60.0, 61.0]
     assert found.loc[("mean", "BioBERT"), "without_pretraining"] == (65 + 25) / 2
     assert np.isnan(found.loc[("mean", "BioBERT"), "chance"])
     assert len(found) == 4
@@ -94,7 +94,7 @@ def test_the_study_says_what_stands_for_a_printed_cell():
     )  # fmt: skip
     runs = study.results()
     assert {"model", "pretraining", "seed", "value"} <= set(runs) and set(runs["pretraining"]) == {1}
-    known = study.floors().set_index("dataset")
+    known = study.baselines().set_index("dataset")
     assert known.loc["ncbi-disease", "chance"] < known.loc["ncbi-disease", "without_pretraining"] < 100
     with pytest.raises(StudyError, match="lee-1 is a table of corpora"):
         study.published("lee-1")

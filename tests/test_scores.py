@@ -47,7 +47,7 @@ def test_beside_scores_stand_the_best_of_what_is_printed_and_of_what_needs_no_en
     rows = [("ddi", "chance", 10.75), ("ddi", "without pretraining", 57.0), ("ddi", "without pretraining", 57.68),
             ("gad", "chance", 68.96), ("squad", None, None)]  # fmt: skip
     results.write_csv(
-        paths.table("laptop", "floors"), pd.DataFrame(rows, columns=["dataset", "kind", "score"]).assign(metric="f1")
+        paths.table("laptop", "baselines"), pd.DataFrame(rows, columns=["dataset", "kind", "score"]).assign(metric="f1")
     )
     lines = tabulate("ddi", "gad", "bioasq-reranker", scale="laptop")
     found = scores.references(open_study("laptop"), lines).set_index("dataset")
@@ -120,9 +120,9 @@ def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():
     line = {"dataset": "ddi", "score": "f1", "ours": 61.0, "low": 60.0, "high": 62.0, "published": 82.36,
             "whose": "PubMedBERT", "table": "gu-6", "without_pretraining": 60.5, "unlabelled_text": None,
             "chance": None}  # fmt: skip
-    paper, ours, floor = page.rows_of(line, "a/folder")
+    paper, ours, baseline = page.rows_of(line, "a/folder")
     assert paper["dataset"] == "ddi" and paper["whose"] == "paper: PubMedBERT (gu-6)" and paper["beside it"] == "above"
-    assert (ours["whose"], ours["95% interval"]) == ("a/folder", "60.00 to 62.00") and floor["beside it"] == "tie"
+    assert (ours["whose"], ours["95% interval"]) == ("a/folder", "60.00 to 62.00") and baseline["beside it"] == "tie"
     (alone,) = page.rows_of(line | dict.fromkeys(("low", "published", "without_pretraining")), "a/folder")
     assert alone["dataset"] == "ddi" and alone["95% interval"] == ""
 

@@ -22,7 +22,7 @@ def rows_of(page) -> list[list[str]]:
 
 def fill(cells: pd.DataFrame) -> pd.DataFrame:
     filled = tables.summarise_cells(tables.by_seed(cells, RUNS))
-    return filled.merge(tables.floors(cells, KNOWN), how="left", on=tables.PLACE)
+    return filled.merge(tables.baselines(cells, KNOWN), how="left", on=tables.PLACE)
 
 
 def test_ours_stands_below_the_papers_and_beside_what_needs_no_encoder():
@@ -53,7 +53,7 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
         "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, +2.00 on all of its 2.",
         "c over a: not run at this scale; the paper prints none.",
     ]
-    assert show.say_floors(fill(CELLS)) == "1 of 2 scores of ours do not beat the best without pretraining."
+    assert show.say_baselines(fill(CELLS)) == "1 of 2 scores of ours do not beat the best without pretraining."
     said = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
     assert said[0] == "- one\n- two" and "made up" in said[1] and "one" not in said[1]
 

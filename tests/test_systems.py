@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lib.benchmarks import floors, registry
+from lib.benchmarks import baseline_scores, registry
 from lib.errors import StudyError
 from lib.study import parsing, paths, results, systems
 
@@ -51,13 +51,13 @@ def test_they_are_in_the_table_and_not_in_what_needs_no_encoder(tmp_path, monkey
     scores = {"chance": 48.0, "without pretraining": 80.0, "unlabelled text": 81.0}
     measured = [{"dataset": "ncbi-disease", "metric": "f1", "kind": kind, "method": "m", "score": score}
                 for kind, score in scores.items()]  # fmt: skip
-    table = pd.DataFrame([*measured, *systems.list_rows()], columns=[*floors.COLUMNS, "source"])
-    results.write_table("laptop", "floors", table)
-    assert results.list_floors("laptop").values.tolist() == [["ncbi-disease", "f1", 48.0, 80.0, 81.0]]
+    table = pd.DataFrame([*measured, *systems.list_rows()], columns=[*baseline_scores.COLUMNS, "source"])
+    results.write_table("laptop", "baselines", table)
+    assert results.read_baselines("laptop").values.tolist() == [["ncbi-disease", "f1", 48.0, 80.0, 81.0]]
 
 
 def test_the_committed_table_holds_them_all():
-    committed = results.read_table(paths.recorded(paths.table("laptop", "floors")))
+    committed = results.read_table(paths.recorded(paths.table("laptop", "baselines")))
     rows = pd.DataFrame(systems.list_rows())
     printed = committed.loc[committed["kind"] == systems.KIND, rows.columns].fillna("")
     assert printed.values.tolist() == rows.values.tolist()

@@ -49,8 +49,8 @@ before the weights were rounded to bfloat16."""
 SAID = """\
 By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only the type of the set counts, and only \
 whole entities. *Baseline*: the best that needs no pretraining, a CRF with or without word classes or a dictionary, \
-which learnt from this set alone (`outputs/record/laptop/tables/floors.csv`). One seed; rates and epochs were set once \
-and not searched."""
+which learnt from this set alone (`outputs/record/laptop/tables/baselines.csv`). One seed; rates and epochs were set \
+once and not searched."""
 SPARSE = "linnaeus"  # whole articles: seven sentences of eight have no entity, of which as many stay as have one
 SCALE, PROTOCOL, SEED = "two-hours", "small-tagger", 1
 
@@ -144,12 +144,12 @@ def add_to_card(folder: Path, heading: str, text: str) -> None:
 def score(folder: Path) -> None:
     """Each set's test by the saved model, to scores.csv and the card, beside the best that needs no pretraining."""
     model, rows = saved.load_saved(folder), []
-    floors = open_study("laptop").floors().query("score == 'f1'").set_index("dataset")
+    baselines = open_study("laptop").baselines().query("score == 'f1'").set_index("dataset")
     for kind, sets in open_sets(open_study(SCALE)).items():
         for dataset in sets:
             test = read_as(dataset, kind, "test")
             scores = dataset.score(test, model.predict(test))
-            without = floors.loc[dataset.key, ["without_pretraining", "unlabelled_text"]].max()
+            without = baselines.loc[dataset.key, ["without_pretraining", "unlabelled_text"]].max()
             numbers = {name: scores[name] for name in ("precision", "recall", "f1")} | {"baseline f1": without}
             rows.append({"type": kind, "dataset": dataset.key, "sentences": len(test)}
                         | {name: f"{value:.2f}" for name, value in numbers.items()})  # fmt: skip

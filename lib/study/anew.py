@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lib.study import params, paths, receipts
-from lib.study.keyless import FLOORS
+from lib.study.keyless import BASELINE_PAGE
 from lib.study.plan import Plan
 from lib.study.study import Study
 
@@ -96,8 +96,8 @@ def list_evaluation_files(plan: Plan, model: str, protocol: str) -> Iterator[Pat
 
 
 def list_page_files(plan: Plan, key: str) -> Iterator[Path]:
-    if key == FLOORS:
-        for folder in ("floors", "word-classes"):
+    if key == BASELINE_PAGE:
+        for folder in ("baselines", "word-classes"):
             yield from paths.output(plan.scale, folder).rglob("record.json")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 VERSION = 7  # raised by hand when a test changes, or what it finds
 COLUMNS = ["claim", "paper", "about", "statement", "test", "paper_effect", "paper_effect_here", "effect", "ci_low",
-           "ci_high", "n", "p", "unit", "n_sets", "n_pretrainings", "n_seeds", "floor", "verdict", "note",
+           "ci_high", "n", "p", "unit", "n_sets", "n_pretrainings", "n_seeds", "below_baseline", "verdict", "note",
            "not_tested"]  # fmt: skip
 DIGITS = dict.fromkeys(["paper_effect", "paper_effect_here", "effect", "ci_low", "ci_high"], 2) | {"p": 4}
 VERDICTS = {

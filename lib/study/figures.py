@@ -143,7 +143,7 @@ def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure
 def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
     """A line a dataset: every score of ours with its interval, the paper's hollow, and what needs no encoder.
 
-    `lines`: dataset, ours, low, high; `references`, a line a dataset: dataset, published, and columns of tables.FLOORS.
+    `lines`: dataset, ours, low, high; `references`, a line a dataset: dataset, published, and tables.BASELINES.
     """
     figure, ((axes,),) = new_figure(6.5, 1.2 + 0.27 * len(references))
     names, places = references["dataset"].tolist(), range(len(references))

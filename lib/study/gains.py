@@ -16,7 +16,7 @@ GAINS = {  # column -> the two that it is the difference of
     "ours_above_without_pretraining": ("ours", "without_pretraining"),
 }
 COLUMNS = ["paper", "table", "row", "column", "dataset", "metric", "model", "protocol", "published", "ours",
-           *tables.FLOORS, *GAINS, "note"]  # fmt: skip
+           *tables.BASELINES, *GAINS, "note"]  # fmt: skip
 QUOTED = "of another system, quoted by the paper"
 UNTRAINED = "itself without a pretrained encoder"
 UNSAID = {("naseem-7", "tagging"): "the paper does not say what its F1 counts (page 91)"}
@@ -58,7 +58,7 @@ def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
     """Lines with what their datasets score without pretraining, their distances from it, and notes."""
-    known = study.floors().rename(columns={"score": "metric", "dataset": "reference"})
+    known = study.baselines().rename(columns={"score": "metric", "dataset": "reference"})
     stand_for = {key: find_reference(key, set(known["reference"])) for key in lines["dataset"].unique()}
     lines = lines.assign(reference=lines["dataset"].map(stand_for)).merge(known, how="left", on=["reference", "metric"])
     for gain, (score, less) in GAINS.items():
@@ -125,7 +125,7 @@ def by_dataset(lines: pd.DataFrame) -> pd.DataFrame:
     them are below; the least, median and largest gain, and the largest of ours."""
     known = keep_known(lines)
     printed = known.dropna(subset="published").groupby("dataset")["above_without_pretraining"]
-    found = known.groupby("dataset")[tables.FLOORS].first()
+    found = known.groupby("dataset")[tables.BASELINES].first()
     found["printed"] = printed.size()
     found["below"] = printed.agg(lambda gains: (gains < 0).sum())
     found = found.join(printed.agg(least="min", median="median", largest="max"))

@@ -23,8 +23,8 @@ class Judgement:
     """What a test found: `n` is 0 where nothing was measured, `p` empty where no interval decides.
 
     `paper_effect`: the same of the printed scores, over all sets of the comparison; `_here`: over those that ran.
-    `n_sets`, and of each side on each of them at least `n_pretrainings` and `n_seeds`; `floor`: on how many a side lies
-    below what was reached without pretraining.
+    `n_sets`, and of each side on each of them at least `n_pretrainings` and `n_seeds`; `below_baseline`: on how many of
+    them a side is below the best baseline without pretraining.
     """
 
     effect: float = np.nan
@@ -39,7 +39,7 @@ class Judgement:
     n_sets: int = 0
     n_pretrainings: int = 0
     n_seeds: int = 0
-    floor: str = ""
+    below_baseline: str = ""
 
     def leave_open(self) -> "Judgement":
         """The same of what has not been tested in full."""

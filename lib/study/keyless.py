@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lib.benchmarks import baselines, definitions, floors, versions, word_classes
+from lib.benchmarks import baseline_scores, baselines, definitions, versions, word_classes
 from lib.study import claims, contrasts, corpora, hardware, params, published, systems, vocabularies
 from lib.study.deciders import CUT
 from lib.study.state import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lib.study.plan import Plan
 
 Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
-BUYS, FLOORS = "05_what_pretraining_buys", "15_without_pretraining"
+BUYS, BASELINE_PAGE = "05_what_pretraining_buys", "15_without_pretraining"
 BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the one whose page makes it too
 
 
@@ -63,9 +63,9 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
     """
     tests, wanted = [claim.test for claim in claims.CLAIMS if claim.test], plan.study.budget.tables
     if plan.study.budget.weights == "released":
-        scored = split_tables(["floors", *list_table_keys("scores", "curves")])
+        scored = split_tables(["baselines", *list_table_keys("scores", "curves")])
         return scored | {"finetune": plan.jobs_of(claims.list_claim_runs(plan.study))}
-    tables = dict.fromkeys(["floors", *params.keys("tables"), *(table for test in tests for table in test.tables)])
+    tables = dict.fromkeys(["baselines", *params.keys("tables"), *(table for test in tests for table in test.tables)])
     left_out = {*params.keys("tables")} - {*wanted} if wanted else set()
     return split_tables(table for table in tables if table not in left_out) | {
         "finetune": plan.jobs_of([*claims.list_claim_runs(plan.study), *plan.study.budget.panel_runs()]),
@@ -125,11 +125,11 @@ PAGES = {
         lambda scale: [dataset_files(scale), dump("tables", *list_table_keys("counts"))],
     ),
     "14_leaks": Page("tables/leaks.csv", dataset_files, list_read_documents),
-    FLOORS: Page(
-        "tables/floors.csv",
+    BASELINE_PAGE: Page(
+        "tables/baselines.csv",
         lambda scale: [
-            baselines.VERSION, floors.VERSION, word_classes.VERSION, budget(scale, "datasets"), dataset_files(scale),
-            systems.read_systems().model_dump(), printed(),
+            baselines.VERSION, baseline_scores.VERSION, word_classes.VERSION, budget(scale, "datasets"),
+            dataset_files(scale), systems.read_systems().model_dump(), printed(),
         ],
         read_words,
         also=("tables/seen.csv",),
@@ -151,7 +151,7 @@ PAGES = {
     "33_all_benchmarks": Page(
         "tables/panels.csv",
         lambda scale: [budget(scale, "panels"), printed()],
-        lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": each([FLOORS])},
+        lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": each([BASELINE_PAGE])},
         also=("tables/seen-by-models.csv",),
     ),
     "54_attention": Page(
@@ -191,7 +191,7 @@ PAGES = {
     "94_lessons": Page(
         "tables/lessons.csv",
         lambda scale: [dump("models"), dump("protocols")],
-        lambda plan: {"page": each(["01_results_in_brief", FLOORS])},
+        lambda plan: {"page": each(["01_results_in_brief", BASELINE_PAGE])},
     ),
     "95_integer_check": Page(
         "tables/integers.csv",

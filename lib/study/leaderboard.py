@@ -257,9 +257,9 @@ def say_leaderboard(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
 
 def say_above_baseline(lines: pd.DataFrame, ours: pd.DataFrame) -> str:
     """How many scores of encoders are above the best baseline that uses the training set alone."""
-    floors = lines[lines["model"] == show.REFERENCES["without_pretraining"]].drop_duplicates(["dataset", "score"])
-    known = ours.merge(floors[["dataset", "score", "ours"]], on=["dataset", "score"], suffixes=("", "_floor"))
-    above = (known["ours"] > known["ours_floor"]).sum()
+    baselines = lines[lines["model"] == show.REFERENCES["without_pretraining"]].drop_duplicates(["dataset", "score"])
+    known = ours.merge(baselines[["dataset", "score", "ours"]], on=["dataset", "score"], suffixes=("", "_baseline"))
+    above = (known["ours"] > known["ours_baseline"]).sum()
     return f"{above} of {len(known)} scores of encoders are above the best without pretraining."
 
 

@@ -78,25 +78,25 @@ def find_classes(study: "Study") -> "WordClasses | None":
     return word_classes.keep_classes(paths.output(study.scale, "word-classes"), texts, corpus.record["content"])
 
 
-def measure_floors(study: "Study", key: str) -> "pd.DataFrame":
+def measure_baselines(study: "Study", key: str) -> "pd.DataFrame":
     """What the dataset of a folder scores without an encoder, a row a method; each score is kept."""
     import pandas as pd  # here, as these take seconds
 
-    from lib.benchmarks import floors
+    from lib.benchmarks import baseline_scores
     from lib.study import results
 
     dataset = study.dataset(key)
     classes = find_classes(study) if dataset.family == "tagging" else None
-    rows = pd.DataFrame(floors.measure_dataset(dataset, paths.output(study.scale, "floors", key), classes))
-    results.write_csv(paths.own_floors(study.scale, key), rows)
+    rows = pd.DataFrame(baseline_scores.measure_dataset(dataset, paths.output(study.scale, "baselines", key), classes))
+    results.write_csv(paths.own_baselines(study.scale, key), rows)
     return rows
 
 
-def list_own_floors(scale: str, keys: Iterable[str]) -> "pd.DataFrame":
-    """The same of several folders as Study.floors has it, as far as it was measured."""
+def read_own_baselines(scale: str, keys: Iterable[str]) -> "pd.DataFrame":
+    """The same of several folders as Study.baselines has it, as far as it was measured."""
     import pandas as pd  # here, as these take seconds
 
     from lib.study import results
 
-    found = [results.read_table(path) for path in (paths.own_floors(scale, key) for key in keys) if path.exists()]
-    return pd.concat([results.widen_floors(rows) for rows in found]) if found else results.widen_floors(None)
+    found = [results.read_table(path) for path in (paths.own_baselines(scale, key) for key in keys) if path.exists()]
+    return pd.concat([results.pivot_baselines(rows) for rows in found]) if found else results.pivot_baselines(None)

@@ -115,11 +115,11 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     ran = [place for place in printed.index if all(place in side for side in sides)]
     if not ran:
         return Judgement(note="not run", paper_effect=paper_effect)
-    floors = cells.merge(tables.floors(cells, study.floors()), on=tables.PLACE)
-    floors = floors.drop_duplicates("place").set_index("place")[tables.FLOORS]
+    baselines = cells.merge(tables.baselines(cells, study.baselines()), on=tables.PLACE)
+    baselines = baselines.drop_duplicates("place").set_index("place")[tables.BASELINES]
     every = [dict(zip(ran, align(side, ran), strict=True)) for side in sides]
     above = every[:1] if part.at_chance else every
-    kept = [place for place in ran if not any(is_chance(side[place], floors["chance"][place]) for side in above)]
+    kept = [place for place in ran if not any(is_chance(side[place], baselines["chance"][place]) for side in above)]
     means = {place: [statistics.find_mean(side[place]) for side in every] for place in ran}
     lost = [f"{place} ({one - two:+.2f})" for place, (one, two) in means.items() if place not in kept]
     note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {len(printed)} datasets"
@@ -135,11 +135,11 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     samples = find_samples(part, pooled, study) if part.unit == "checkpoint" else []
     found = statistics.estimate_difference(better, than, part.unit == "recipe", samples)
     judged = replace(judged, note=f"{note}; interval over {found.drawn}") if found.drawn else judged
-    below = sum(min(means[place]) < floors["without_pretraining"][place] for place in kept)
+    below = sum(min(means[place]) < baselines["without_pretraining"][place] for place in kept)
     judged = replace(
         judged, **statistics.judge(found, part.relation, part.margin), n=sum(map(len, runs)), n_sets=len(kept),
         n_pretrainings=min(len(runs) for side in (better, than) for runs in side), n_seeds=min(map(len, runs)),
-        floor=f"{below} of {len(kept)}",
+        below_baseline=f"{below} of {len(kept)}",
     )  # fmt: skip
     if len(kept) == 1 < len(printed):
         judged = judged.leave_open()

@@ -139,8 +139,8 @@ def own_data(scale: str, key: str) -> Path:
     return output(scale, "own-data", key)
 
 
-def own_floors(scale: str, key: str) -> Path:
-    return output(scale, "floors", key, "floors.csv")
+def own_baselines(scale: str, key: str) -> Path:
+    return output(scale, "baselines", key, "baselines.csv")
 
 
 def table(scale: str, key: str) -> Path:

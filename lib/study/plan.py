@@ -7,7 +7,7 @@ from functools import cached_property
 from lib import provenance
 from lib.errors import unknown
 from lib.study import claims, contrasts, open_study, params, paths, published, receipts, requests, state, vocabularies
-from lib.study.keyless import FLOORS, PAGES, Keys, each
+from lib.study.keyless import BASELINE_PAGE, PAGES, Keys, each
 from lib.study.keys import flatten_settings
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs ask for GPUs
@@ -94,7 +94,7 @@ class Plan:
                 add(stage, keys)
         for (table,) in found["table"]:
             add("finetune", self.runs_of(table))
-            add("page", self.floors_of(table))
+            add("page", self.baselines_of(table))
         for encoder in found["evaluation"]:
             add("finetune", self.evaluated(*encoder))
         for runs in found["finetune"]:
@@ -236,9 +236,9 @@ class Plan:
         """The jobs of the runs that stand for the cells of a table or figure."""
         return self.jobs_of(self.runs_of_tables.get(table, []))
 
-    def floors_of(self, table: str) -> Keys:
+    def baselines_of(self, table: str) -> Keys:
         """The page of what needs no encoder, which stands beside scores."""
-        return [(FLOORS,)] if table in self.runs_of_tables else []
+        return [(BASELINE_PAGE,)] if table in self.runs_of_tables else []
 
     def evaluated(self, model: str, protocol: str) -> Keys:
         """The jobs of the runs that were asked for of somebody's encoder, and of those that it is compared with."""

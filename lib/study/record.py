@@ -175,8 +175,8 @@ def say_baselines(bought: pd.DataFrame) -> str:
 
 
 def summarise_scale(scale: str) -> str:
-    """The state of the study (Markdown): scores against the scale's target where it has one; where models are pretrained
-    several times, what that says of each claim; else the claims of each kind by verdict."""
+    """The state of the study (Markdown): scores against the scale's target where it has one; where models were
+    pretrained several times, what that says of each claim; else the claims of each kind by verdict."""
     study = open_study(scale)
     said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
     if study.budget.target:

@@ -135,13 +135,13 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
     sizes = [run["body parameters"] for run in runs if "body parameters" in run]
     about = {"name": model, "title": found[0].get("model title", model), "source": find_source(study, model, protocol)}
     about |= {"revision": ", ".join(weights), "n_parameters": max(sizes, default=None)}
-    floors = find_baselines(study, [result["dataset"] for result in found])
-    tasks = [describe_task(find_dataset(study, result["dataset"]), result, floors) for result in found]
+    baselines = find_baselines(study, [result["dataset"] for result in found])
+    tasks = [describe_task(find_dataset(study, result["dataset"]), result, baselines) for result in found]
     head = {"schema_version": VERSION, "model": about, "protocol": protocol, "scale": study.scale}
     return drop_undefined(head | {"made_up": study.budget.made_up, "results": tasks})
 
 
-def describe_task(dataset: "Dataset", result: dict, floors: dict[str, dict[str, float]]) -> dict:
+def describe_task(dataset: "Dataset", result: dict, baselines: dict[str, dict[str, float]]) -> dict:
     """The runs of a result, and what they come to."""
     over, first = scores.summarise_runs(result), result["runs"][0]
     inputs = first.get("inputs", {})
@@ -160,7 +160,7 @@ def describe_task(dataset: "Dataset", result: dict, floors: dict[str, dict[str, 
         "std": over["ours_std"],
         "interval": None if math.isnan(over["low"]) else [float(over["low"]), float(over["high"])],
         "settings": {name: value for name, value in first["settings"].items() if name not in ("seed", "fold", "split")},
-        "baselines": floors.get(dataset.key, {}),
+        "baselines": baselines.get(dataset.key, {}),
     }
 
 
@@ -197,11 +197,11 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
     own = [key for key in keys if key not in registry.DATASETS]
-    known = [study.floors(), own_sets.list_own_floors(study.scale, own)]
+    known = [study.baselines(), own_sets.read_own_baselines(study.scale, own)]
     found: dict[str, dict[str, float]] = {}
-    for line in [line for floors in known for line in floors.to_dict("records")]:
+    for line in [line for baselines in known for line in baselines.to_dict("records")]:
         if line["dataset"] in keys and line["score"] == find_dataset(study, line["dataset"]).main_score:
-            kinds = {kind: line[kind] for kind in results.FLOORS.values()}
+            kinds = {kind: line[kind] for kind in results.BASELINES.values()}
             found[line["dataset"]] = {kind: value for kind, value in kinds.items() if not math.isnan(value)}
     return found
 

@@ -17,7 +17,7 @@ COLUMNS = ["paper", "table", "row", "column", "metric", "published", "published_
            "verdict", "note"]  # fmt: skip
 MADE_UP = "made-up data: not a finding"
 NOT_MADE = "the run failed or has not been made"
-FLOORS = {  # kinds of baselines -> columns
+BASELINES = {  # kinds of baselines -> columns
     "chance": "chance", "without pretraining": "without_pretraining", "unlabelled text": "unlabelled_text"
 }  # fmt: skip
 
@@ -148,25 +148,25 @@ def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns)
 
 
-def list_floors(scale: str) -> pd.DataFrame:
+def read_baselines(scale: str) -> pd.DataFrame:
     """What datasets score without an encoder: of each kind of method the best one; no lines where page 15 has not run.
 
     Of real data these do not depend on a scale, but for how much unlabelled text there is: where one has none of its
     own, those of `laptop`.
     """
-    found = find_table(paths.table(scale, "floors"))
+    found = find_table(paths.table(scale, "baselines"))
     if found is None and not params.load("scales", scale).made_up:
-        found = find_table(paths.table("laptop", "floors"))
-    return widen_floors(found)
+        found = find_table(paths.table("laptop", "baselines"))
+    return pivot_baselines(found)
 
 
-def widen_floors(found: pd.DataFrame | None) -> pd.DataFrame:
-    """Rows of floors.measure_dataset, a line a dataset and score, the best of each kind of methods in a column."""
+def pivot_baselines(found: pd.DataFrame | None) -> pd.DataFrame:
+    """Rows of baseline_scores.measure_dataset as a line a dataset and score, with the best of each kind in a column."""
     if found is None:
-        return pd.DataFrame(columns=["dataset", "score", *FLOORS.values()])
-    measured = found[found["kind"].isin(FLOORS)]  # what is printed of other systems stands in the table too
+        return pd.DataFrame(columns=["dataset", "score", *BASELINES.values()])
+    measured = found[found["kind"].isin(BASELINES)]  # what is printed of other systems stands in the table too
     wide = measured.pivot_table(index=["dataset", "metric"], columns="kind", values="score", aggfunc="max")
-    return wide.reindex(columns=list(FLOORS)).rename(columns=FLOORS).reset_index(names=["dataset", "score"])
+    return wide.reindex(columns=list(BASELINES)).rename(columns=BASELINES).reset_index(names=["dataset", "score"])
 
 
 def write_csv(path: Path, rows) -> None:

@@ -129,7 +129,7 @@ def list_beside(study: "Study", key: str) -> pd.DataFrame:
 def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """What stands beside our scores: a line a protocol, dataset and score of `lines`.
 
-    Columns besides: those of tables.FLOORS; published, the best score that the protocol's paper prints of the
+    Columns besides: those of tables.BASELINES; published, the best score that the protocol's paper prints of the
     dataset, or at a scale that has a target the score of that model; whose it is, and in which table.
     """
     rows = lines[SET].drop_duplicates()
@@ -139,8 +139,8 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
         printed = printed[printed["whose"] == study.budget.target]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
     own = [key for key in rows["dataset"].unique() if key not in registry.DATASETS]
-    floors = pd.concat([study.floors(), *([own_sets.list_own_floors(study.scale, own)] if own else [])])
-    rows = rows.merge(floors, how="left", on=["dataset", "score"])
+    baselines = pd.concat([study.baselines(), *([own_sets.read_own_baselines(study.scale, own)] if own else [])])
+    rows = rows.merge(baselines, how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
 
 

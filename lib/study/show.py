@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lib.study import Study
 
-REFERENCES = {  # of tables.floors, in words
+REFERENCES = {  # of tables.baselines, in words
     "chance": "chance", "without_pretraining": "best without pretraining",
     "unlabelled_text": "best with unlabelled text",
 }  # fmt: skip
@@ -174,7 +174,7 @@ def say_runs(study: "Study", result: dict) -> list[str]:
 
 def without_encoder(study: "Study", result: dict) -> dict[str, float]:
     """What the dataset of some runs scores by chance, and best without pretraining, as far as page 15 has it."""
-    known = study.floors().set_index(["dataset", "score"])
+    known = study.baselines().set_index(["dataset", "score"])
     found = known.reindex([(result["dataset"], result["main score"])]).iloc[0]
     return {name: found[key] for key, name in REFERENCES.items() if pd.notna(found[key])}
 
@@ -203,7 +203,7 @@ def say_substitutions(filled: pd.DataFrame) -> list[str]:
     return [f"Ours has {', '.join(substituted)}."] if substituted else []
 
 
-def say_floors(filled: pd.DataFrame) -> str:
+def say_baselines(filled: pd.DataFrame) -> str:
     """How many of our cells are no better than what needs no encoder, of those for which that is known."""
     known = filled.dropna(subset=["ours", "without_pretraining"])
     if known.empty:
@@ -221,7 +221,7 @@ def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
 def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "", decimals: int = 2) -> HTML:
     """The paper's line above ours for each printed row, and what needs no encoder; ours leads to the pages of its runs.
 
-    `filled`: of tables.summarise_cells and tables.floors; `cells`: of Study.published; `metric`: as printed, empty
+    `filled`: of tables.summarise_cells and tables.baselines; `cells`: of Study.published; `metric`: as printed, empty
     where each row or column has its own. Above them, how datasets differ from the paper's.
     """
     lines, (along, across) = filled[filled["metric"] == metric] if metric else filled, name_axes(cells)

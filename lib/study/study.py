@@ -108,8 +108,8 @@ class Study:
         Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of the datasets
         that a mean is of), is_mean; why_not (it has no run here), substituted (what its run has in place of what the
         paper names), differs (how its dataset is another than the paper's). Columns that only we have are there without
-        a printed number. A figure also has `side` (`than` for lines whose score is subtracted) and `x` and `published_x`,
-        where our run and the paper's stand on its axis.
+        a printed number. A figure also has `side` (`than` for lines whose score is subtracted), and `x` and
+        `published_x`, where our run and the paper's stand on its axis.
         StudyError with the nearest names.
         """
         from lib.study import published
@@ -127,7 +127,7 @@ class Study:
 
         return results.list_scores(self.scale, own)
 
-    def floors(self) -> "pd.DataFrame":
+    def baselines(self) -> "pd.DataFrame":
         """What datasets score without an encoder, of page 15 here or of the record; no lines where neither is there.
 
         Columns: dataset, score; chance, without_pretraining, unlabelled_text (classes of its words in a CRF): the best
@@ -135,7 +135,7 @@ class Study:
         """
         from lib.study import results
 
-        return results.list_floors(self.scale)
+        return results.read_baselines(self.scale)
 
     def save(self, name: str, what: "pd.DataFrame | Figure") -> None:
         """Keep a page's table or figure below outputs/<scale>/; a published table gets the columns of the record.

@@ -1,4 +1,4 @@
-"""A published table with our scores in its cells: functions of frames, Study.published, .results and .floors.
+"""A published table with our scores in its cells: functions of frames, Study.published, .results and .baselines.
 
 A cell is a row, a column and a metric; its lines are the datasets that it is a mean of, or the one that it is of.
 """
@@ -11,7 +11,7 @@ from lib.study import agreement, results
 PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
 SEED = ["pretraining", "seed"]
-FLOORS = [*results.FLOORS.values()]
+BASELINES = [*results.BASELINES.values()]
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -61,14 +61,14 @@ def judge_cut(printed: str, ours: str) -> str:
     return "agrees" if agrees else "differs"
 
 
-def floors(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
-    """A line a cell with what it comes to without an encoder, in columns of FLOORS, means as of `by_seed`.
+def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """A line a cell with what it comes to without an encoder, in columns of BASELINES, means as of `by_seed`.
 
-    Empty where the score of a dataset of the cell is not known. `known`: of Study.floors.
+    Empty where the score of a dataset of the cell is not known. `known`: of Study.baselines.
     """
     found = cells.merge(known, how="left", on=["dataset", "score"])
     for keys in ([*PLACE, "group"], PLACE):
-        each = found.groupby(keys, sort=False)[FLOORS]
+        each = found.groupby(keys, sort=False)[BASELINES]
         found = each.mean().where(each.count().eq(each.size(), axis=0)).reset_index()
     return found
 

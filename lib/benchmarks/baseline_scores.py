@@ -29,7 +29,7 @@ def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None 
         settings = {"points": method.points, "method": baselines.VERSION, "text": method.text}
         if dataset.metric in metrics.WITH_MACRO:
             settings["metric"] = dataset.metric
-        identity = provenance.record("floors", VERSION, settings, dataset.fingerprints())
+        identity = provenance.record("baselines", VERSION, settings, dataset.fingerprints())
         try:
             kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score_baseline(method, dataset)})
             found = kept["row"] | {"note": dataset.differs}

@@ -5,7 +5,7 @@ import sys
 import pytest
 from notebook_code import definitions
 
-from lib.benchmarks import baselines, floors, frequent_words, questions, registry
+from lib.benchmarks import baseline_scores, baselines, frequent_words, questions, registry
 from lib.benchmarks.baselines import CHANCE, NO_PRETRAINING
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
@@ -181,11 +181,11 @@ def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(baselines, "fit_crf", refuse)
-        notes = {row["method"]: row["note"] for row in floors.measure_dataset(dataset, tmp_path / "kept")}
+        notes = {row["method"]: row["note"] for row in baseline_scores.measure_dataset(dataset, tmp_path / "kept")}
     assert notes == dict.fromkeys(methods, "") | {"CRF": "n/a: nothing to fit with"}
-    rows = floors.measure_dataset(dataset, tmp_path / "kept")
+    rows = baseline_scores.measure_dataset(dataset, tmp_path / "kept")
     assert [row["method"] for row in rows if row["note"] == "" and row["score"] >= 0] == methods
-    assert all({*row} == {*floors.COLUMNS, *floors.SEEN} for row in rows)
+    assert all({*row} == {*baseline_scores.COLUMNS, *baseline_scores.SEEN} for row in rows)
 
 
 def test_a_development_set_that_is_the_test_set_again_is_known(tmp_path, monkeypatch):
