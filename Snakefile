@@ -4,7 +4,7 @@
 # A job's output here is its receipt, outputs/<scale>/done/<stage>/<keys>, which names what it made. Texts, weights and
 # results lie beside it and are found again by their own: Snakemake deletes what it does again, and what fails.
 from lib.study import receipts
-from lib.study.keyless import PAGES
+from lib.study.page_jobs import PAGES
 from lib.study.plan import KEY, ON_GPUS, Plan
 
 plan = Plan(config["scale"], config["targets"])  # every job that the targets need, by stage
@@ -145,7 +145,7 @@ rule table:  # a published table or figure with our results beside it
         RUN + "tables/{wildcards.table}.csv {params.key}"
 
 
-rule page:  # what takes no key, from the first page to the last; lib/study/keyless.py lists them, with what they read
+rule page:  # what takes no key, from the first page to the last; lib/study/page_jobs.py lists them, with what they read
     input:
         lambda wildcards: [
             receipt

@@ -100,7 +100,7 @@ class Study:
         for run in runs:
             run["days"] = {model: days for model, days in run["days"].items() if model in KEPT["models"]}
         self.edit_yaml("params/hardware.yaml", runs=[run for run in runs if run["days"]], ratios=[])
-        self.edit_text("lib/study/deciders.py", '"bert-cased", "pubmed', '"bert-uncased", "pubmed')
+        self.edit_text("lib/study/claim_tests.py", '"bert-cased", "pubmed', '"bert-uncased", "pubmed')
         self.edit_text("lib/study/contrasts.py", 'ATTENDED = "bert-general-pubmed", "pubmedbert"', "ATTENDED = ()")
         long = "In series test 1, symptoms of babrer improved after tevilolol was given by mouth."
         self.edit_text("notebooks/02_explore_an_encoder.ipynb", long, "The town of babrer.")

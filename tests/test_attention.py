@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel
 
 from lib.errors import StudyError
 from lib.modeling import loading
-from lib.study import contrasts, deciders, open_study
+from lib.study import claim_tests, contrasts, open_study
 from lib.vocabularies.learning import train_wordpiece
 from lib.vocabularies.tokenization import load_wordpiece
 
@@ -78,7 +78,7 @@ def test_words_of_several_tokens_and_unknown_ones_are_cut():
         columns=["example", "place", "word", "printed", "vocabulary", "pieces", "count"],
     )  # fmt: skip
     twice = pd.concat([table, table.assign(attention=0.5)])  # a model with the same vocabulary
-    (row,) = deciders.count_shattered(twice).to_dict("records")
+    (row,) = claim_tests.count_shattered(twice).to_dict("records")
     assert (row["printed words"], row["cut"], row["in pieces"]) == (3, 2, "se-rine, [UNK]")
 
 
@@ -97,5 +97,5 @@ def test_the_general_vocabulary_shatters_the_printed_words(real_data):
     words = ["epithelial", "serine", "ESX", "agonist"]
     example = {"sentence": " ".join(words), "asked": "[CLS]", "printed": words}
     table = pd.concat(CELLS.describe_example(open_study("laptop"), example, {})).assign(example="all")
-    cut = deciders.count_shattered(table).set_index("vocabulary")["in pieces"]
+    cut = claim_tests.count_shattered(table).set_index("vocabulary")["in pieces"]
     assert cut.to_dict() == {"bert-cased": "e-pit-hel-ial, se-rine, E-S-X, ago-nist", "pubmedbert-uncased": "es-x"}

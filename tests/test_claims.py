@@ -12,13 +12,25 @@ from lib import statistics
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.corpora.mesh import Mesh
 from lib.errors import StudyError
-from lib.study import claims, deciders, keyless, open_study, pairs, params, paths, published, results, tables, trends
+from lib.study import (
+    claim_tests,
+    claims,
+    open_study,
+    page_jobs,
+    pairs,
+    params,
+    paths,
+    published,
+    results,
+    tables,
+    trends,
+)
+from lib.study.claim_tests import exact, faster, follows
 from lib.study.claims import Claim
-from lib.study.deciders import exact, faster, follows
-from lib.study.judgement import Judgement
 from lib.study.pairs import Pairs, all_of, paired, paired_runs
 from lib.study.study import Study
 from lib.study.trends import Trend, trend
+from lib.study.verdicts import Judgement
 from lib.study.vocabularies import Vocabulary
 
 NAN = float("nan")
@@ -340,12 +352,12 @@ def test_a_summary_has_the_measured_claims_about_recipes_and_no_others():
 
 def test_whole_words_are_compared_word_by_word(monkeypatch, write):
     words = [f"{first}{second}word" for first in "abcdefghij" for second in "abcdefghij"]
-    counts = {deciders.WHOLE[0]: [1] * 90 + [2] * 10, deciders.WHOLE[1]: [2] * 60 + [1] * 40}
+    counts = {claim_tests.WHOLE[0]: [1] * 90 + [2] * 10, claim_tests.WHOLE[1]: [2] * 60 + [1] * 40}
     monkeypatch.setattr(Mesh, "names_by_branch", lambda self: {"diseases": words})
     monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: self.key)
-    monkeypatch.setattr(deciders, "count_by_word", lambda key, found: counts[key] if found == words else [])
+    monkeypatch.setattr(claim_tests, "count_by_word", lambda key, found: counts[key] if found == words else [])
     assert decide("wada-amplified-terms").note == "vocabulary 'focused-other-amplified' not built yet"
-    for key in deciders.WHOLE:
+    for key in claim_tests.WHOLE:
         Vocabulary(key, "laptop").folder.mkdir(parents=True)
     found = decide("wada-amplified-terms")
     assert (found.effect, found.n, found.verdict) == (50.0, 100, "holds")
@@ -407,9 +419,9 @@ def scored(write):
 def make_answers(found: dict[str, list[tuple[float, float]]]) -> SimpleNamespace:
     """Runs on yes/no questions: model -> the recall of yes and that of no of each seed."""
     runs = [make_runs({(model, "q", "p"): [recalls[side] for recalls in seeds]}, score)
-            for model, seeds in found.items() for side, score in enumerate(deciders.RECALLS)]  # fmt: skip
+            for model, seeds in found.items() for side, score in enumerate(claim_tests.RECALLS)]  # fmt: skip
     cells = [{"model": model, "dataset": "q", "protocol": "p", "score": score}
-             for model in found for score in deciders.RECALLS]  # fmt: skip
+             for model in found for score in claim_tests.RECALLS]  # fmt: skip
     return SimpleNamespace(published=lambda _: pd.DataFrame(cells), results=lambda: pd.concat(runs))
 
 
@@ -424,7 +436,7 @@ def make_answers(found: dict[str, list[tuple[float, float]]]) -> SimpleNamespace
     ],
 )
 def test_some_runs_always_answer_yes_or_none_does(found, verdict):
-    judged = deciders.decide_one_class(make_answers(found))
+    judged = claim_tests.decide_one_class(make_answers(found))
     seeds = [recalls for runs in found.values() for recalls in runs]
     assert judged.verdict == verdict and judged.n == len(seeds)
     assert judged.effect == pytest.approx(100 * seeds.count((100, 0)) / len(seeds))
@@ -485,7 +497,7 @@ def test_a_claim_names_what_is_there(claim):
     test = claim.test
     assert set(test.vocabularies) <= set(params.keys("vocabularies"))
     for table in test.tables:
-        assert any(keyless.split_tables([table]).values())
+        assert any(page_jobs.split_tables([table]).values())
     for part in test.parts:
         if isinstance(part, Trend):
             figure = params.load("tables", part.figure)

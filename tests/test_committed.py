@@ -66,7 +66,7 @@ def test_panels_follow_from_the_committed_results(real_data, scale):
 
 
 def test_what_pretraining_buys_follows_from_the_committed_results(real_data):
-    committed = paths.recorded(paths.table(SCALE, "buys")).read_text(encoding="utf-8")
+    committed = paths.recorded(paths.table(SCALE, "gains")).read_text(encoding="utf-8")
     assert gains.tabulate_gains(open_study(SCALE)).to_csv(index=False, lineterminator="\n") == committed
 
 

@@ -23,7 +23,7 @@ from lib.benchmarks.definitions import (
     list_pairs,
 )
 from lib.benchmarks.metrics import METRICS
-from lib.study import keyless, open_study, params, paths, plan, published, results
+from lib.study import open_study, page_jobs, params, paths, plan, published, results
 
 PAGE = read_cells("91_protocols")
 
@@ -203,7 +203,7 @@ def test_printed_scores_beside_what_definitions_make(monkeypatch):
 def test_the_page_asks_for_no_run_of_its_own(scale):
     """Of what it reads, all is made for tables and panels anyway."""
     planned = plan.Plan(scale, [*params.keys("tables"), "33"])
-    needed = keyless.PAGES["91_protocols"].reads(planned)["finetune"]
+    needed = page_jobs.PAGES["91_protocols"].reads(planned)["finetune"]
     assert {*needed} <= {*planned.jobs["finetune"]}
     if scale == "smoke":  # where it does not depend on the data at hand
         assert ("bioalbert-base1", "naseem", "tagging") in needed

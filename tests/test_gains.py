@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from notebook_code import definitions
 
-from lib.study import gains, keyless, open_study, plan, results
+from lib.study import gains, open_study, page_jobs, plan, results
 from lib.study.study import Study
 
 PAGE = definitions("05_what_pretraining_buys")
@@ -92,6 +92,6 @@ def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
 
 
 def test_the_page_that_makes_the_table_waits_on_every_planned_run():
-    assert keyless.split_tables(["buys"])["page"] == [("05_what_pretraining_buys",)]
+    assert page_jobs.split_tables(["gains"])["page"] == [("05_what_pretraining_buys",)]
     whole = plan.Plan("laptop")
-    assert set(whole.jobs_of(whole.study.budget.panel_runs())) <= set(keyless.read_claimed(whole)["finetune"])
+    assert set(whole.jobs_of(whole.study.budget.panel_runs())) <= set(page_jobs.read_claimed(whole)["finetune"])

@@ -13,7 +13,7 @@ from lib import provenance
 from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.finetuning import protocol
-from lib.study import keyless, open_study, params, paths, plan
+from lib.study import open_study, page_jobs, params, paths, plan
 
 
 def of(*words: str, scale: str = "smoke") -> dict[str, list]:
@@ -25,7 +25,7 @@ def test_a_table_needs_its_runs_and_no_more():
     jobs = of("lee-4")
     assert {*jobs["finetune"]} == {(model, "lee", "tagging") for model in ("bert-general", "bert-general-pubmed")}
     assert {*jobs["pretrain"]} == {("bert-general",), ("bert-general-half",), ("bert-general-pubmed",)}
-    assert jobs["table"] == [("lee-4",)] and jobs["page"] == [(keyless.BASELINE_PAGE,)]
+    assert jobs["table"] == [("lee-4",)] and jobs["page"] == [(page_jobs.BASELINE_PAGE,)]
 
 
 @each(
@@ -144,7 +144,7 @@ def test_settings_in_another_order_are_the_same(monkeypatch):
 
 def test_a_reader_s_version_makes_what_reads_every_dataset_anew(monkeypatch):
     wanted = plan.Plan("smoke")
-    jobs = [("texts", "all"), *(("page", key) for key in keyless.PAGES if key[:2] in ("12", "14", "15", "71", "91"))]
+    jobs = [("texts", "all"), *(("page", key) for key in page_jobs.PAGES if key[:2] in ("12", "14", "15", "71", "91"))]
     before = [wanted.state(*job) for job in jobs]
     monkeypatch.setitem(registry.DATASETS, "hoc", replace(registry.lookup("hoc"), version=9))
     assert len(jobs) == 6 and all(wanted.state(*job) != one for job, one in zip(jobs, before, strict=True))

@@ -6,7 +6,7 @@ from conftest import each
 from notebook_code import definitions, run
 
 from lib.errors import StudyError
-from lib.study import keyless, params, paths, plan, printed, repeated, results
+from lib.study import page_jobs, params, paths, plan, printed, repeated, results
 from lib.study.printed import Number, check, count, judge_number, read, wins
 
 
@@ -194,7 +194,7 @@ def test_lines_that_quote_a_sentence_have_few_words_and_the_numbers_that_they_ar
 def test_the_audit_needs_no_data():
     jobs = plan.Plan("laptop", ["90"]).jobs
     assert {stage: keys for stage, keys in jobs.items() if keys} == {"page": [("90_audit",)]}
-    assert ("90_audit",) in keyless.PAGES["01_results_in_brief"].reads(plan.Plan("smoke"))["page"]
+    assert ("90_audit",) in page_jobs.PAGES["01_results_in_brief"].reads(plan.Plan("smoke"))["page"]
 
 
 # What is printed more than once

@@ -11,7 +11,7 @@ import pytest
 
 from lib import artefacts
 from lib.errors import StudyError
-from lib.study import keyless, open_study, paths, plan, record, results
+from lib.study import open_study, page_jobs, paths, plan, record, results
 
 COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 
@@ -222,7 +222,7 @@ def run_in(clone, *command: str) -> subprocess.CompletedProcess:
 def test_every_notebook_opened_without_data_runs_or_names_a_command(clone):
     """At a recorded scale, those of results show the record; at the defaults of a fresh clone, some need a run."""
     planned = plan.Plan("smoke")
-    ran = run_in(clone, "-c", OPEN, *(name for name, page in keyless.PAGES.items() if not page.reads(planned)))
+    ran = run_in(clone, "-c", OPEN, *(name for name, page in page_jobs.PAGES.items() if not page.reads(planned)))
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout.splitlines()[-1])
     faults = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lib.study import params, paths, receipts
-from lib.study.keyless import BASELINE_PAGE
+from lib.study.page_jobs import BASELINE_PAGE
 from lib.study.plan import Plan
 from lib.study.study import Study
 

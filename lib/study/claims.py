@@ -9,11 +9,11 @@ from IPython.display import HTML
 
 from lib import statistics
 from lib.errors import unknown
-from lib.study import deciders, pairs, params, paths, results, show
-from lib.study.deciders import exact, faster, follows
-from lib.study.judgement import About, Judgement, Test
+from lib.study import claim_tests, pairs, params, paths, results, show
+from lib.study.claim_tests import exact, faster, follows
 from lib.study.pairs import Pairs, all_of, paired, paired_runs
 from lib.study.trends import Trend, trend
+from lib.study.verdicts import About, Judgement, Test
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -65,7 +65,7 @@ OF_PUBMED = ["BC5CDR (Disease)", "BC5CDR (Chemical)", "JNLPBA", "Linnaeus", "NCB
 # ratio of times is a fifth of it.
 CLAIMS = (
     Claim("gu-vocab-whole", exact("gu-1")),
-    Claim("gu-shorter-input", Test(deciders.decide_shorter_inputs, tables=("gu-8",), about="text")),
+    Claim("gu-shorter-input", Test(claim_tests.decide_shorter_inputs, tables=("gu-8",), about="text")),
     Claim("gu-scratch-beats-continual",
           paired("gu-9", ("PubMed, PubMed vocab", "Wiki+Books then PubMed, Wiki+Books vocab"))),
     Claim("gu-half-compute",
@@ -102,7 +102,7 @@ CLAIMS = (
                  paired("gu-14", ("entity dummification / [CLS]", "entity markers / [CLS]"),
                         ("entity dummification / MENTION", "entity markers / MENTION"), unit="checkpoint",
                         relation="equals", margin=1))),
-    Claim("gu-attention-shattering", Test(deciders.decide_shattered, tables=("gu-figure-3",), about="text")),
+    Claim("gu-attention-shattering", Test(claim_tests.decide_shattered, tables=("gu-figure-3",), about="text")),
     Claim("gu-clinical-notes-no-help",
           paired("gu-6", ("BioBERT cased", "ClinicalBERT cased"), ("BioBERT cased", "BlueBERT cased"),
                  relation="as good as", margin=0.5),
@@ -143,8 +143,8 @@ CLAIMS = (
           paired("lee-4", ("BioBERT (+PubMed)", "BERT (Wiki+Books)"), ("BioBERT (+PMC)", "BioBERT (+PubMed)"),
                  ("BioBERT (+PubMed+PMC)", "BioBERT (+PMC)"), metric="F1")),
     Claim("wada-amplified-terms",
-          Test(deciders.decide_whole_words, vocabularies=deciders.WHOLE, by_interval=True, about="text")),
-    Claim("wada-core-share", Test(deciders.decide_core_share, tables=("wada-figure-3",), about="text")),
+          Test(claim_tests.decide_whole_words, vocabularies=claim_tests.WHOLE, by_interval=True, about="text")),
+    Claim("wada-core-share", Test(claim_tests.decide_core_share, tables=("wada-figure-3",), about="text")),
     Claim("wada-simpt-beats-continual",
           all_of(paired("wada-6", (JAPANESE, "BERT (jpW/ jpCR: jpWVocab)"), relation="as good as", margin=1),
                  paired("wada-7", (MEDBERT, "BERT (W + BC/ sP: BaseVocab)"), relation="as good as", margin=1))),
@@ -180,7 +180,7 @@ CLAIMS = (
     Claim("naseem-beats-albert",
           paired_runs(("bioalbert-base1", "naseem"), ("albert-base", "naseem"), TWENTY, ahead=20),
           "the lenient accuracy of questions, for which their MRR stands"),
-    Claim("naseem-size", Test(deciders.decide_sizes, tables=("parameters",), about="text")),
+    Claim("naseem-size", Test(claim_tests.decide_sizes, tables=("parameters",), about="text")),
     Claim("naseem-faster", faster("step-times", ["bioalbert-base1", "bioalbert-large1"], than="bert-general-pubmed")),
     Claim("naseem-mimic-hurts",
           paired("naseem-7", ("Base1", "Base3"), ("Base2", "Base4"), ("Large1", "Large3"), ("Large2", "Large4"),
@@ -189,7 +189,8 @@ CLAIMS = (
     Claim("naseem-large-best",
           paired("naseem-7", *(("Large1", other) for other in ("Base1", "Base2", "Large2", "Base3", "Base4", "Large3",
                                                                "Large4")))),
-    Claim("naseem-ner-gain", Test(deciders.decide_entity_gain, unit="recipe", tables=("protocols",), by_interval=True)),
+    Claim("naseem-ner-gain",
+          Test(claim_tests.decide_entity_gain, unit="recipe", tables=("protocols",), by_interval=True)),
     Claim("naseem-arithmetic", follows("naseem-bioalbert", "average", "difference", "text")),
     Claim("ozyurt-small-comparable",
           all_of(paired_runs(SMALL, ("bert-general", "ozyurt-bert"),
@@ -208,7 +209,7 @@ CLAIMS = (
     Claim("ozyurt-weighted-loss",
           paired("ozyurt-5", *zip(ELECTRAS, WEIGHTED, strict=True), unit="checkpoint", relation="as good as",
                  margin=0.01)),
-    Claim("ozyurt-one-class-runs", Test(deciders.decide_one_class, "checkpoint", tables=(deciders.ANSWERS,))),
+    Claim("ozyurt-one-class-runs", Test(claim_tests.decide_one_class, "checkpoint", tables=(claim_tests.ANSWERS,))),
     # At a tenth of the tokens and at all of them.
     Claim("ozyurt-sample-efficiency",
           all_of(*(paired_runs((f"bio-electra{part}", "ozyurt"), (f"bio-electra-masked{part}", "ozyurt"), NINE)

@@ -11,7 +11,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks import registry
 from lib.study import params, published, results, tables
-from lib.study.judgement import Judgement, Test, Unit, decide_all, find_decisive
+from lib.study.verdicts import Judgement, Test, Unit, decide_all, find_decisive
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -218,7 +218,7 @@ def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
             asked = params.Run(model=model, dataset=dataset, protocol=protocol)
-            made, score = published.settle_run(asked, study.scale), registry.lookup(dataset).main_score
+            made, score = published.substitute_run(asked, study.scale), registry.lookup(dataset).main_score
             line = {"row": dataset, "column": column, "metric": score, "published": find_printed(asked, score)}
             line |= made.model_dump(include={"model", "dataset", "protocol"}) | {"score": score}
             why_not = published.find_obstacle(made.model, [[dataset]], study.scale, made.protocol)

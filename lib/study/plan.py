@@ -7,8 +7,8 @@ from functools import cached_property
 from lib import provenance
 from lib.errors import unknown
 from lib.study import claims, contrasts, open_study, params, paths, published, receipts, requests, state, vocabularies
-from lib.study.keyless import BASELINE_PAGE, PAGES, Keys, each
 from lib.study.keys import flatten_settings
+from lib.study.page_jobs import BASELINE_PAGE, PAGES, Keys, each
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs ask for GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only

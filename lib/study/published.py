@@ -108,7 +108,7 @@ def list_figure_lines(figure: params.CurveTable, scale: str) -> list[dict]:
 
 def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str = "") -> list[dict]:
     """A line a dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
-    run = settle_run(asked, scale)
+    run = substitute_run(asked, scale)
     groups = run.mean_of or [[run.dataset]]
     places = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
     why_not = why_not or find_obstacle(run.model, groups, scale, run.protocol)
@@ -148,7 +148,7 @@ def name_printed_model(table: params.ScoreTable, cell: dict) -> str:
     return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
 
 
-def settle_run(run: params.Run, scale: str) -> params.Run:
+def substitute_run(run: params.Run, scale: str) -> params.Run:
     """A run as it is made at a scale: where no panel has it as named, another model or protocol may stand for it."""
     budget = params.load("scales", scale)
     named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]

@@ -133,7 +133,7 @@ def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
 
 def list_findings() -> str:
     """What a reader should know first, from the record's tables (Markdown)."""
-    audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "buys"))
+    audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "gains"))
     recipes = claims.list_measured_recipes(claims.read_verdicts("weekend"))
     found = [say_audit(audit), *([say_recipes(recipes)] if len(recipes) else []), say_baselines(bought)]
     return "\n".join(f"- {one}" for one in found)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from lib import statistics
 from lib.study import params, tables
-from lib.study.judgement import Judgement, Test, decide_all
+from lib.study.verdicts import Judgement, Test, decide_all
 
 if TYPE_CHECKING:
     from lib.study import Study

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lib.benchmarks import baseline_scores, baselines, definitions, versions, word_classes
 from lib.study import claims, contrasts, corpora, hardware, params, published, systems, vocabularies
-from lib.study.deciders import CUT
+from lib.study.claim_tests import CUT
 from lib.study.state import (
     budget,
     dataset_files,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lib.study.plan import Plan
 
 Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
-BUYS, BASELINE_PAGE = "05_what_pretraining_buys", "15_without_pretraining"
+GAINS_PAGE, BASELINE_PAGE = "05_what_pretraining_buys", "15_without_pretraining"
 BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the one whose page makes it too
 
 
@@ -76,7 +76,7 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
 def read_brief(plan: "Plan") -> dict[str, Keys]:
     """What read_claimed lists, and what pretraining buys."""
     found = read_claimed(plan)
-    return found | {"page": [*found["page"], (BUYS,)]}
+    return found | {"page": [*found["page"], (GAINS_PAGE,)]}
 
 
 def read_words(plan: "Plan") -> dict[str, Keys]:
@@ -110,7 +110,7 @@ PAGES = {
         read_brief,
     ),
     "04_printed_numbers": Page("tables/decisions.csv", lambda scale: [versions.SETS, printed()], read_claimed),
-    BUYS: Page("tables/buys.csv", lambda scale: [versions.SETS, printed()], read_claimed),
+    GAINS_PAGE: Page("tables/gains.csv", lambda scale: [versions.SETS, printed()], read_claimed),
     "11_corpus_sizes": Page(
         "tables/corpora.csv",
         lambda scale: [

@@ -10,7 +10,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
 from lib.study import params, paths, published, results, tables
-from lib.study.judgement import Judgement, Test, decide_all
+from lib.study.verdicts import Judgement, Test, decide_all
 from lib.vocabularies.words import WORD, count_by_word
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     same predictions: F1 of words with O as a class minus F1 of entities, in points, whose error is by sets.
     Predictions of another model say nothing of it.
     """
-    run, compared = published.settle_run(OURS, study.scale), open_table(study, "protocols")
+    run, compared = published.substitute_run(OURS, study.scale), open_table(study, "protocols")
     not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
     if compared is None:
         return not_scored
