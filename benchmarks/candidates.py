@@ -183,7 +183,7 @@ CANDIDATES = {
 
 
 def measure(key: str, rows: int, length: int, repetitions: int, threads: int) -> list[dict]:
-    """A line a candidate, of one shape of a step."""
+    """A line for each candidate, of one shape of a step."""
     torch.set_num_threads(threads)
     case, device = CASES[key], training.accelerator("auto")
     with tempfile.TemporaryDirectory() as folder:

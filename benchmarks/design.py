@@ -57,7 +57,7 @@ def find_power(part: pairs.Pairs, sets: int, pretrainings: int, effect: float, f
 
 
 def tabulate(draws: int) -> pd.DataFrame:
-    """A line a comparison and assumed effect."""
+    """A line for each comparison and assumed effect."""
     study, lines = open_study(SCALE), []
     family = sum(map(claims.is_corrected, claims.CLAIMS))
     for key, part, cells in list_parts(study):

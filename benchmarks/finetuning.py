@@ -255,7 +255,7 @@ def measure(case: Case, sentences: int, repetitions: int, folder: Path) -> list[
 
 
 def compare_scores(repetitions: int, folder: Path) -> list[dict]:
-    """F1 of both sides, a line a seed."""
+    """F1 of both sides, a line for each seed."""
     pretrained = paths.model(SCALE, PRETRAINED)
     known = (pretrained / "config.json").exists()
     if not known:

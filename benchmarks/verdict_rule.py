@@ -112,7 +112,7 @@ def draw_samples(rng, sets: int, spread: Spread) -> statistics.Samples:
 
 
 def simulate(setting: tuple, draws: int, seeds: np.ndarray) -> list[dict]:
-    """A line an effect of one setting: the shares of verdicts over so many draws."""
+    """A line for each effect of one setting: the shares of verdicts over so many draws."""
     unit, name, sets, pretrainings, runs, effects = setting
     rng = np.random.default_rng(0)
     counts = {asked: Counter() for asked in effects}

@@ -6,7 +6,7 @@ from lib.study import open_study, tables
 
 
 def fill(key: str, scale: str = "laptop") -> pd.DataFrame:
-    """A line a cell; of a figure of gains, the gains."""
+    """A line for each cell; of a figure of gains, the gains."""
     study = open_study(scale)
     cells, runs = study.published(key), study.results()
     if "side" not in cells:

@@ -1,4 +1,4 @@
-"""What needs no encoder: by hand, on small sets, and on the made-up ones."""
+"""Baselines: by hand, on small sets, and on the made-up ones."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What stands beside encoders: documents of Japanese, and candidates ranked by likeness."""
+"""Classifiers of Japanese documents, and candidates ranked by the cosine of sentence embeddings."""
 
 import numpy as np
 import pytest

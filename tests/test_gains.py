@@ -1,4 +1,4 @@
-"""Scores less what needs no pretraining: by hand, and of what the papers print."""
+"""Scores minus the best baseline: by hand, and of what the papers print."""
 
 import numpy as np
 import pandas as pd

@@ -45,7 +45,7 @@ def study(weights, tmp_path_factory):
     """The study with a smoke scale that takes public weights, on one dataset."""
     scale = yaml.safe_load(TINY) | {"weights": "released", "models": []}
     scale["panels"] = [{"protocol": "gu-long", "models": ENCODERS, "datasets": ["ncbi-disease"]}]
-    scale["substituted"] = params.load("scales", "released").substitutes.model_dump()
+    scale["substitutes"] = params.load("scales", "released").substitutes.model_dump()
     scale["pretraining"]["recipe"] = None
     scale["finetuning"] = {"epochs": [1], "batch_size": [16], "learning_rate": [1e-3]}
     made = Study.__new__(Study)

@@ -1,4 +1,4 @@
-"""Models beside each other on many datasets, what is printed and what needs no encoder, and means over datasets."""
+"""Models beside each other, printed scores and baselines on many datasets, and means over datasets."""
 
 from types import SimpleNamespace
 

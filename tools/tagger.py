@@ -48,7 +48,7 @@ that is no error. {sentences:,} sentences; left out: {left_out}. The scores abov
 before the weights were rounded to bfloat16."""
 SAID = """\
 By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only the type of the set counts, and only \
-whole entities. *Baseline*: the best that needs no pretraining, a CRF with or without word classes or a dictionary, \
+whole entities. *Baseline*: the best without pretraining, a CRF with or without word classes or a dictionary, \
 which learnt from this set alone (`outputs/record/laptop/tables/baselines.csv`). One seed; rates and epochs were set \
 once and not searched."""
 SPARSE = "linnaeus"  # whole articles: seven sentences of eight have no entity, of which as many stay as have one
@@ -142,7 +142,7 @@ def add_to_card(folder: Path, heading: str, text: str) -> None:
 
 
 def score(folder: Path) -> None:
-    """Each set's test by the saved model, to scores.csv and the card, beside the best that needs no pretraining."""
+    """Each set's test by the saved model, to scores.csv and the card, beside the best baseline."""
     model, rows = saved.load_saved(folder), []
     baselines = open_study("laptop").baselines().query("score == 'f1'").set_index("dataset")
     for kind, sets in open_sets(open_study(SCALE)).items():

@@ -47,8 +47,8 @@ VERSION = 1  # raised when the same folder gives other instances, or another div
 class OwnData:
     """A folder that was read and checked.
 
-    `parts`: a row a part; `notes`: what there is to know before training, in sentences; `division`: the part of each
-    document, where the folder does not say it.
+    `parts`: a row for each part; `notes`: what there is to know before training, in sentences; `division`: the part of
+    each document, where the folder does not say it.
     """
 
     dataset: Dataset

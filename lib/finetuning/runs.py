@@ -19,7 +19,7 @@ def name_run(seed: int, fold: int, folds: int) -> str:
 
 
 def write_run(path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict) -> None:
-    """Gold and predicted, a row an instance in the order of its files; the run's record in the file's metadata.
+    """Gold and predicted, a row for each instance in the order of its files; the run's record in the file's metadata.
 
     Tags, labels, numbers, and for answers the passage and characters: never a text of the dataset. Gold answers are
     texts, and stay in their dataset.

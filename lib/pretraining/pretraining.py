@@ -54,7 +54,7 @@ def pretrain(
     the text where the plan asks for them; `record`: what is known before it starts, with the fingerprint of all that
     weights follow from, else found from the arguments; `title`, `note`: of the model card.
 
-    Returns the record with the log, a row a dict, or None in processes other than the first of a run started by
+    Returns the record with the log, a list of dicts, or None in processes other than the first of a run started by
     torchrun. StudyError for text that is too short or of another vocabulary, a model that cannot be continued, a batch
     that cannot be dealt to the processes, and a loss that is not finite.
     """

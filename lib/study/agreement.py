@@ -46,7 +46,7 @@ def count_verdicts(scale: str) -> pd.DataFrame:
 
 
 def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
-    """The verdicts of tables added up: of what needs no training, and of the scores of models trained here."""
+    """The verdicts of tables added up: of cells that need no training, and of the scores of models trained here."""
     scores = np.array([params.load("tables", key).kind == "scores" for key in verdicts["table"]], dtype=bool)
     counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
     return {"what is counted": counts[~scores].sum(), "scores of models": counts[scores].sum()}
@@ -65,8 +65,8 @@ def describe_agreement(counts: pd.Series) -> str:
 def decision_accuracy(cells: pd.DataFrame) -> pd.DataFrame:
     """Of each dataset the pairs of printed cells that ours orders as the paper does (Magnusson et al. 2025).
 
-    `cells`: dataset, published and ours, a line a model; those without both are left out, and so are pairs that are
-    printed equal. Columns: dataset, models, pairs, alike (how many of the pairs).
+    `cells`: dataset, published and ours, a line for each model; those without both are left out, and so are pairs that
+    are printed equal. Columns: dataset, models, pairs, alike (how many of the pairs).
     """
     lines = []
     for dataset, found in cells.dropna(subset=["published", "ours"]).groupby("dataset", sort=False):
@@ -93,7 +93,7 @@ def find_share(decided: pd.DataFrame) -> tuple[float, float, float]:
 def signal_to_noise(seeds: pd.DataFrame) -> pd.Series:
     """Of each dataset how far models lie apart over how far their seeds do: both standard deviations.
 
-    `seeds`: dataset, model and ours, a line a seed; a dataset needs two models with two seeds.
+    `seeds`: dataset, model and ours, a line for each seed; a dataset needs two models with two seeds.
     """
     each = seeds.groupby(["dataset", "model"], sort=False)["ours"]
     noise = np.sqrt(each.var().groupby("dataset", sort=False).mean())

@@ -89,7 +89,8 @@ def show_legend(axes) -> None:
 
 
 def effects(frame: pd.DataFrame, label: str) -> Figure:
-    """A panel a step, a line a place: the paper's effect hollow, ours filled with a bar of one standard deviation.
+    """A panel a step, a line for each place: the paper's effect hollow, ours filled with a bar of one standard
+    deviation.
 
     `frame`: indexed by step and place, with the columns paper, ours and sd; `label`: of the horizontal axis. Of more
     than MOST steps each is a line, and each place a panel.
@@ -120,7 +121,7 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
 
 
 def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure:
-    """A line a dataset: the loss of each seed, on one fold; its score on the test set, beside references.
+    """A line for each dataset: the loss of each seed, on one fold; its score on the test set, beside references.
 
     `done`: of Study.finetune; `references`: of each, of show.without_encoder.
     """
@@ -141,9 +142,9 @@ def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure
 
 
 def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
-    """A line a dataset: every score of ours with its interval, the paper's hollow, and what needs no encoder.
+    """A line for each dataset: every score of ours with its interval, the paper's hollow, and the baselines.
 
-    `lines`: dataset, ours, low, high; `references`, a line a dataset: dataset, published, and tables.BASELINES.
+    `lines`: dataset, ours, low, high; `references`, a line for each dataset: dataset, published, and tables.BASELINES.
     """
     figure, ((axes,),) = new_figure(6.5, 1.2 + 0.27 * len(references))
     names, places = references["dataset"].tolist(), range(len(references))

@@ -24,8 +24,8 @@ APART = 0.005  # of a printed size: line breaks and quotation marks make less, a
 
 
 def tabulate_gains(study: "Study") -> pd.DataFrame:
-    """A line a printed score of one dataset, of the score that ranks models there, with ours of its run; then a line a
-    score of ours that no table prints.
+    """A line for each printed score of one dataset, of the score that ranks models there, with ours of its run; then a
+    line for each score of ours that no table prints.
 
     `model` and `protocol` are those of our run, `ours` its mean over seeds. What a dataset scores by chance and without
     pretraining is page 15's; where that has other versions of the set alone, of the first of these, as the note says.
@@ -49,8 +49,8 @@ def list_printed(study: "Study") -> pd.DataFrame:
 
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """A line a run of the study's own models, of the score that ranks models on its dataset: the mean over its seeds,
-    a seed's being the mean over its folds."""
+    """A line for each run of the study's own models, of the score that ranks models on its dataset: the mean over its
+    seeds, a seed's being the mean over its folds."""
     own = runs["model"].map(lambda model: params.is_model(model) or model in params.BASELINES).astype(bool)
     seeds = scores.keep_main(runs[own]).groupby([*tables.RUN, *tables.SEED])["value"].mean()
     return seeds.groupby(tables.RUN).mean().rename("ours").reset_index()
@@ -110,7 +110,7 @@ def is_quoted(line: dict) -> bool:
 
 
 def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines of pretrained encoders that the papers and we scored, where it is known what needs no pretraining."""
+    """The lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
     apart = lines["note"].fillna("").str.contains(f"{QUOTED}|{UNTRAINED}")
     return lines[lines["without_pretraining"].notna() & ~apart]
 
@@ -121,8 +121,8 @@ def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_dataset(lines: pd.DataFrame) -> pd.DataFrame:
-    """A line a dataset, the largest printed gain first: its references, how many scores are printed and how many of
-    them are below; the least, median and largest gain, and the largest of ours."""
+    """A line for each dataset, the largest printed gain first: its references, how many scores are printed and how many
+    of them are below; the least, median and largest gain, and the largest of ours."""
     known = keep_known(lines)
     printed = known.dropna(subset="published").groupby("dataset")["above_without_pretraining"]
     found = known.groupby("dataset")[tables.BASELINES].first()

@@ -65,7 +65,7 @@ def choose_columns(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_files(sent: Iterable[Sent]) -> list[dict]:
-    """A line a result file: what it is of, and what computed it."""
+    """A line for each result file: what it is of, and what computed it."""
     rows = []
     for one in sent:
         content, runs = one.content, [run for task in one.content.results for run in task.scores]

@@ -79,7 +79,7 @@ def find_classes(study: "Study") -> "WordClasses | None":
 
 
 def measure_baselines(study: "Study", key: str) -> "pd.DataFrame":
-    """What the dataset of a folder scores without an encoder, a row a method; each score is kept."""
+    """What the dataset of a folder scores without an encoder, a row for each method; each score is kept."""
     import pandas as pd  # here, as these take seconds
 
     from lib.benchmarks import baseline_scores

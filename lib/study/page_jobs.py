@@ -57,9 +57,9 @@ def split_tables(named: Iterable[str]) -> dict[str, Keys]:
 
 
 def read_claimed(plan: "Plan") -> dict[str, Keys]:
-    """The published tables of the scale, what needs no encoder, what is planned, and what else claims are judged by.
+    """The published tables of the scale, the baselines, what is planned, and what else claims are judged by.
 
-    Where no text is read, for public weights: scores and what needs no encoder.
+    Where no text is read, for public weights: scores and baselines.
     """
     tests, wanted = [claim.test for claim in claims.CLAIMS if claim.test], plan.study.budget.tables
     if plan.study.budget.weights == "released":

@@ -237,7 +237,7 @@ class Plan:
         return self.jobs_of(self.runs_of_tables.get(table, []))
 
     def baselines_of(self, table: str) -> Keys:
-        """The page of what needs no encoder, which stands beside scores."""
+        """The page of the baselines, which stand beside scores."""
         return [(BASELINE_PAGE,)] if table in self.runs_of_tables else []
 
     def evaluated(self, model: str, protocol: str) -> Keys:

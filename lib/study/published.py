@@ -107,7 +107,7 @@ def list_figure_lines(figure: params.CurveTable, scale: str) -> list[dict]:
 
 
 def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str = "") -> list[dict]:
-    """A line a dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
+    """A line for each dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
     run = substitute_run(asked, scale)
     groups = run.mean_of or [[run.dataset]]
     places = [(number, dataset) for number, group in enumerate(groups) for dataset in group]

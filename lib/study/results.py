@@ -161,7 +161,8 @@ def read_baselines(scale: str) -> pd.DataFrame:
 
 
 def pivot_baselines(found: pd.DataFrame | None) -> pd.DataFrame:
-    """Rows of baseline_scores.measure_dataset as a line a dataset and score, with the best of each kind in a column."""
+    """Rows of baseline_scores.measure_dataset as a line for each dataset and score, with the best of each kind in a
+    column."""
     if found is None:
         return pd.DataFrame(columns=["dataset", "score", *BASELINES.values()])
     measured = found[found["kind"].isin(BASELINES)]  # what is printed of other systems stands in the table too

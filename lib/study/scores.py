@@ -127,7 +127,7 @@ def list_beside(study: "Study", key: str) -> pd.DataFrame:
 
 
 def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
-    """What stands beside our scores: a line a protocol, dataset and score of `lines`.
+    """What stands beside our scores: a line for each protocol, dataset and score of `lines`.
 
     Columns besides: those of tables.BASELINES; published, the best score that the protocol's paper prints of the
     dataset, or at a scale that has a target the score of that model; whose it is, and in which table.
@@ -186,9 +186,10 @@ def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
 
 def list_seen(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """F1 of entities whose name the training set has, and of the others: of lines of `tabulate_runs` whose runs kept
-    it, and of what needs no encoder on the same sets.
+    it, and of the baselines on the same sets.
 
-    A line a dataset and method, means over seeds; `train`: the sentences that a model read, of its whole training set.
+    A line for each dataset and method, means over seeds; `train`: the sentences that a model read, of its whole
+    training set.
     """
     columns = ["dataset", "protocol", "method", "train", "f1", *seen.SCORES]
     runs = list_study_runs(study).merge(lines[["protocol", "dataset", "model"]])
@@ -216,7 +217,8 @@ def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:
 
 
 def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
-    """The means over datasets that the papers print, of our models: a line a protocol, mean and model that has a set.
+    """The means over datasets that the papers print, of our models: a line for each protocol, mean and model that has a
+    set.
 
     The mean over groups of the mean over a group's sets, as in the BLURB score; empty unless all `of` sets were run.
     """

@@ -204,7 +204,7 @@ def say_substitutions(filled: pd.DataFrame) -> list[str]:
 
 
 def say_baselines(filled: pd.DataFrame) -> str:
-    """How many of our cells are no better than what needs no encoder, of those for which that is known."""
+    """How many of our cells are no better than the best baseline, of those that have one."""
     known = filled.dropna(subset=["ours", "without_pretraining"])
     if known.empty:
         return "No cell has both a score of ours and a baseline."
@@ -219,7 +219,7 @@ def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
 
 
 def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "", decimals: int = 2) -> HTML:
-    """The paper's line above ours for each printed row, and what needs no encoder; ours leads to the pages of its runs.
+    """The paper's line above ours for each printed row, and the baselines; ours leads to the pages of its runs.
 
     `filled`: of tables.summarise_cells and tables.baselines; `cells`: of Study.published; `metric`: as printed, empty
     where each row or column has its own. Above them, how datasets differ from the paper's.
@@ -327,7 +327,8 @@ def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
-    """The settings in force of the runs: a row a protocol and dataset, without settings that none of them has."""
+    """The settings in force of the runs: a row for each protocol and dataset, without settings that none of them
+    has."""
     seeds, rows = study.budget.seeds, []
     runs = cells.loc[cells["why_not"] == "", ["protocol", "dataset"]].drop_duplicates()
     for key, dataset in runs.itertuples(index=False, name=None):

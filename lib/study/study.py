@@ -103,7 +103,8 @@ class Study:
         return params.load_finetuning(key, dataset, self.dataset(dataset).family, self.scale)
 
     def published(self, table: str) -> "pd.DataFrame":
-        """A published table or figure of scores: a line a printed cell and dataset, with the run that stands for it.
+        """A published table or figure of scores: a line for each printed cell and dataset, with the run that stands for
+        it.
 
         Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of the datasets
         that a mean is of), is_mean; why_not (it has no run here), substituted (what its run has in place of what the

@@ -58,7 +58,8 @@ def read_systems() -> Systems:
 
 
 def list_rows() -> list[dict]:
-    """A row a system and dataset, as of lib/benchmarks/baseline_scores.py, with its source, in the registry's order."""
+    """A row for each system and dataset, as of lib/benchmarks/baseline_scores.py, with its source, in the registry's
+    order."""
     known, order = read_systems(), list(registry.DATASETS)
     rows = [
         {"dataset": dataset, "metric": registry.lookup(dataset).main_score, "kind": KIND, "method": system.method,

@@ -15,7 +15,8 @@ BASELINES = [*results.BASELINES.values()]
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """A line a cell, pretraining and seed, with `ours`: the mean over folds, over each group of sets, over groups.
+    """A line for each cell, pretraining and seed, with `ours`: the mean over folds, over each group of sets, over
+    groups.
 
     A seed that not every set of a cell has is left out: a mean of sets is of all of them, or empty. A cell without a
     seed keeps one line.
@@ -33,7 +34,8 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not in the paper") -> pd.DataFrame:
-    """A line a cell: mean and standard deviation of ours, their number, the verdict (none on made-up data), and a note.
+    """A line for each cell: mean and standard deviation of ours, their number, the verdict (none on made-up data), and
+    a note.
 
     The note says why there is none of ours, or what ours has in place of what the paper names; `unprinted`, where it
     prints no number.
@@ -62,7 +64,7 @@ def judge_cut(printed: str, ours: str) -> str:
 
 
 def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
-    """A line a cell with what it comes to without an encoder, in columns of BASELINES, means as of `by_seed`.
+    """A line for each cell with what it comes to without an encoder, in columns of BASELINES, means as of `by_seed`.
 
     Empty where the score of a dataset of the cell is not known. `known`: of Study.baselines.
     """
@@ -107,7 +109,8 @@ def tabulate_effects(
 
 
 def recompute_means(cells: pd.DataFrame) -> pd.DataFrame:
-    """A line a printed mean: as printed, and as it follows from the printed cells of its datasets, where all are."""
+    """A line for each printed mean: as printed, and as it follows from the printed cells of its datasets, where all
+    are."""
 
     def average(values: pd.Series) -> float:
         return values.mean(skipna=False)  # empty where a part is
@@ -131,7 +134,8 @@ def missing(filled: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "column") -> pd.DataFrame:
-    """One column minus another, a line a row and seed that both have; with `across="row"`, one row minus another.
+    """One column minus another, a line for each row and seed that both have; with `across="row"`, one row minus
+    another.
 
     `place`: the row, or the column; `published`: the difference as printed; `ours`: empty where one has not been run.
     """

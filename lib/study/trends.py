@@ -73,7 +73,7 @@ def name_curves(table: params.CurveTable) -> str:
 
 
 def list_curve_seeds(part: Trend, study: "Study") -> pd.DataFrame:
-    """The points of the curves that count, a line a seed as of tables.by_seed; of gains, the gains."""
+    """The points of the curves that count, a line for each seed as of tables.by_seed; of gains, the gains."""
     shown, runs = study.published(part.figure), study.results()
     seeds = tables.by_seed(shown[shown["side"] == ""], runs)
     if (shown["side"] == "than").any():
