@@ -82,7 +82,7 @@ def test_the_form_of_a_batch(pairs):
     assert batch["input_ids"].shape == (8, LENGTH) and batch["positions"].shape == batch["targets"].shape == (8, 9)
     asked, full = (batch["targets"] != IGNORED).sum(), (batch["input_ids"] != PAD).sum()
     assert batch["counts"].tolist() == [asked, full, 8]
-    assert ("pair" in batch) == ("token_types" in batch) == (pairs != "none")
+    assert ("pair" in batch) == ("token_type_ids" in batch) == (pairs != "none")
     with pytest.raises(IndexError):
         batches[len(batches)]
 
@@ -110,10 +110,10 @@ def test_parts_make_up_the_step(pairs, parts, step, in_order):
     for part in range(parts):
         batch = batches[step, part, parts]
         counts += batch["counts"]
-        for name in batch.keys() - {"counts", "padding"}:
+        for name in batch.keys() - {"counts", "attention_mask"}:
             assert torch.equal(batch[name], whole[name][part::parts])
-        rows = whole.get("padding", torch.zeros(8, LENGTH, dtype=torch.bool))[part::parts]
-        assert torch.equal(batch["padding"], rows) if rows.any() else "padding" not in batch
+        rows = whole.get("attention_mask", torch.ones(8, LENGTH, dtype=torch.bool))[part::parts]
+        assert "attention_mask" not in batch if rows.all() else torch.equal(batch["attention_mask"], rows)
     assert torch.equal(counts, whole["counts"])
 
 
@@ -189,7 +189,8 @@ def take_apart(batches):
     """For each row: the places of A, of B, and its label; checks what the row says of itself."""
     for step in range(len(batches)):
         batch = batches[step]
-        types, padding = batch["token_types"].numpy(), batch.get("padding", torch.zeros(8, LENGTH, dtype=bool)).numpy()
+        types = batch["token_type_ids"].numpy()
+        padding = ~batch.get("attention_mask", torch.ones(8, LENGTH, dtype=bool)).numpy()
         for row, kind, padded, label in zip(unmask(batch), types, padding, batch["pair"].tolist(), strict=True):
             middle, last = np.flatnonzero(row == SEP)
             assert row[0] == CLS and (row[last + 1 :] == PAD).all() and PAD not in row[: last + 1]

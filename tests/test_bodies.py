@@ -39,7 +39,7 @@ def test_it_equals_the_library_at_the_places_asked_for(architecture):
     for part in (model.generator, model.discriminator) if architecture == "electra" else (model,):
         body = part.base_model
         wanted = bodies.gather_states(library_states(body, ids, types, padding), positions)
-        found = bodies.encode_body(body, ids, positions, types, padding)
+        found = bodies.encode_body(body, ids, positions, types, ~padding)
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
         everywhere = bodies.encode_body(body, ids)
         torch.testing.assert_close(everywhere, body(input_ids=ids).last_hidden_state, rtol=1e-4, atol=1e-5)
@@ -51,7 +51,7 @@ def test_gradients_equal_the_library_s():
     bodies.gather_states(library_states(model.bert, ids, types, padding), positions).square().sum().backward()
     wanted = {name: parameter.grad.clone() for name, parameter in model.bert.encoder.named_parameters()}
     model.zero_grad()
-    bodies.encode_body(model.bert, ids, positions, types, padding).square().sum().backward()
+    bodies.encode_body(model.bert, ids, positions, types, ~padding).square().sum().backward()
     for name, parameter in model.bert.encoder.named_parameters():
         torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-3, atol=1e-4, msg=name)
 
@@ -63,7 +63,7 @@ def test_heads_equal_the_library_s(architecture, kind):
     ids, positions, types, padding = make_inputs()
     library = model(input_ids=ids, token_type_ids=types, attention_mask=(~padding).long())
     asked = torch.cat([torch.zeros(ROWS, 1, dtype=torch.long), positions], 1)
-    hidden = bodies.encode_body(model.base_model, ids, asked, types, padding)
+    hidden = bodies.encode_body(model.base_model, ids, asked, types, ~padding)
     pairs = library.seq_relationship_logits if architecture == "bert" else library.sop_logits
     torch.testing.assert_close(bodies.judge_pair(model, hidden[:, 0]), pairs, rtol=1e-4, atol=1e-5)
     wanted = bodies.gather_states(library.prediction_logits, positions)
@@ -74,11 +74,11 @@ def test_electra_s_heads_equal_the_library_s():
     model = make("electra")
     ids, positions, types, padding = make_inputs()
     assert isinstance(model.generator, ElectraForMaskedLM) and isinstance(model.discriminator, ElectraForPreTraining)
-    hidden = bodies.encode_body(model.generator.base_model, ids, positions, types, padding)
+    hidden = bodies.encode_body(model.generator.base_model, ids, positions, types, ~padding)
     inputs = {"input_ids": ids, "token_type_ids": types, "attention_mask": (~padding).long()}
     wanted = bodies.gather_states(model.generator(**inputs).logits, positions)
     torch.testing.assert_close(bodies.predict_tokens(model.generator, hidden), wanted, rtol=1e-4, atol=1e-5)
-    hidden = bodies.encode_body(model.discriminator.base_model, ids, None, types, padding)
+    hidden = bodies.encode_body(model.discriminator.base_model, ids, None, types, ~padding)
     judged = bodies.detect_replaced(model.discriminator, hidden)
     torch.testing.assert_close(judged, model.discriminator(**inputs).logits, rtol=1e-4, atol=1e-5)
 

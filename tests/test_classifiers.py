@@ -69,10 +69,10 @@ def test_attention_is_on_words_alone_and_rows_that_agree_cost():
     torch.manual_seed(0)
     network = classifiers.AttentiveLstm(torch.randn(9, 8), 3, 4, 0.0).eval()
     ids = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0]])
-    batch = {"input_ids": ids, "padding": ids == 0, "target": torch.tensor([0, 1])}
+    batch = {"input_ids": ids, "attention_mask": ids != 0, "labels": torch.tensor([0, 1])}
     scores, weights = network.attend(batch)
     assert torch.allclose(weights.sum(1), torch.ones(2, network.ROWS)) and not weights[1, 2:].any()
-    plain = torch.nn.functional.cross_entropy(scores, batch["target"])
+    plain = torch.nn.functional.cross_entropy(scores, batch["labels"])
     assert network.loss(batch) > plain  # rows of random weights are alike
     alone = network({"input_ids": ids[1:, :2]})
     assert torch.allclose(alone, scores[1:], atol=1e-5)

@@ -43,8 +43,8 @@ def test_roberta_has_two_ends_between_texts(tokenizer):
 def test_padding_and_second_texts():
     batch = pad([Example(0, [7, 8, 9, 6], 2, [], 0), Example(1, [7, 9], 0, [], 0)], padding=3)
     assert batch["input_ids"].tolist() == [[7, 8, 9, 6], [7, 9, 3, 3]]
-    assert batch["token_types"].tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]
-    assert batch["padding"].tolist() == [[False] * 4, [False, False, True, True]]
+    assert batch["token_type_ids"].tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]
+    assert batch["attention_mask"].tolist() == [[True] * 4, [True, True, False, False]]
     assert set(pad(make([3, 3]), 0)) == {"input_ids"}  # full sequences need no mask
 
 

@@ -80,14 +80,14 @@ def make_encoder(kind: str):
 def batch():
     ids = torch.randint(5, 50, (2, 10), generator=torch.Generator().manual_seed(1))
     padding = torch.arange(10)[None] >= torch.tensor([10, 6])[:, None]
-    return {"input_ids": ids.masked_fill(padding, 1), "padding": padding}
+    return {"input_ids": ids.masked_fill(padding, 1), "attention_mask": ~padding}
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "electra", "roberta"])
 def test_states_are_the_librarys(kind, batch):
     encoder, positions = make_encoder(kind), torch.tensor([[0, 3], [0, 5]])
     with torch.no_grad():
-        whole = encoder(input_ids=batch["input_ids"], attention_mask=(~batch["padding"]).long()).last_hidden_state
+        whole = encoder(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"].long()).last_hidden_state
         states = heads.encode(encoder, batch, positions)
     assert torch.allclose(states, bodies.gather_states(whole, positions), atol=1e-5)
 
@@ -163,7 +163,7 @@ def test_the_letters_of_a_word_end_with_it_or_at_the_limit():
 def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind, batch):
     classifier = heads.Classifier(make_encoder("electra"), outputs, target, spans, spans == 1, kind, 0.0).eval()
     targets = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}
-    batch |= {"positions": torch.zeros(2, spans, 1, dtype=torch.long), "target": targets[target]}
+    batch |= {"positions": torch.zeros(2, spans, 1, dtype=torch.long), "labels": targets[target]}
     assert classifier(batch).shape == ((2,) if target == "number" else (2, outputs))
     assert torch.isfinite(classifier.loss(batch))
 
@@ -188,9 +188,9 @@ def test_weights_of_classes_count(batch):
     weighted = heads.Classifier(make_encoder("bert"), 2, "class", 1, True, "linear", 0.0, weights).eval()
     weighted.score.load_state_dict(plain.score.state_dict())
     weighted.encoder.load_state_dict(plain.encoder.state_dict())
-    batch |= {"positions": torch.zeros(2, 1, 1, dtype=torch.long), "target": torch.tensor([0, 1])}
+    batch |= {"positions": torch.zeros(2, 1, 1, dtype=torch.long), "labels": torch.tensor([0, 1])}
     with torch.no_grad():
-        each = torch.nn.functional.cross_entropy(plain(batch), batch["target"], reduction="none")
+        each = torch.nn.functional.cross_entropy(plain(batch), batch["labels"], reduction="none")
         assert float(weighted.loss(batch)) == pytest.approx(float((each * weights).mean()), rel=1e-5)
 
 
@@ -198,7 +198,7 @@ def test_spans_stand_where_they_may(batch):
     finder = heads.SpanFinder(make_encoder("bert")).eval()
     readable = torch.zeros(2, 10, dtype=torch.bool)
     readable[:, [0, 4, 5]] = True
-    batch |= {"readable": readable, "target": torch.tensor([[4, 5], [0, 0]])}
+    batch |= {"readable": readable, "labels": torch.tensor([[4, 5], [0, 0]])}
     shares = finder(batch).softmax(1)
     assert torch.allclose(shares.sum(1), torch.ones(2, 2)) and not shares[~readable].any()
     expected = -finder(batch).log_softmax(1)[[0, 0, 1, 1], [4, 5, 0, 0], [0, 1, 0, 1]].mean()

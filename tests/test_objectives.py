@@ -25,11 +25,11 @@ def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: i
     batch = {"input_ids": inputs, "positions": positions, "targets": targets}
     pieces = rows * LENGTH
     if padded:
-        batch["padding"] = torch.arange(LENGTH) >= torch.tensor([LENGTH, *[12] * (rows - 1)])[:, None]
-        batch["input_ids"] = torch.where(batch["padding"], 0, inputs)
-        pieces -= int(batch["padding"].sum())
+        batch["attention_mask"] = torch.arange(LENGTH) < torch.tensor([LENGTH, *[12] * (rows - 1)])[:, None]
+        batch["input_ids"] = torch.where(batch["attention_mask"], inputs, 0)
+        pieces -= int((~batch["attention_mask"]).sum())
     if pairs:
-        batch["token_types"] = (torch.arange(LENGTH) > 9).long().expand(rows, -1)
+        batch["token_type_ids"] = (torch.arange(LENGTH) > 9).long().expand(rows, -1)
         batch["pair"] = torch.arange(rows) % 2
     return batch | {"counts": torch.tensor([3.0 * rows - 1, pieces, rows])}
 
@@ -49,8 +49,8 @@ def labels(batch) -> torch.Tensor:
 
 
 def library_inputs(batch) -> dict:
-    found = {"input_ids": batch["input_ids"], "token_type_ids": batch.get("token_types")}
-    return found | ({"attention_mask": (~batch["padding"]).long()} if "padding" in batch else {})
+    found = {"input_ids": batch["input_ids"], "token_type_ids": batch.get("token_type_ids")}
+    return found | ({"attention_mask": batch["attention_mask"].long()} if "attention_mask" in batch else {})
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert"])

@@ -125,6 +125,6 @@ def test_answers_stand_in_the_passage_alone(tokenizer):
     for sequence, readable in zip(sequences, batch["readable"], strict=True):
         passage = range(sequence.second, sequence.second + len(sequence.positions))
         assert readable.nonzero()[:, 0].tolist() == [0, *passage]
-    assert batch["target"].tolist() == [list(sequence.target) for sequence in sequences]
+    assert batch["labels"].tolist() == [list(sequence.target) for sequence in sequences]
     ranked = task.read(torch.zeros(*batch["input_ids"].shape, 2), sequences)
     assert [len(answers) for answers in ranked] == [6, 1]

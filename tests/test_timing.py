@@ -50,7 +50,7 @@ def test_a_random_batch_is_one_to_pretrain_on():
     assert batch["input_ids"].shape == (3, 16) and 5 <= batch["input_ids"].min() <= 39
     assert all(len(set(row)) == 5 and min(row) > 0 for row in batch["positions"].tolist())
     assert torch.equal(batch["targets"], batch["input_ids"].gather(1, batch["positions"]))
-    assert batch["token_types"].tolist() == [[0] * 8 + [1] * 8] * 3
+    assert batch["token_type_ids"].tolist() == [[0] * 8 + [1] * 8] * 3
     assert batch["counts"].tolist() == [15, 48, 3] and batch["pair"].shape == (3,)
 
 

@@ -60,8 +60,8 @@ class Template:
 
 
 def pad(examples: Sequence[Example], padding: int) -> Batch:
-    """`input_ids` (sequences, length of the longest); `token_types` where there are second texts; `padding`, true at
-    positions without a token, where sequences differ in length."""
+    """`input_ids` (sequences, length of the longest); `token_type_ids` where there are second texts; `attention_mask`,
+    bool, true at tokens and false at padding, where sequences differ in length."""
     lengths = np.array([len(example.tokens) for example in examples])
     position = np.arange(lengths.max())[None, :]
     ids = np.full((len(examples), lengths.max()), padding)
@@ -70,9 +70,9 @@ def pad(examples: Sequence[Example], padding: int) -> Batch:
     batch = {"input_ids": ids}
     if any(example.second for example in examples):
         second = np.array([example.second or lengths.max() for example in examples])[:, None]
-        batch["token_types"] = ((position >= second) & (position < lengths[:, None])).astype(np.int64)
+        batch["token_type_ids"] = ((position >= second) & (position < lengths[:, None])).astype(np.int64)
     if lengths.min() < lengths.max():
-        batch["padding"] = position >= lengths[:, None]
+        batch["attention_mask"] = position < lengths[:, None]
     return {name: torch.from_numpy(array) for name, array in batch.items()}
 
 

@@ -238,12 +238,8 @@ def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch
 def agree(model: nn.Module, library: PreTrainedModel, task: Task, tried: Sequence[Example]) -> bool:
     """Whether both predict the same of some sequences, where the head looks."""
     batch = task.collate(tried)
-    inputs = {"input_ids": batch["input_ids"], "attention_mask": torch.ones_like(batch["input_ids"])}
-    if "padding" in batch:
-        inputs["attention_mask"] = (~batch["padding"]).long()
-    if "token_types" in batch and getattr(library.config, "type_vocab_size", 0) > 1:
-        inputs["token_type_ids"] = batch["token_types"]
-    found = library(**inputs)
+    inputs = {"attention_mask": torch.ones_like(batch["input_ids"])} | heads.select_inputs(library, batch)
+    found = library(**inputs | {"attention_mask": inputs["attention_mask"].long()})
     match model:
         case heads.Tagger():
             there = batch["words"]

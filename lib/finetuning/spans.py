@@ -101,7 +101,7 @@ class Spans:
             window = range(example.second, example.second + len(example.positions))
             readable[i, [self.template.place(example.tokens), *window]] = True
         target = torch.tensor([example.target for example in examples])
-        return batch | {"readable": torch.from_numpy(readable), "target": target}
+        return batch | {"readable": torch.from_numpy(readable), "labels": target}
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[tuple[Span, float]]]:
         """Of each sequence its best spans with their scores, best first."""

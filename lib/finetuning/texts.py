@@ -178,7 +178,7 @@ class Texts:
                 positions[i, number, : len(span)], absent[i, number, : len(span)] = span, False
         kind = torch.long if self.target == "class" else torch.float
         target = torch.tensor([example.target for example in examples], dtype=kind)
-        batch = {"positions": torch.from_numpy(positions), "target": target}
+        batch = {"positions": torch.from_numpy(positions), "labels": target}
         if absent.any():
             batch["absent"] = torch.from_numpy(absent)
         return pad(examples, self.template.padding) | batch

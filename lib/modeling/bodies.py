@@ -61,12 +61,12 @@ def list_layers(body: nn.Module) -> list[Layer]:
     ]  # fmt: skip
 
 
-def embed_tokens(body: nn.Module, input_ids: torch.Tensor, token_types: torch.Tensor | None = None) -> torch.Tensor:
+def embed_tokens(body: nn.Module, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None) -> torch.Tensor:
     """The input of the first layer, (sequences, length, hidden), of tokens (sequences, length)."""
     tables = body.embeddings
     kinds = tables.token_type_embeddings.weight
     words = tables.word_embeddings(input_ids) + tables.position_embeddings.weight[: input_ids.shape[1]]
-    words = words + (kinds[0] if token_types is None else functional.embedding(token_types, kinds))
+    words = words + (kinds[0] if token_type_ids is None else functional.embedding(token_type_ids, kinds))
     hidden = drop(tables.LayerNorm(words), body.config.hidden_dropout_prob, body.training)
     if is_albert(body):
         return body.encoder.embedding_hidden_mapping_in(hidden)
@@ -137,20 +137,20 @@ def encode_body(
     body: nn.Module,
     input_ids: torch.Tensor,
     positions: torch.Tensor | None = None,
-    token_types: torch.Tensor | None = None,
-    padding: torch.Tensor | None = None,
+    token_type_ids: torch.Tensor | None = None,
+    attention_mask: torch.Tensor | None = None,
     shift: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The last hidden states at `positions` (sequences, m), or at all places: (sequences, m, hidden).
 
-    `token_types`: (sequences, length), zeros where None; `padding`: (sequences, length), true at tokens that nothing
-    may look at, or None where every sequence is full; `shift`: (sequences, length, hidden), added to the input of the
+    `token_type_ids`: (sequences, length), zeros where None; `attention_mask`: (sequences, length), bool, false at
+    padding, or None where every sequence is full; `shift`: (sequences, length, hidden), added to the input of the
     first layer.
     """
-    hidden = embed_tokens(body, input_ids, token_types)
+    hidden = embed_tokens(body, input_ids, token_type_ids)
     if shift is not None:
         hidden = hidden + shift
-    mask = None if padding is None else ~padding[:, None, None, :]
+    mask = None if attention_mask is None else attention_mask[:, None, None, :]
     *lower, last = list_layers(body)
     for layer in lower:
         hidden = apply_layer(layer, hidden, hidden, mask, body.config, body.training)

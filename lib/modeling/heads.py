@@ -30,16 +30,21 @@ def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | Non
 
     Of the architectures that the study pretrains, the last layer sees only those positions (lib/modeling/bodies.py).
     """
-    token_types = batch.get("token_types") if getattr(encoder.config, "type_vocab_size", 0) > 1 else None
+    inputs = select_inputs(encoder, batch)
     if bodies.knows(encoder):
-        return bodies.encode_body(encoder, batch["input_ids"], positions, token_types, batch.get("padding"))
-    inputs = {"input_ids": batch["input_ids"]}
-    if "padding" in batch:
-        inputs["attention_mask"] = (~batch["padding"]).long()
-    if token_types is not None:
-        inputs["token_type_ids"] = token_types
+        return bodies.encode_body(encoder, positions=positions, **inputs)
+    if "attention_mask" in inputs:
+        inputs["attention_mask"] = inputs["attention_mask"].long()
     hidden = encoder(**inputs).last_hidden_state
     return hidden if positions is None else bodies.gather_states(hidden, positions)
+
+
+def select_inputs(encoder: PreTrainedModel, batch: Batch) -> Batch:
+    """What an encoder reads of a batch; of one without types of tokens not these."""
+    names = ["input_ids", "attention_mask"]
+    if getattr(encoder.config, "type_vocab_size", 0) > 1:
+        names.append("token_type_ids")
+    return {name: batch[name] for name in names if name in batch}
 
 
 def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -> dict[str, float]:
@@ -212,9 +217,9 @@ class Classifier(nn.Module):
     def encoding(self, batch: Batch) -> torch.Tensor:
         """The encoding of each text, (sequences, width)."""
         if self.recurrent:
-            states, ids = self.dropout(encode(self.encoder, batch)), batch["input_ids"]
-            padding = batch.get("padding", torch.zeros_like(ids, dtype=torch.bool))
-            return self.recurrent(states, ~padding)[1]
+            states = self.dropout(encode(self.encoder, batch))
+            every = torch.ones_like(batch["input_ids"], dtype=torch.bool)
+            return self.recurrent(states, batch.get("attention_mask", every))[1]
         positions = batch["positions"]
         states = encode(self.encoder, batch, positions.flatten(1)).unflatten(1, positions.shape[1:])
         if "absent" in batch:
@@ -231,21 +236,21 @@ class Classifier(nn.Module):
         outputs = self(batch)
         match self.target:
             case "class":
-                each = functional.cross_entropy(outputs, batch["target"], reduction="none")
+                each = functional.cross_entropy(outputs, batch["labels"], reduction="none")
                 # Not over the sum of the batch's weights, as the library has it: the rare class would then weigh most
                 # where it comes with few others.
-                return (each if self.weights is None else each * self.weights[batch["target"]]).mean()
+                return (each if self.weights is None else each * self.weights[batch["labels"]]).mean()
             case "labels":
-                return functional.binary_cross_entropy_with_logits(outputs, batch["target"])
+                return functional.binary_cross_entropy_with_logits(outputs, batch["labels"])
             case _:
-                return functional.mse_loss(outputs, batch["target"])
+                return functional.mse_loss(outputs, batch["labels"])
 
 
 class SpanFinder(nn.Module):
     """Where an answer begins and ends in a sequence, from the state of each token (Devlin et al. 2019, section 4.2).
 
     A batch has `readable`, true at the positions where an answer may stand and at [CLS], which stands for none, and for
-    the loss `target` (sequences, 2).
+    the loss `labels` (sequences, 2).
     """
 
     def __init__(self, encoder: PreTrainedModel):
@@ -260,4 +265,4 @@ class SpanFinder(nn.Module):
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """Mean of the negative log-probabilities of first and last position."""
-        return -self(batch).log_softmax(1).gather(1, batch["target"][:, None]).mean()
+        return -self(batch).log_softmax(1).gather(1, batch["labels"][:, None]).mean()

@@ -282,7 +282,7 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
     def read(ids: list[int], padded: int = 0) -> torch.Tensor:
         batch = {"input_ids": torch.tensor([ids + [padding] * padded])}
         if padded:
-            batch["padding"] = torch.tensor([[False] * len(ids) + [True] * padded])
+            batch["attention_mask"] = torch.tensor([[True] * len(ids) + [False] * padded])
         states = heads.encode(body, batch)[0]
         if len(states) != len(ids) + padded:
             raise StudyError(
@@ -321,14 +321,14 @@ def step_back(body: PreTrainedModel, first: list[int], second: list[int], paddin
     length = len(first) + len(second)
     batch = {
         "input_ids": torch.tensor([first + second, first + [padding] * len(second)]),
-        "padding": torch.arange(length) >= torch.tensor([[length], [len(first)]]),
-        "token_types": torch.tensor([[0] * len(first) + [1] * len(second), [0] * length]),
+        "attention_mask": torch.arange(length) < torch.tensor([[length], [len(first)]]),
+        "token_type_ids": torch.tensor([[0] * len(first) + [1] * len(second), [0] * length]),
     }
     words, labels = torch.ones(2, 1, dtype=torch.bool), torch.zeros(2, 1, 1, dtype=torch.long)
     for head, more in {
         heads.Tagger(body, 1, 2, "linear", 0.1): {"positions": labels[..., 0], "words": words, "labels": labels},
-        heads.Classifier(body, 2, "class", 1, True, "linear", 0.1): {"positions": labels, "target": labels[:, 0, 0]},
-        heads.SpanFinder(body): {"readable": ~batch["padding"], "target": labels.expand(2, 1, 2)[:, 0]},
+        heads.Classifier(body, 2, "class", 1, True, "linear", 0.1): {"positions": labels, "labels": labels[:, 0, 0]},
+        heads.SpanFinder(body): {"readable": batch["attention_mask"], "labels": labels.expand(2, 1, 2)[:, 0]},
     }.items():
         head.train().loss(batch | more).backward()
     body.eval()

@@ -29,7 +29,7 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
         asked = np.bincount(words[row, place], minlength=len(sizes))
         totals["sequences"] += len(original)
         totals["places"] += original.size
-        totals["padding"] += int(batch["padding"].sum()) if "padding" in batch else 0
+        totals["padding"] += int((~batch["attention_mask"]).sum()) if "attention_mask" in batch else 0
         totals["maskable"] += int(maskable.sum())
         wanted = masking.count_to_mask(maskable.sum(axis=1), batches.share_at(step), batches.masking.limit)
         totals["wanted"] += int(wanted.sum())

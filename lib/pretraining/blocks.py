@@ -36,10 +36,10 @@ class Blocks:
 
     An item is a dict of tensors: `input_ids` (sequences, length), `positions` and `targets` (sequences, slots) as in
     masking.mask_tokens, all int64; `counts` (3,) float32, of these sequences: tokens to predict, tokens that are not
-    padding, sequences. With pairs also `token_types` (sequences, length) and `pair` (sequences,), int64; and where a
-    sequence is not full, `padding` (sequences, length), bool. A sequence depends on the seed and its number alone, so
-    that a run resumes anywhere and is dealt to any number of processes. Every block comes once an epoch, in a new order
-    each time.
+    padding, sequences. With pairs also `token_type_ids` (sequences, length) and `pair` (sequences,), int64; and where
+    a sequence is not full, `attention_mask` (sequences, length), bool, false at padding. A sequence depends on the seed
+    and its number alone, so that a run resumes anywhere and is dealt to any number of processes. Every block comes once
+    an epoch, in a new order each time.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Blocks:
             sequences[:, 1:-1] = self.read(places)
         else:
             segments = self.cut(epochs, blocks, keys)
-            sequences, arrays["token_types"], padding = self.join(segments)
+            sequences, arrays["token_type_ids"], padding = self.join(segments)
             arrays["pair"] = segments.pair
         shares = np.repeat([self.share_at(step) for step in steps], [len(n) for n in numbers])
         inputs, positions, targets = mask_tokens(sequences, keys, self.inventory, self.masking, shares)
@@ -122,7 +122,7 @@ class Blocks:
             batch = {name: array[here] for name, array in arrays.items()}
             padded = int(padding[here].sum())
             if padded:
-                batch["padding"] = padding[here]
+                batch["attention_mask"] = ~padding[here]
             predicted = (batch["targets"] != IGNORED).sum()
             counts = [predicted, batch["input_ids"].size - padded, len(sequences_of_step)]
             batch["counts"] = np.array(counts, np.float32)

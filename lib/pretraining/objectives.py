@@ -50,7 +50,7 @@ def hidden_states(
     if pairs:
         positions = functional.pad(positions, (1, 0))  # position 0 is [CLS]
     hidden = bodies.encode_body(
-        model.base_model, batch["input_ids"], positions, batch.get("token_types"), batch.get("padding"), shift
+        model.base_model, batch["input_ids"], positions, batch.get("token_type_ids"), batch.get("attention_mask"), shift
     )
     return (hidden[:, 1:], hidden[:, 0]) if pairs else (hidden, None)
 
@@ -87,8 +87,8 @@ def replaced_tokens(model: Electra, batch: Batch) -> torch.Tensor:
     inputs, replaced = corrupt(logits.detach(), batch)
     judged = judge_replaced(model, inputs, batch)
     errors = functional.binary_cross_entropy_with_logits(judged, replaced, reduction="none")
-    if "padding" in batch:
-        errors = errors.masked_fill(batch["padding"], 0.0)
+    if "attention_mask" in batch:
+        errors = errors.masked_fill(~batch["attention_mask"], 0.0)
     return token_loss(logits, batch) + DISCRIMINATOR_WEIGHT * errors.sum() / batch["counts"][1]
 
 
@@ -96,7 +96,7 @@ def judge_replaced(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.
     """The discriminator's logit of each token of `inputs` having been replaced, (sequences, length)."""
     discriminator = model.discriminator
     hidden = bodies.encode_body(
-        discriminator.base_model, inputs, token_types=batch.get("token_types"), padding=batch.get("padding")
+        discriminator.base_model, inputs, None, batch.get("token_type_ids"), batch.get("attention_mask")
     )
     return bodies.detect_replaced(discriminator, hidden).float()
 
@@ -173,7 +173,7 @@ def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, floa
     if isinstance(model, Electra):
         inputs, replaced = corrupt(logits, batch)
         judged = judge_replaced(model, inputs, batch) > 0
-        real = ~batch["padding"] if "padding" in batch else torch.ones_like(judged)
+        real = batch.get("attention_mask", torch.ones_like(judged))
         for name, which in (("replaced found", replaced == 1), ("kept cleared", (replaced == 0) & real)):
             found[name] = ((judged == (replaced == 1))[which].sum().item(), which.sum().item())
     return found

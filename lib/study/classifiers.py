@@ -59,7 +59,7 @@ class Cnn(nn.Module):
         return self.score(self.dropout(torch.cat(highest, 1)))
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        return functional.cross_entropy(self(batch), batch["target"])
+        return functional.cross_entropy(self(batch), batch["labels"])
 
 
 class AttentiveLstm(nn.Module):
@@ -78,9 +78,9 @@ class AttentiveLstm(nn.Module):
     def attend(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Scores of the classes, and the attention (documents, words, rows)."""
         ids = batch["input_ids"]
-        padding = batch.get("padding", torch.zeros_like(ids, dtype=torch.bool))
-        states = self.recurrent(self.dropout(self.words(ids)), ~padding)[0]
-        weights = self.rows(self.inner(states).tanh()).masked_fill(padding[..., None], -1e9).softmax(1)
+        mask = batch.get("attention_mask", torch.ones_like(ids, dtype=torch.bool))
+        states = self.recurrent(self.dropout(self.words(ids)), mask)[0]
+        weights = self.rows(self.inner(states).tanh()).masked_fill(~mask[..., None], -1e9).softmax(1)
         return self.score(self.dropout((weights.transpose(1, 2) @ states).flatten(1))), weights
 
     def forward(self, batch: Batch) -> torch.Tensor:
@@ -90,7 +90,7 @@ class AttentiveLstm(nn.Module):
         scores, weights = self.attend(batch)
         same = weights.transpose(1, 2) @ weights - torch.eye(self.ROWS, device=weights.device)
         penalty = self.PENALTY * same.pow(2).sum((1, 2)).mean()
-        return functional.cross_entropy(scores, batch["target"]) + penalty
+        return functional.cross_entropy(scores, batch["labels"]) + penalty
 
 
 NETWORKS = {"cnn": Cnn, "bilstm": AttentiveLstm}
@@ -197,7 +197,7 @@ def predict_network(
     targets = [classes.index(label) for label in labels]
 
     def collate(some: Sequence[Example]) -> Batch:
-        return pad(some, 0) | {"target": torch.tensor([targets[one.instance] for one in some])}
+        return pad(some, 0) | {"labels": torch.tensor([targets[one.instance] for one in some])}
 
     batches = BucketedBatches(trained_on, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
     training.train(
@@ -259,7 +259,7 @@ def embed_texts(body, tokenizer, texts: list[str], length: int) -> Iterable[np.n
     with torch.inference_mode():
         for numbers in cut_evenly(sequences):
             batch = pad([sequences[number] for number in numbers], tokenizer.pad_token_id)
-            mask = ~batch.get("padding", torch.zeros_like(batch["input_ids"], dtype=torch.bool))
+            mask = batch.get("attention_mask", torch.ones_like(batch["input_ids"], dtype=torch.bool))
             states = heads.encode(body, batch) * mask[..., None]
             means = functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1)
             for number, mean in zip(numbers, means.numpy(), strict=True):
