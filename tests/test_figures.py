@@ -3,6 +3,7 @@
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot
 
@@ -32,3 +33,15 @@ def test_a_figure_without_texts_stays_a_picture():
 def test_texts_that_are_not_as_many_as_the_points_are_refused():
     with pytest.raises(ValueError, match="zip"):
         draw(["a"])
+
+
+@pytest.mark.parametrize(("steps", "places", "panels", "lines"), [(3, 13, 3, 13), (6, 2, 2, 6), (4, 20, 4, 20)])
+def test_effects_fit_a_page_whatever_there_are_many_of(steps, places, panels, lines):
+    index = pd.MultiIndex.from_product([[f"step {n}" for n in range(steps)], [f"place {n}" for n in range(places)]])
+    frame = pd.DataFrame({"paper": 1.0, "ours": 2.0, "sd": 0.5}, index=index)
+    frame.loc[("no step", "no place"), "sd"] = 0.5
+    figure = figures.effects(frame, "points")
+    pyplot.close(figure)
+    drawn = [axes for axes in figure.axes if axes.get_visible()]
+    assert len(drawn) == panels and figure.get_figwidth() < 9
+    assert len(drawn[0].get_yticklabels()) == lines

@@ -4,6 +4,7 @@ In the report, points that were given texts show them under the pointer.
 """
 
 import io
+import math
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -89,35 +90,46 @@ def show_legend(axes) -> None:
 
 
 def effects(frame: pd.DataFrame, label: str) -> Figure:
-    """A panel a step, a line for each place: the paper's effect hollow, ours filled with a bar of one standard
-    deviation.
+    """A panel for each step, a line for each place: the paper's effect hollow, ours filled, ± one standard deviation.
 
-    `frame`: indexed by step and place, with the columns paper, ours and sd; `label`: of the horizontal axis. Of more
-    than MOST steps each is a line, and each place a panel.
+    `frame`: indexed by step and place, with the columns paper, ours and sd; what has neither effect is left out.
+    `label`: of the horizontal axis. Of many steps at few places each is a line, and each place a panel.
     """
-    if frame.index.unique(0).size > MOST:
-        frame = frame.swaplevel()
+    frame = frame.dropna(subset=["paper", "ours"], how="all")
     steps, places = (list(frame.index.unique(level)) for level in (0, 1))
     if not steps:
         figure, axes = new_figure(3, 1.5)
         show_legend(axes.flat[0])
         return figure
-    figure, axes = new_figure(2 + 2.8 * len(steps), 1.3 + 0.27 * len(places), columns=len(steps))
-    color = sns.color_palette("colorblind")[0]
-    for axis, step in zip(axes.flat, steps, strict=True):
-        found = frame.loc[step].reindex(places)
-        axis.axvline(0, color="grey", linewidth=1)
-        (paper,) = axis.plot(found["paper"], range(len(places)), "o", color="black", markerfacecolor="none",
-                             label="paper")  # fmt: skip
-        ours, *_ = axis.errorbar(found["ours"], range(len(places)), xerr=found["sd"].fillna(0), fmt="o", color=color,
-                                 markersize=5, label="ours, ± sd over seeds")  # fmt: skip
-        for line, whose in ((paper, "paper"), (ours, "ours")):
-            name_points(line, [f"{place}, {whose}: {value:+.2f}" for place, value in found[whose].items()])
+    if len(steps) > max(MOST, len(places)):
+        frame, steps, places = frame.swaplevel(), places, steps
+    columns = len(steps) if len(steps) <= MOST else 2
+    rows, labels = math.ceil(len(steps) / columns), [textwrap.fill(place, 34) for place in places]
+    height = 0.9 + 0.27 * len(places) * max(1, 0.6 * max(name.count("\n") + 1 for name in labels))
+    figure, axes = new_figure(1.8 + 2.1 * columns, 0.3 + rows * height, columns, rows)
+    for axis, step in zip(axes.flat, steps, strict=False):
+        draw_effects(axis, frame.loc[step].reindex(places))
         axis.set_title(textwrap.fill(step, 26), fontsize=8)
-        axis.set(xlabel=label, yticks=range(len(places)), yticklabels=places if axis is axes.flat[0] else [])
-        axis.set_ylim(len(places) - 0.5, -0.5)
-    axes.flat[-1].legend(**BESIDE)
+        axis.set(yticks=range(len(places)), yticklabels=labels if axis in axes[:, 0] else [])
+        axis.set_xlabel(label, fontsize=8)
+        axis.tick_params(labelsize=8)
+        axis.locator_params(axis="x", nbins=4)
+    for axis in axes.flat[len(steps) :]:
+        axis.set_visible(False)
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper left", ncols=2, fontsize=8)
     return figure
+
+
+def draw_effects(axis, found: pd.DataFrame) -> None:
+    """One panel of `effects`: a line for each row."""
+    lines = range(len(found))
+    axis.axvline(0, color="grey", linewidth=1)
+    (paper,) = axis.plot(found["paper"], lines, "o", color="black", markerfacecolor="none", label="paper")
+    ours, *_ = axis.errorbar(found["ours"], lines, xerr=found["sd"].fillna(0), fmt="o", markersize=5,
+                             color=sns.color_palette("colorblind")[0], label="ours, ± sd over seeds")  # fmt: skip
+    for line, whose in ((paper, "paper"), (ours, "ours")):
+        name_points(line, [f"{place}, {whose}: {value:+.2f}" for place, value in found[whose].items()])
+    axis.set_ylim(len(found) - 0.5, -0.5)
 
 
 def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure:
