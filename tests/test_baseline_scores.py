@@ -188,6 +188,17 @@ def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
     assert all({*row} == {*baseline_scores.COLUMNS, *baseline_scores.SEEN} for row in rows)
 
 
+def test_the_first_instances_alone_are_learnt_from_where_so_many_are_asked_for(tmp_path):
+    dataset = open_study("smoke").dataset("ddi")
+    few, whole = (baseline_scores.measure_dataset(dataset, tmp_path / str(limit), limit=limit) for limit in (20, None))
+    assert [row["train"] for row in few] == [20, 20] and whole[0]["train"] == len(dataset.load("train")) > 20
+    first = next(one for one in baselines.list_baselines("relations") if one.kind == NO_PRETRAINING)
+    predicted, _ = baselines.run_baseline(first, dataset, dataset.load("train")[:20], dataset.load("dev"),
+                                          dataset.load("test"))  # fmt: skip
+    score = dataset.score(dataset.load("test"), predicted)[dataset.main_score]
+    assert next(row["score"] for row in few if row["kind"] == NO_PRETRAINING) == pytest.approx(score, abs=1e-4)
+
+
 def test_a_development_set_that_is_the_test_set_again_is_known(tmp_path, monkeypatch):
     """Of Bio-ELECTRA's GAD, and of no other set: several splits may lie in one file."""
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)

@@ -2,6 +2,7 @@
 
 import math
 import time
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -18,10 +19,13 @@ COLUMNS = ["dataset", "split", "metric", "kind", "method", "score", "ci_low", "c
 SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "method", "f1", *seen.SCORES]
 
 
-def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None = None) -> list[dict]:
+def measure_dataset(
+    dataset: Dataset, folder: Path, classes: WordClasses | None = None, limit: int | None = None
+) -> list[dict]:
     """The rows of one dataset, a method each, of COLUMNS; of entities also of SEEN, of WITH_MACRO also `macro f1`.
 
-    Scores are kept below `folder`; why there is none is not.
+    `limit`: how many training instances are learnt from, the first ones, as by encoders; None: all. Scores are kept
+    below `folder`; why there is none is not.
     """
     row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
     for method in baselines.list_baselines(dataset.family, classes):
@@ -29,9 +33,12 @@ def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None 
         settings = {"points": method.points, "method": baselines.VERSION, "text": method.text}
         if dataset.metric in metrics.WITH_MACRO:
             settings["metric"] = dataset.metric
+        if limit:
+            settings["limit"] = limit
         identity = provenance.record("baselines", VERSION, settings, dataset.fingerprints())
+        make = partial(score_baseline, method, dataset, limit)
         try:
-            kept = artefacts.cached(own, identity, lambda new, method=method: {"row": score_baseline(method, dataset)})
+            kept = artefacts.cached(own, identity, lambda new, make=make: {"row": make()})
             found = kept["row"] | {"note": dataset.differs}
         except StudyError as error:
             found = {"note": f"n/a: {error}"}
@@ -39,13 +46,13 @@ def measure_dataset(dataset: Dataset, folder: Path, classes: WordClasses | None 
     return rows
 
 
-def score_baseline(method: Baseline, dataset: Dataset) -> dict:
+def score_baseline(method: Baseline, dataset: Dataset, limit: int | None = None) -> dict:
     """The mean over folds with its 95% interval over draws of test documents, the settings that were chosen in each
     fold, and sizes; of entities also those whose name training has, of WITH_MACRO also that. StudyError where it cannot
     be run."""
     begun, found, sizes, variances, more = time.monotonic(), [], [], [], {}
     for fold in range(1, dataset.folds + 1):
-        train, test, predicted, point = predict_test(method, dataset, fold)
+        train, test, predicted, point = predict_test(method, dataset, fold, limit)
         scores = dataset.score(test, predicted)
         value = fill_undefined(scores[dataset.main_score], 0.0)  # what is constant is reported as not correlated
         found.append((value, point))
@@ -70,8 +77,8 @@ def score_baseline(method: Baseline, dataset: Dataset) -> dict:
     }
 
 
-def predict_test(method: Baseline, dataset: Dataset, fold: int) -> tuple[list, list, list, dict]:
+def predict_test(method: Baseline, dataset: Dataset, fold: int, limit: int | None) -> tuple[list, list, list, dict]:
     """The training and the test set, a method's predictions of the latter, and the settings chosen for them."""
-    train, test = (dataset.load(split, fold) for split in ("train", "test"))
+    train, test = dataset.load("train", fold)[:limit], dataset.load("test", fold)
     dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
     return train, test, *baselines.run_baseline(method, dataset, train, dev, test)
