@@ -9,7 +9,7 @@ from statistics import fmean
 from lib import artefacts, provenance, statistics
 from lib.benchmarks import baselines, jackknife, metrics, seen
 from lib.benchmarks.baselines import Baseline
-from lib.benchmarks.datasets import Dataset, fill_undefined
+from lib.benchmarks.datasets import Dataset, choose_training, fill_undefined
 from lib.benchmarks.word_classes import WordClasses
 from lib.errors import StudyError
 
@@ -24,8 +24,8 @@ def measure_dataset(
 ) -> list[dict]:
     """The rows of one dataset, a method each, of COLUMNS; of entities also of SEEN, of WITH_MACRO also `macro f1`.
 
-    `limit`: how many training instances are learnt from, the first ones, as by encoders; None: all. Scores are kept
-    below `folder`; why there is none is not.
+    `limit`: how many training instances are learnt from, those that an encoder is trained on; None: all. Scores are
+    kept below `folder`; why there is none is not.
     """
     row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
     for method in baselines.list_baselines(dataset.family, classes):
@@ -79,6 +79,8 @@ def score_baseline(method: Baseline, dataset: Dataset, limit: int | None = None)
 
 def predict_test(method: Baseline, dataset: Dataset, fold: int, limit: int | None) -> tuple[list, list, list, dict]:
     """The training and the test set, a method's predictions of the latter, and the settings chosen for them."""
-    train, test = dataset.load("train", fold)[:limit], dataset.load("test", fold)
+    train, test = (dataset.load(split, fold) for split in ("train", "test"))
+    if limit:
+        train = choose_training(dataset.family, train, limit)
     dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
     return train, test, *baselines.run_baseline(method, dataset, train, dev, test)

@@ -275,6 +275,12 @@ def list_data_files(paths: Iterable[Path]) -> list[Path]:
     return sorted({f for path in paths for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})
 
 
+def choose_training(family: str, instances: list[Instance], limit: int | None) -> list[Instance]:
+    """What a model is trained on of a training set: the first `limit`, or all; of questions those that have an answer,
+    as the others cannot be learnt (Lee et al. 2020, section 3.3)."""
+    return (questions.answerable(instances) if family == "questions" else instances)[:limit]
+
+
 def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
     """A training set without a tenth of it, and that tenth; the same for every model."""
     order = np.random.default_rng(0).permutation(len(instances)).tolist()

@@ -3,8 +3,7 @@
 import copy
 from functools import cached_property
 
-from lib.benchmarks import questions
-from lib.benchmarks.datasets import Dataset, hold_out
+from lib.benchmarks.datasets import Dataset, choose_training, hold_out
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError, unknown
 from lib.finetuning import spans, tagging, texts
@@ -65,9 +64,7 @@ class Splits:
                 instances = self.dataset.load(split, fold)
                 self.reads.append(split if self.dataset.folds == 1 else f"{split} {fold}")
                 if split == self.base:
-                    if self.dataset.family == "questions":  # the others cannot be learnt (Lee et al. 2020, section 3.3)
-                        instances = questions.answerable(instances)
-                    instances = instances[: self.settings.train_instances]
+                    instances = choose_training(self.dataset.family, instances, self.settings.train_instances)
                 self.instances[key] = instances
         if not self.instances[key]:
             raise StudyError(
