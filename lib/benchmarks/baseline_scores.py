@@ -30,11 +30,7 @@ def measure_dataset(
     row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
     for method in baselines.list_baselines(dataset.family, classes):
         own = folder / method.method.replace(" ", "-")
-        settings = {"points": method.points, "method": baselines.VERSION, "text": method.text}
-        if dataset.metric in metrics.WITH_MACRO:
-            settings["metric"] = dataset.metric
-        if limit:
-            settings["limit"] = limit
+        settings = {"points": method.points, "method": baselines.VERSION, "text": method.text, "limit": limit}
         identity = provenance.record("baselines", VERSION, settings, dataset.fingerprints())
         make = partial(score_baseline, method, dataset, limit)
         try:

@@ -21,6 +21,7 @@ from lib.study import (
     anew,
     dataset_texts,
     downloads,
+    exploring,
     graph,
     labelling,
     open_study,
@@ -182,7 +183,7 @@ def evaluate(words: list[str]) -> int:
     """Put one encoder through the datasets of a protocol's paper, or those named; ends with a page of its scores."""
     parser = argparse.ArgumentParser("run_all.sh evaluate")
     model = "a folder in the save_pretrained layout, a hub name, or a key; default: encoder-14m, which ships"
-    parser.add_argument("--model", default="encoder-14m", type=name_encoder, help=model)
+    parser.add_argument("--model", default=exploring.SHIPPED, type=name_encoder, help=model)
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
     sets = parser.add_mutually_exclusive_group()
     sets.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")

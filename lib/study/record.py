@@ -12,7 +12,7 @@ import pandas as pd
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
-from lib.study import claims, open_study, params, paths, results, scores, show
+from lib.study import claims, exploring, open_study, params, paths, results, scores, show
 
 PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
@@ -135,7 +135,7 @@ def list_findings() -> str:
     """What a reader should know first, from the record's tables (Markdown)."""
     audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "gains"))
     recipes = claims.list_measured_recipes(claims.read_verdicts("weekend"))
-    found = [say_audit(audit), *([say_recipes(recipes)] if len(recipes) else []), say_baselines(bought), say_tagger()]
+    found = [say_audit(audit), *([say_recipes(recipes)] if len(recipes) else []), say_beaten(bought), say_tagger()]
     return "\n".join(f"- {one}" for one in found)
 
 
@@ -161,7 +161,7 @@ def say_recipes(measured: pd.DataFrame) -> str:
     )
 
 
-def say_baselines(bought: pd.DataFrame) -> str:
+def say_beaten(bought: pd.DataFrame) -> str:
     from lib.study import gains  # here, as it takes seconds
 
     known = gains.keep_known(bought)
@@ -176,11 +176,11 @@ def say_baselines(bought: pd.DataFrame) -> str:
 
 def say_tagger() -> str:
     """How the tagger that ships stands beside the baselines; the first dataset of its table as an example."""
-    scored = results.read_table(paths.ROOT / "model" / "tagger" / "scores.csv")
+    scored = results.read_table(exploring.TAGGER / "scores.csv")
     above, first = (scored["f1"] > scored["baseline f1"]).sum(), scored.iloc[0]
     return (
-        "**Tagger.** [The one that ships](model/tagger/README.md), with 14 million parameters, beats the best baseline "
-        f"on {above} of {len(scored)} test sets ({first['dataset']}: F1 {first['f1']:.1f}, baseline "
+        "**Tagger.** [The one that ships](model/tagger/README.md), 14M parameters, one seed, beats the best "
+        f"baseline on {above} of {len(scored)} test sets ({first['dataset']}: F1 {first['f1']:.1f}, baseline "
         f"{first['baseline f1']:.1f})."
     )
 
