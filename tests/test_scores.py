@@ -119,11 +119,13 @@ def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():
     assert [page.stand(value, 60, 62) for value in (59.9, 60, 62, 62.1, None)] == ["below", "tie", "tie", "above", ""]
     line = {"dataset": "ddi", "score": "f1", "ours": 61.0, "low": 60.0, "high": 62.0, "published": 82.36,
             "whose": "PubMedBERT", "table": "gu-6", "without_pretraining": 60.5, "unlabelled_text": None,
-            "chance": None}  # fmt: skip
-    paper, ours, baseline = page.rows_of(line, "a/folder")
+            "chance": None, "same_instances": 59.5}  # fmt: skip
+    paper, ours, baseline, same = page.rows_of(line, "a/folder")
+    assert same["whose"].endswith("same training instances") and (same["value"], same["beside it"]) == (59.5, "below")
     assert paper["dataset"] == "ddi" and paper["whose"] == "paper: PubMedBERT (gu-6)" and paper["beside it"] == "above"
     assert (ours["whose"], ours["95% interval"]) == ("a/folder", "60.00 to 62.00") and baseline["beside it"] == "tie"
-    (alone,) = page.rows_of(line | dict.fromkeys(("low", "published", "without_pretraining")), "a/folder")
+    missing = dict.fromkeys(("low", "published", "without_pretraining", "same_instances"))
+    (alone,) = page.rows_of(line | missing, "a/folder")
     assert alone["dataset"] == "ddi" and alone["95% interval"] == ""
 
 
