@@ -26,8 +26,30 @@ def test_points_have_their_texts_in_order_and_missing_ones_none():
     assert [one.text for one in root.iter(f"{{{figures.SVG}}}title")] == ["a & b", "c"]
 
 
-def test_a_figure_without_texts_stays_a_picture():
-    assert draw([]) is None
+def test_points_and_bars_without_texts_show_their_series_tick_and_value():
+    figure, ((left, right),) = figures.new_figure(5, 3, columns=2)
+    left.barh(["corpora", "models"], [1, 2.5], label="planned")
+    left.errorbar([1, 2], [0, 1], xerr=[0.1, 0.2], fmt="o", label="taken")
+    left.set(xlabel="hours")
+    right.plot([1, np.nan, 1000], [2, 3, 40], marker="o")
+    right.set(xscale="log", xlabel="MB", ylabel="seconds")
+    pyplot.close(figure)
+    root = ElementTree.fromstring(figures.draw_named(figure))
+    assert sorted(one.text for one in root.iter(f"{{{figures.SVG}}}title")) == [
+        "MB 1, seconds 2", "MB 1,000, seconds 40", "planned, corpora, hours 1", "planned, models, hours 2.5",
+        "taken, corpora, hours 1", "taken, models, hours 2",
+    ]  # fmt: skip
+
+
+def test_a_figure_of_lines_alone_or_of_many_points_stays_a_picture(monkeypatch):
+    figure, ((axes,),) = figures.new_figure(3, 2)
+    axes.plot([0, 4], [0, 2])
+    assert figures.draw_named(figure) is None
+    axes.plot(range(3), "o")
+    assert figures.draw_named(figure)
+    monkeypatch.setattr(figures, "MOST_NAMED", 2)
+    assert figures.draw_named(figure) is None
+    pyplot.close(figure)
 
 
 def test_texts_that_are_not_as_many_as_the_points_are_refused():

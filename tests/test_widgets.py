@@ -7,7 +7,7 @@ import pytest
 
 from lib import progress
 from lib.errors import StudyError
-from lib.study import widgets
+from lib.study import pages, widgets
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 PAGE = "notebooks/page.ipynb"
@@ -58,3 +58,13 @@ def test_in_batch_there_are_no_controls(environment):
     environment.delenv(progress.FILE)
     with pytest.raises(ImportError):
         widgets.ask_for_sentence(print)
+
+
+def test_a_choice_sets_the_parameter_and_the_page_keeps_its_tables_apart(environment):
+    environment.setenv(widgets.SESSION, PAGE)
+    variables = {"scale": "mine", "table": "naseem-7", "models": []}
+    scale, table, _ = widgets.ask_for_parameters(variables, pages.list_choices(variables)).children
+    assert {"mine", "smoke", "laptop"} <= {*scale.options} and table.options == ("naseem-7", "naseem-figure-2")
+    table.value = "naseem-figure-2"
+    assert variables == {"scale": "mine", "table": "naseem-figure-2", "models": []}
+    assert widgets.ask_for_parameters(variables, {}) is None

@@ -1,6 +1,6 @@
 """Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour.
 
-In the report, points that were given texts show them under the pointer.
+In the report, points and bars show under the pointer what they are.
 """
 
 import io
@@ -16,8 +16,11 @@ import seaborn as sns
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib import pyplot
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogFormatter, ScalarFormatter
 
 from lib.finetuning.runs import average_folds
 from lib.progress import draw_log
@@ -37,6 +40,7 @@ for prefix, space in {"": SVG, "xlink": "http://www.w3.org/1999/xlink"}.items():
 MARKERS = "osD^vP"
 BESIDE = {"fontsize": 7, "loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend right of the axes
 MOST = 3  # panels beside each other
+MOST_NAMED = 1000  # points and bars with texts in one figure
 
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **options):
@@ -49,30 +53,63 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **o
 
 
 def name_points(line: Line2D, texts: Iterable[str]) -> None:
-    """Give each point of a plotted line, drawn as a marker, the text that the report shows under the pointer."""
+    """Give each point of a plotted line the text that the report shows under the pointer, in place of its values."""
     line.names = list(texts)
 
 
 def draw_named(figure: Figure) -> str | None:
-    """The figure as SVG with the texts of `name_points`; None for one without, of which a picture is enough.
+    """The figure as SVG, a text at each marker and bar; None, for a picture, without these or beyond MOST_NAMED.
 
-    ValueError where a line draws another number of markers than it has texts, missing values apart.
+    ValueError where a line draws another number of markers than it was given texts, missing values apart.
     """
-    named = figure.findobj(lambda artist: hasattr(artist, "names"))
-    if not named:
+    named = list_named(figure)
+    if not 0 < sum(len(texts) for _, texts in named) <= MOST_NAMED:
         return None
-    for number, line in enumerate(named):
-        line.set_gid(f"named-{number}")
+    for number, (artist, _) in enumerate(named):
+        artist.set_gid(f"named-{number}")
     written = io.StringIO()
     with matplotlib.rc_context(STYLE):
         figure.savefig(written, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     root = ElementTree.fromstring(written.getvalue())
-    for line in named:
-        there = pd.notna(line.get_xydata()).all(axis=1)
-        marks = root.iterfind(f".//*[@id='{line.get_gid()}']//{{{SVG}}}use")
-        for mark, text in zip(marks, (text for text, seen in zip(line.names, there, strict=True) if seen), strict=True):
+    for artist, texts in named:
+        group = root.find(f".//*[@id='{artist.get_gid()}']")
+        marks = list(group.iter(f"{{{SVG}}}use")) if isinstance(artist, Line2D) else [group]
+        for mark, text in zip(marks, texts, strict=True):
             ElementTree.SubElement(mark, f"{{{SVG}}}title").text = text
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def list_named(figure: Figure) -> list[tuple[Artist, list[str]]]:
+    """The lines with markers and the bars of a figure, and a text for each point and bar that is drawn."""
+    named = []
+    for axes in figure.axes:
+        series = {artist: bars for bars in axes.containers for artist in bars.get_children()}
+        for line in axes.lines:
+            if line.get_marker() not in ("", "None"):
+                points = line.get_xydata()
+                label = series.get(line, line).get_label()
+                texts = getattr(line, "names", None) or [say_values(axes, label, *point) for point in points]
+                seen = pd.notna(points).all(axis=1)
+                named.append((line, [text for text, drawn in zip(texts, seen, strict=True) if drawn]))
+        for bar in axes.patches:
+            if isinstance(bar, Rectangle):
+                wide, high = bar.get_width(), bar.get_height()
+                flat = series[bar].orientation == "horizontal"
+                end = (wide, bar.get_y() + high / 2) if flat else (bar.get_x() + wide / 2, high)
+                named.append((bar, [say_values(axes, series[bar].get_label(), *end)]))
+    return named
+
+
+def say_values(axes, label: str, x: float, y: float) -> str:
+    """A point in words: its series, what it stands beside, its numbers with the labels of their axes."""
+    words, numbers = [] if label.startswith("_") else [label], []
+    for axis, value in ((axes.xaxis, x), (axes.yaxis, y)):
+        if isinstance(axis.get_major_formatter(), ScalarFormatter | LogFormatter):
+            numbers.append(f"{axis.get_label_text()} {value:,.4g}".strip())
+        else:
+            ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+            words += [tick.get_text().replace("\n", " ") for place, tick in ticks if math.isclose(place, value)]
+    return ", ".join(filter(None, (*words, *numbers)))
 
 
 def show(figure: Figure) -> None:
@@ -169,9 +206,7 @@ def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
                                  label="ours, 95% interval")  # fmt: skip
         said = zip(ran["dataset"], ran["ours"], ran["low"], ran["high"], strict=True)
         name_points(ours, [f"{name}, ours: {score:.2f} ({low:.2f} to {high:.2f})" for name, score, low, high in said])
-    (paper,) = axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
-    said = zip(names, references["published"], strict=True)
-    name_points(paper, [f"{name}, paper: {score:.2f}" for name, score in said])
+    axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
     axes.plot(references["without_pretraining"], places, "|", color="black", markersize=10, label="without pretraining")
     axes.plot(references["unlabelled_text"], places, "+", color="black", markersize=7, label="with unlabelled text")
     axes.plot(references["chance"], places, "x", color="grey", markersize=5, label="chance")

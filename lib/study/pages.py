@@ -11,18 +11,24 @@ from IPython.display import HTML, Markdown, display
 from lib import provenance
 from lib.benchmarks.instances import Instance, Sentence
 from lib.places import show_path
-from lib.study import open_study, params, paths
+from lib.study import open_study, params, paths, widgets
 from lib.study.show import bracket, list_made_up
 from lib.study.show import table as show
+
+KINDS = {"scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models",
+         "setting": "protocols"}  # fmt: skip
 
 
 def open_page(scale: str, own_data: bool = False) -> None:
     """Versions, device, commit and scale; and, where the data are made up, a notice that says so.
 
-    `own_data`: all datasets of the page are somebody's own. StudyError when the notebook was given parameters that it
-    does not have, as `papermill -p` allows.
+    In JupyterLab, a choice for each parameter whose values are registered. `own_data`: all datasets of the page are
+    somebody's own. StudyError when the notebook was given parameters that it does not have, as `papermill -p` allows.
     """
-    compare_parameters(get_ipython().user_ns.get("In", []))
+    variables = get_ipython().user_ns
+    compare_parameters(variables.get("In", []))
+    if fields := widgets.ask_for_parameters(variables, list_choices(variables)):
+        display(fields)
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
     title = params.load("scales", scale).title
     display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
@@ -44,6 +50,15 @@ def compare_parameters(cells: list[str]) -> None:
     }
     for line in ast.parse(given).body:
         params.check_parameter("this notebook", line.targets[0].id, ast.literal_eval(line.value), declared)
+
+
+def list_choices(variables: dict) -> dict[str, list[str]]:
+    """The values that each parameter of a page may take: keys of its kind; for a table those that the page shows."""
+    choices = {name: params.keys(kind) for name, kind in KINDS.items() if isinstance(variables.get(name), str)}
+    if isinstance(variables.get("table"), str):
+        page = params.load("tables", variables["table"]).notebook
+        choices["table"] = [key for key in params.keys("tables") if params.load("tables", key).notebook == page]
+    return choices
 
 
 def name_device() -> str:

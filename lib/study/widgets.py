@@ -1,7 +1,7 @@
 """Controls on a page that is open in JupyterLab. In batch a page has none."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lib import progress
@@ -44,3 +44,22 @@ def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequenc
 
     button.on_click(redo)
     return ipywidgets.VBox([field, *([choice] if choices else []), button, output])
+
+
+def ask_for_parameters(variables: dict, choices: Mapping[str, Sequence[str]]) -> "VBox | None":
+    """A choice for each parameter, which sets it among the page's `variables`; None in batch and without choices."""
+    if not (choices and is_live()):
+        return None
+    import ipywidgets
+
+    def choose(change) -> None:
+        variables[change["owner"].description] = change["new"]
+
+    fields = [
+        ipywidgets.Dropdown(options=sorted({*options, variables[name]}), value=variables[name], description=name)
+        for name, options in choices.items()
+    ]
+    for field in fields:
+        field.observe(choose, "value")
+    then = ipywidgets.HTML("Then, with this cell selected: Run ▸ Run Selected Cell and All Below.")
+    return ipywidgets.VBox([*fields, then])
