@@ -1,6 +1,6 @@
 """How fast the study is on this machine, all of it: python -m benchmarks.
 
-One after the other, for about two hours, on a machine that should have nothing else to do; each says what it measures
+One after the other, for about an hour, on a machine that should have nothing else to do; each says what it measures
 against, prints its lines and writes its table into outputs/record/benchmarks/. Neither data nor weights are needed, but
 for the plan of scale paper in `waiting`, which lists real files: without STUDY_DATA it says so and stays empty.
 """
@@ -8,7 +8,7 @@ for the plan of scale paper in `waiting`, which lists real files: without STUDY_
 import subprocess
 import sys
 
-MODULES = ("pretraining", "finetuning", "candidates", "profile_step", "contention", "growth", "waiting")
+MODULES = ("pretraining", "finetuning", "growth", "waiting")
 
 if __name__ == "__main__":
     for module in MODULES:

@@ -7,13 +7,10 @@ import pytest
 import torch
 from notebook_code import definitions
 
-from benchmarks import candidates, finetuning, pretraining, profile_step
-from lib.modeling import models
-from lib.modeling.shape import Body
-from lib.pretraining import masking
-from lib.study import open_study, params
+from benchmarks import finetuning, pretraining
+from lib.study import open_study
 from lib.study.corpora import Corpus
-from lib.training import timing, training
+from lib.training import timing
 
 CELLS = definitions("93_speed")
 BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
@@ -90,26 +87,6 @@ def test_steps_and_passes_are_timed_on_as_many_tokens():
     assert len(CELLS.draw_times(times, "seconds").axes[0].patches) == 2
 
 
-def test_operations_of_a_step_have_a_row_each():
-    attention = "aten::_scaled_dot_product_flash_attention_for_cpu_backward"
-    names = {
-        "aten::addmm": "matrix products",
-        "aten::mm": "matrix products",
-        attention: "attention",
-        "aten::gelu_backward": "GELU",
-        "aten::native_layer_norm": "layer norm",
-        "aten::add_": "sums and additions",
-        "Optimizer.step#AdamW.step": "optimizer and clipping",
-        "aten::_fused_adamw_": "optimizer and clipping",
-        "aten::random_": "dropout",
-        "aten::copy_": "copies and casts",
-        "aten::to": "copies and casts",
-        "aten::embedding_dense_backward": "embeddings",
-        "aten::topk": "the rest",
-    }
-    assert {name: profile_step.find_part(name) for name in names} == names
-
-
 def test_the_first_epoch_stands_apart():
     begun = [0.0, 2.0, 4.0, 5.0, 6.0, 7.0]  # steps of three epochs, two each; the last one ends at 8
     assert finetuning.split_epochs([*begun, 8.0], 40) == {"first epoch": 10, "later epochs": 20}
@@ -121,21 +98,3 @@ def test_lines_of_another_case_or_device_stay(monkeypatch, tmp_path):
     for what, device, number in lines:
         pretraining.write_lines("table", [{"what": what, "ours": number, "device": device}])
     assert pd.read_csv(tmp_path / "table.csv").values.tolist() == [["b", 2, "CPU"], ["a", 3, "GPU"], ["a", 4, "CPU"]]
-
-
-def test_candidates_for_a_faster_step_train_alike():
-    body, device = Body(layers=2, hidden=16, heads=2, intermediate=32, embedding=16), training.accelerator("float32")
-    draw, recipe = torch.Generator().manual_seed(0), params.load("scales", "laptop").pretraining.recipe
-    ids = torch.randint(5, 50, (4, 8), generator=draw)
-    batch = {"input_ids": ids, "positions": torch.arange(1, 4).expand(4, -1), "targets": ids[:, 1:4].clone()}
-    batch["targets"][0, 0] = masking.IGNORED
-    batch["counts"] = torch.tensor([11.0, 32, 4])
-    losses = {}
-    for name, candidate in candidates.CANDIDATES.items():
-        if "compiled" not in name:
-            torch.manual_seed(0)
-            model = models.build_model("bert", body, 50, 8, 0.0)
-            step = candidate.make(model, candidate.loss_of, batch, recipe, 1e-2, device)
-            losses[name] = [candidates.take(step, candidate.functions) for _ in range(3)]
-    for found in losses.values():
-        assert found[2] < found[0] and found == pytest.approx(losses["today"], abs=0.02)
