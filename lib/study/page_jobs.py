@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lib.benchmarks import baseline_scores, baselines, definitions, versions, word_classes
-from lib.study import claims, contrasts, corpora, hardware, params, published, systems, vocabularies
+from lib.study import claims, contrasts, corpora, hardware, params, published, vocabularies
 from lib.study.claim_tests import CUT
 from lib.study.state import (
     budget,
@@ -129,7 +129,7 @@ PAGES = {
         "tables/baselines.csv",
         lambda scale: [
             baselines.VERSION, baseline_scores.VERSION, word_classes.VERSION, budget(scale, "datasets"),
-            dataset_files(scale), systems.read_systems().model_dump(), printed(),
+            dataset_files(scale), printed(),
         ],
         read_words,
         also=("tables/seen.csv",),

@@ -1,9 +1,11 @@
 """Scores that the papers print more than once: the model, dataset and metric of each, under one name."""
 
+from functools import cache
+
 import pandas as pd
 
 from lib.benchmarks import versions
-from lib.study import open_study, params, published, results
+from lib.study import open_study, params, paths, published, results
 from lib.study.printed import paper_of, read_scores
 
 GIORGI = "the system of Giorgi and Bader"
@@ -39,29 +41,6 @@ SETS = {  # where the registry's title says more
 }
 MEANS = {"BLURB score": "the BLURB score", "Total": "BLUE's total", "total": "BLUE's total"}
 SCORES = {"F1 entity-level": "F1", "micro F1": "F1", "macro F1 word-level": "F1 by word", "macro average": "mean"}
-# What differs between two places that print the same: each a table, or a paper; which models and sets, if not all.
-NOTES = [
-    ("wada-7", "wada-8", "", "", "wada-7: one run; wada-8: the mean of five"),
-    ("lee", "gu", "BioBERT", "", "lee: 200,000 steps on PubMed; gu: the release v1.1"),
-    ("lee", "wada", "BioBERT", "", "lee: 200,000 steps on PubMed; wada: the release v1.1"),
-    ("lee", "gu", "BERT cased", "", "lee does not say which release of BERT"),
-    ("lee", "ozyurt", "BERT cased", "", "lee does not say which release of BERT"),
-    ("lee", "gu", "", "", "gu: the mean of five runs, sets as BLURB has them"),
-    ("lee", "gu", "", "GAD", "lee: ten folds; gu: one split"),
-    ("lee", "gu", "", "JNLPBA", "gu merges five types of entity; lee lists genes and proteins"),
-    ("gu", "wada", "", "", "gu: the mean of five or ten runs, sets as BLURB has them; wada: one run, as BLUE has them"),
-    ("lee", "wada", "", "", "wada: one run, sets as BLUE has them"),
-    ("gu", "wada", "", "DDI", "BLUE leaves 90 training files out"),
-    ("gu", "wada", "", "HoC", "gu: micro F1; wada: F1 by example, and BLUE leaves 272 abstracts out"),
-    ("lee", "ozyurt", "", "", "ozyurt: default settings, the mean of ten runs"),
-    ("lee", "ozyurt", "", "GAD", "lee: ten folds; ozyurt: one split"),
-    ("gu", "ozyurt", "", "", "ozyurt: default settings, the mean of ten runs"),
-    ("lee", "naseem", "BioBERT", "", "quoted from BioBERT's journal article; the copy at hand is a preprint"),
-    ("gu", "naseem", "BioBERT", "", "gu ran the release v1.1; naseem quotes BioBERT's journal article"),
-    ("wada", "naseem", "BioBERT", "", "wada ran the release v1.1; naseem quotes BioBERT's journal article"),
-    ("gu", "naseem", "PubMedBERT", "", "quoted"),
-    ("lee", "naseem", GIORGI, "", "quoted by both"),
-]
 
 
 def list_all_printed() -> pd.DataFrame:
@@ -112,11 +91,16 @@ def describe_differences(before: str, after: str, model: str, known: str) -> str
     def is_in(table: str, where: str) -> bool:
         return where in (table, table.split("-")[0])
 
-    notes = [
-        note
-        for one, other, models, sets, note in NOTES
-        if (is_in(before, one) and is_in(after, other) or is_in(before, other) and is_in(after, one))
-        and models in ("", model)
-        and sets in ("", known)
-    ]
+    notes = []
+    for first, second, models, sets, note in read_notes().itertuples(index=False):
+        in_order = is_in(before, first) and is_in(after, second)
+        reversed_order = is_in(before, second) and is_in(after, first)
+        if (in_order or reversed_order) and models in ("", model) and sets in ("", known):
+            notes.append(note)
     return "; ".join(notes)
+
+
+@cache
+def read_notes() -> pd.DataFrame:
+    """What differs between two places, a table or a paper each, that print the same; model and set empty: of all."""
+    return pd.read_csv(paths.PUBLISHED / "repeated.csv", keep_default_na=False)
