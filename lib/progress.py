@@ -79,9 +79,12 @@ class Bar:
 
 def draw_log(axes, name: str, log: list[dict]) -> None:
     """Loss against tokens; the loss on held-out text as markers where there is one."""
-    tokens, losses = ([row[key] for row in log] for key in ("tokens", "loss"))
+    tokens = [row["tokens"] for row in log]
+    losses = [row["loss"] for row in log]
     line = axes.plot(tokens, losses, linewidth=1, label=f"{name}, training")[0]
-    if seen := [row for row in log if "held-out loss" in row]:
-        tokens, losses = ([row[key] for row in seen] for key in ("tokens", "held-out loss"))
+    held_out = [row for row in log if "held-out loss" in row]
+    if held_out:
+        tokens = [row["tokens"] for row in held_out]
+        losses = [row["held-out loss"] for row in held_out]
         axes.plot(tokens, losses, "o", color=line.get_color(), label=f"{name}, held out")
     axes.set(xlabel="tokens", ylabel="loss")

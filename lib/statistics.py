@@ -5,6 +5,7 @@ The rule stands on page 00; benchmarks/verdict_rule.py counts how often it errs.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 from typing import Literal
 
@@ -63,27 +64,34 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     Of checkpoints on fewer than SETS datasets, which are then not drawn, it is that of `estimate_on_few` where
     `samples` are known of each, and SEEDS runs a side.
     """
-    runs = min(sum(map(len, one)) for side in (better, other) for one in side)
+    runs = min(sum(map(len, of_dataset)) for of_dataset in [*better, *other])
     if not recipe and len(samples) == len(better) < SETS and runs >= SEEDS:
         return estimate_on_few(better, other, samples)
-    found = estimate_mean([find_mean(one) - find_mean(two) for one, two in zip(better, other, strict=True)])
+    found = estimate_mean(list_differences(better, other))
     parts = [found]
-    if recipe and min(len(runs) for side in (better, other) for runs in side) > 1:
+    if recipe and min(map(len, [*better, *other])) > 1:
         for side in (better, other):
-            parts.append(estimate_mean([fmean(map(fmean, runs)) for runs in zip(*side, strict=True)]))
+            means = [fmean(map(fmean, of_pretraining)) for of_pretraining in zip(*side, strict=True)]
+            parts.append(estimate_mean(means))
     if len(parts) == 1:
         return found
-    variance, freedom = add_variances([(one.error**2, one.freedom) for one in parts])
+    variance, freedom = add_variances([(part.error**2, part.freedom) for part in parts])
     return Estimate(found.effect, float(np.sqrt(variance)), count_freedom(freedom, parts))
 
 
 def estimate_on_few(better: Side, other: Side, samples: Samples) -> Estimate:
     """One side minus the other on some datasets and no others: what scatters is seeds and test documents."""
-    seeds = [estimate_mean([value for values in one for value in values]) for one in [*better, *other]]
-    variance, freedom = add_variances([(one.error**2, one.freedom) for one in seeds] + [*samples])
-    freedom = count_freedom(freedom, seeds)
-    effect = fmean(find_mean(one) - find_mean(two) for one, two in zip(better, other, strict=True))
-    return Estimate(effect, float(np.sqrt(variance)) / len(better), freedom, "seeds and test documents")
+    seeds = [estimate_mean([*chain.from_iterable(of_dataset)]) for of_dataset in [*better, *other]]
+    of_seeds = [(estimate.error**2, estimate.freedom) for estimate in seeds]
+    variance, freedom = add_variances([*of_seeds, *samples])
+    effect = fmean(list_differences(better, other))
+    error = float(np.sqrt(variance)) / len(better)
+    return Estimate(effect, error, count_freedom(freedom, seeds), "seeds and test documents")
+
+
+def list_differences(better: Side, other: Side) -> list[float]:
+    """The mean of one side minus that of the other, by dataset."""
+    return [find_mean(of_better) - find_mean(of_other) for of_better, of_other in zip(better, other, strict=True)]
 
 
 def count_freedom(freedom: float, parts: list[Estimate]) -> float:
@@ -173,11 +181,16 @@ def decide(interval: tuple[float, float], chances: tuple[Chance, Chance], relati
     verdict's bound.
     """
     low, high = map(float, interval)
-    (lower, upper), (below, above) = BOUNDS[relation](margin), chances
+    lower, upper = BOUNDS[relation](margin)
+    below, above = chances
     if lower < low and high < upper:
-        verdict, chance = "holds", max(below(lower), above(upper) if np.isfinite(upper) else 0.0)
-    elif high < lower or low > upper:
-        verdict, chance = "fails", above(lower) if high < lower else below(upper)
+        verdict, chance = "holds", below(lower)
+        if np.isfinite(upper):
+            chance = max(chance, above(upper))
+    elif high < lower:
+        verdict, chance = "fails", above(lower)
+    elif low > upper:
+        verdict, chance = "fails", below(upper)
     else:
         verdict, chance = "undecided", 0.5
     return {"ci_low": low, "ci_high": high, "p": min(1.0, 2 * float(chance)), "verdict": verdict}

@@ -65,13 +65,18 @@ def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, t
     where nothing is left to learn from, or no question with an answer to choose on.
     """
     choosing = len(baseline.points) > 1
-    rest, held = hold_out(train) if train and choosing and not dev else (train, dev)
+    rest, held = train, dev
+    if train and choosing and not dev:
+        rest, held = hold_out(train)
     if not rest:
         raise StudyError(f"{dataset.title}: {len(train)} training instances are too few for {baseline.method}")
     if not choosing:
-        return baseline.predict(dataset, train, [test], **baseline.points[0])[0], baseline.points[0]
-    if dataset.family == "questions" and not (held := [one for one in held if one.gold]):
-        raise StudyError(f"{dataset.title}: no question to choose on has an answer, which {baseline.method} needs")
+        point = baseline.points[0]
+        return baseline.predict(dataset, train, [test], **point)[0], point
+    if dataset.family == "questions":
+        held = [one for one in held if one.gold]
+        if not held:
+            raise StudyError(f"{dataset.title}: no question to choose on has an answer, which {baseline.method} needs")
     parts = [held, test] if dev else [held]
     tried = [(point, baseline.predict(dataset, rest, parts, **point)) for point in baseline.points]
     best, predicted = max(tried, key=lambda one: dataset.rank(held, one[1][0]))
@@ -109,20 +114,24 @@ def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts)
     """The entities of training in lower case, longest match first, that are one in SHARE of their occurrences."""
     kinds, marked = defaultdict(Counter), []
     for sentence in train:
-        words, (entities,) = [word.lower() for word in sentence.words], metrics.entity_sets([sentence.tags])
+        words = [word.lower() for word in sentence.words]
+        (entities,) = metrics.entity_sets([sentence.tags])
         spans = sorted((first, last + 1) for _, first, last in entities)
         marked.append((words, set(spans)))
         for first, end in spans:
             if end - first <= LONGEST:
                 kinds[tuple(words[first:end])][sentence.tags[first][1:]] += 1
     counts = {entry: [0, 0] for entry in kinds}
-    for words, entities in marked:
+    for words, spans in marked:
         for first in range(len(words)):
             for end in range(first + 1, min(first + LONGEST, len(words)) + 1):
                 if count := counts.get(tuple(words[first:end])):
-                    count[0] += (first, end) in entities
+                    count[0] += (first, end) in spans
                     count[1] += 1
-    entries = {entry: kinds[entry].most_common(1)[0][0] for entry, (hit, of) in counts.items() if hit >= SHARE * of}
+    entries = {}
+    for entry, (hits, occurrences) in counts.items():
+        if hits >= SHARE * occurrences:
+            entries[entry] = kinds[entry].most_common(1)[0][0]
     return [[match_entries(sentence.words, entries) for sentence in part] for part in parts]
 
 
@@ -196,10 +205,11 @@ def token_features(words: Sequence[str], classes: Classes | None = None) -> list
     for position, word in enumerate(words):
         of_word = list(word_features(word))
         for step in (-3, -2, -1, 1, 2, 3):
-            if 0 <= position + step <= last:
-                of_word.append(f"{step}={lower[position + step]}")
+            near = position + step
+            if 0 <= near <= last:
+                of_word.append(f"{step}={lower[near]}")
                 if abs(step) < 3:
-                    of_word += [f"{step}s={shapes[position + step]}", f"{step}e={lower[position + step][-3:]}"]
+                    of_word += [f"{step}s={shapes[near]}", f"{step}e={lower[near][-3:]}"]
             elif abs(step) == 1:
                 of_word.append(f"{step}=edge")
         if position:
@@ -288,7 +298,8 @@ def list_fields(one: Relation | Pair | Labelled, language: str) -> dict[tuple[st
     if isinstance(one, Relation):
         text, (first, first_end), (second, second_end) = one.dummify()
         between = text[first_end:second]
-        left, right = text[max(0, first - SIDE) : first], text[second_end : second_end + SIDE]
+        left = text[max(0, first - SIDE) : first]
+        right = text[second_end : second_end + SIDE]
         names = [one.text[mention.start : mention.end] for mention in (one.first, one.second)]
         return {
             ("text", (1, 3)): text,

@@ -159,12 +159,13 @@ def cut_and_merge(pmid: str, text: str, split: Splitter) -> list[Span]:
     text = text.replace("\t", " ")
     spans: list[Span] = []
     for start, end in locate_sentences(split(text), text, f"ChemProt document {pmid}"):
-        before = text[slice(*spans[-1])] if spans else "."
-        ends = before.endswith((".", "?", "!")) and not before.endswith("i.v.")
-        if spans and not (ends and text[start:end][:1].isupper()):
-            spans[-1] = spans[-1][0], end
-        else:
-            spans.append((start, end))
+        if spans:
+            before = text[slice(*spans[-1])]
+            ended = before.endswith((".", "?", "!")) and not before.endswith("i.v.")
+            if not ended or not text[start:end][:1].isupper():
+                spans[-1] = spans[-1][0], end
+                continue
+        spans.append((start, end))
     return spans
 
 
@@ -187,13 +188,14 @@ def read_pmids(path: Path) -> Corpus:
 
 def read_mentions(path: Path, corpus: Corpus) -> Mentions:
     mentions: Mentions = {pmid: {} for pmid in corpus}
-    for where, (pmid, id, kind, *offsets, words) in read_columns(path, 6):
+    for where, (pmid, id, kind, first, last, words) in read_columns(path, 6):
         if not re.fullmatch("T[0-9]{1,9}", id) or id in mentions.get(pmid, {}):
             raise StudyError(f"{where}: no entity id of its own, such as T1")
-        if kind not in KINDS or not all(OFFSET.fullmatch(offset) for offset in offsets):
+        if kind not in KINDS or not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last):
             raise StudyError(f"{where}: expected {', '.join(KINDS)} and two offsets")
-        start, end = map(int, offsets)
-        if pmid not in corpus or not words or "\t".join(corpus[pmid])[start:end] != words:
+        start, end = int(first), int(last)
+        text = "\t".join(corpus.get(pmid, ()))
+        if not words or text[start:end] != words:
             raise StudyError(f"{where}: the entity is not in its document at {start} to {end}")
         mentions[pmid][id] = Mention(id, KINDS[kind], start, end)
     return mentions

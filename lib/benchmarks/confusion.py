@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Sentence
 from lib.benchmarks.metrics import entity_sets
-from lib.benchmarks.rates import class_rates, rates
+from lib.benchmarks.rates import label_rates, rates
 
 NONE = "none"  # no entity, or no label
 LETTERS = 200  # of a text that is shown
@@ -19,8 +19,9 @@ def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequ
         sides = zip(instances, predicted, strict=True)
         return [found for one, tags in sides for found in pair_entities(one, tags)]
     texts = [" / ".join(one.inputs)[:LETTERS] for one in instances]
-    sides = [[say_labels(one) for one in side] for side in ([one.gold for one in instances], predicted)]
-    return list(zip(*sides, texts, strict=True))
+    gold_labels = [say_labels(one.gold) for one in instances]
+    predicted_labels = [say_labels(answer) for answer in predicted]
+    return list(zip(gold_labels, predicted_labels, texts, strict=True))
 
 
 def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
@@ -53,10 +54,15 @@ def say_labels(answer: str | float | Sequence[str]) -> str:
 def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
     """The confusion matrix: a row each gold label, a column each one that is gold or predicted."""
     counts = Counter((gold, predicted) for gold, predicted, _ in pairs)
-    rows = sorted({gold for gold, _ in counts}, key=lambda name: (name == NONE, name))
-    others = sorted({predicted for _, predicted in counts} - {*rows})
-    columns = [*rows, *others] if NONE not in rows else [*rows[:-1], *others, NONE]
-    return [{"gold": row} | {column: counts[row, column] for column in columns} for row in rows]
+    gold_labels = {gold for gold, _ in counts}
+    first = sorted(gold_labels - {NONE})
+    last = [NONE] if NONE in gold_labels else []
+    others = sorted({predicted for _, predicted in counts} - gold_labels)
+    columns = [*first, *others, *last]
+    matrix = []
+    for gold in [*first, *last]:
+        matrix.append({"gold": gold} | {column: counts[gold, column] for column in columns})
+    return matrix
 
 
 def list_errors(pairs: Pairs, most: int = 10) -> list[dict[str, object]]:
@@ -75,20 +81,36 @@ def list_errors(pairs: Pairs, most: int = 10) -> list[dict[str, object]]:
 
 def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> list[dict[str, object]]:
     """Precision, recall and F1 of each type, class or label, with how many gold ones there are."""
+    gold = [one.gold for one in instances]
     if dataset.family == "tagging":
-        both = entity_sets([one.gold for one in instances]), entity_sets(predicted)
-        shared = [one & other for one, other in zip(*both, strict=True)]
-        gold, found, right = (Counter(e[0] for one in side for e in one) for side in (*both, shared))
-        kinds = sorted(gold | found)
-        return [{"label": kind, "gold": gold[kind]} | rates(right[kind], found[kind], gold[kind]) for kind in kinds]
-    sides = [[{one} if isinstance(one, str) else {*one} for one in side]
-             for side in ([one.gold for one in instances], predicted)]  # fmt: skip
-    labels = sorted(set().union(*sides[0], *sides[1]))
+        return score_kinds(entity_sets(gold), entity_sets(predicted))
+    gold_labels = [gather_labels(answer) for answer in gold]
+    predicted_labels = [gather_labels(answer) for answer in predicted]
     rows = []
-    for label in labels:
-        gold, found = ([label in one for one in side] for side in sides)
-        rows.append({"label": label, "gold": sum(gold)} | class_rates(gold, found, True))
+    for label in sorted(set().union(*gold_labels, *predicted_labels)):
+        number = sum(label in labels for labels in gold_labels)
+        rows.append({"label": label, "gold": number} | label_rates(gold_labels, predicted_labels, label))
     return rows
+
+
+def score_kinds(gold: Sequence[set[tuple]], predicted: Sequence[set[tuple]]) -> list[dict[str, object]]:
+    """Precision, recall and F1 of each type of entity, with how many gold ones there are."""
+    shared = [of_gold & of_predicted for of_gold, of_predicted in zip(gold, predicted, strict=True)]
+    golds, guessed, right = count_kinds(gold), count_kinds(predicted), count_kinds(shared)
+    rows = []
+    for kind in sorted(golds | guessed):
+        rows.append({"label": kind, "gold": golds[kind]} | rates(right[kind], guessed[kind], golds[kind]))
+    return rows
+
+
+def count_kinds(sentences: Sequence[set[tuple]]) -> Counter:
+    """How many entities of each type some sentences have."""
+    return Counter(entity[0] for entities in sentences for entity in entities)
+
+
+def gather_labels(answer: str | Sequence[str]) -> set[str]:
+    """The labels of a text, of which it may have one or several."""
+    return {answer} if isinstance(answer, str) else {*answer}
 
 
 def list_farthest(instances: Sequence[Instance], predicted: Sequence[float], most: int = 10) -> list[dict[str, object]]:

@@ -303,11 +303,14 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
         raise unknown("split", split, ("train", "test"))
     labels = tuple("|".join(instance.labels) for instance in instances)
     documents = tuple(instance.sentences[-1] for instance in instances)
-    commonest, distinct = max(Counter(labels).values(), default=0), len(set(documents))
+    commonest = max(Counter(labels).values(), default=0)
+    distinct = len(set(documents))
     if not 1 <= fold <= folds or not 2 <= folds <= min(commonest, distinct):
         raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {commonest} of the commonest label")
-    parts = cut_folds(labels, documents if distinct < len(documents) else None, folds)[fold - 1]
-    return [instances[number] for number in parts[split == "test"]]
+    repeated = distinct < len(documents)
+    every_fold = cut_folds(labels, documents if repeated else None, folds)
+    train, test = every_fold[fold - 1]
+    return [instances[place] for place in (train if split == "train" else test)]
 
 
 @lru_cache(maxsize=4)  # each part of a set asks for the same

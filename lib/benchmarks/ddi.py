@@ -34,19 +34,20 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
     """
     relations: dict[str, Relation] = {}
     for where, document, sentence in ddi_sentences(corpus, split_list):
-        text, drugs = sentence.get("text", ""), read_drugs(where, sentence)
+        text = sentence.get("text", "")
+        drugs = read_drugs(where, sentence)
         for pair in sentence.iterfind("pair"):
-            id, ends = pair.get("id", ""), {pair.get("e1", ""), pair.get("e2", "")}
+            id, one, other = pair.get("id", ""), pair.get("e1"), pair.get("e2")
             true, kind = pair.get("ddi"), pair.get("type")
             if not id or id in relations:
                 raise StudyError(f"{where}: pair {id or len(relations) + 1} has no id of its own")
-            if len(ends) != 2 or not ends <= drugs.keys():
+            if one == other or one not in drugs or other not in drugs:
                 raise StudyError(f"{where}: pair {id} names an unknown entity")
             if true not in ("true", "false") or kind not in (None, *DDI_TYPES):
                 expected = f"expected ddi true or false, and the type {', '.join(DDI_TYPES)} or none"
                 raise StudyError(f"{where}: pair {id}: {expected}")
             label = f"DDI-{kind}" if true == "true" and kind else "DDI-false"
-            first, second = sorted((drugs[pair.get("e1")], drugs[pair.get("e2")]), key=lambda drug: drug.start)
+            first, second = sorted((drugs[one], drugs[other]), key=lambda drug: drug.start)
             relations[id] = Relation(id, text, first, second, label, document=document)
     if not relations:
         raise StudyError(f"{show_path(split_list)}: no pair in its files")
@@ -55,7 +56,8 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
 
 def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:
     """The mentions of a sentence by id; errors as in read_ddi."""
-    text, drugs = sentence.get("text", ""), {}
+    text = sentence.get("text", "")
+    drugs: dict[str, Mention] = {}
     for number, entity in enumerate(sentence.iterfind("entity"), start=1):
         here = f"{where}: sentence {sentence.get('id', '')}, entity {number}"
         id, offsets = entity.get("id", ""), entity.get("charOffset", "")
@@ -79,9 +81,11 @@ def find_shift(text: str, numbers: list[int], words: str) -> int | None:
     """
     if len(numbers) == 2:
         return 0 if text[numbers[0] : numbers[1] + 1] == words else None
+    spans = list(zip(numbers[::2], numbers[1::2], strict=True))
+    letters = "".join(words.split())
     for shift in (0, 1, -1):
-        parts = (text[start + shift : end + shift + 1] for start, end in zip(numbers[::2], numbers[1::2], strict=True))
-        if numbers[0] + shift >= 0 and "".join("".join(parts).split()) == "".join(words.split()):
+        there = "".join(text[start + shift : end + shift + 1] for start, end in spans)
+        if numbers[0] + shift >= 0 and "".join(there.split()) == letters:
             return shift
     return None
 

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from lib.benchmarks.instances import Labelled
+from lib.benchmarks.instances import Labelled, split_lines
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import decode_lines, read_lines, read_members
@@ -38,19 +38,23 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
     documents = []
     for pmid in pmids:
         at = f"{show_path(corpus)}: document {pmid}"
-        text, labels = (
-            "\n".join(line for _, line in decode_lines(f"{at}, {kind}", io.BytesIO(members[f"{kind}/{pmid}.txt"])))
-            for kind in ("text", "labels")
-        )
-        sentences = tuple(line.strip() for line in text.split("\n") if line.strip())
+        text = decode_member(f"{at}, text", members[f"text/{pmid}.txt"])
+        labels = decode_member(f"{at}, labels", members[f"labels/{pmid}.txt"])
+        sentences = tuple(split_lines([text]))
         before, *annotations = labels.split("<")
         if not sentences or before.strip() or len(annotations) != len(sentences):
             raise StudyError(f"{at}: {len(sentences)} sentences and {len(annotations)} annotations")
         names = {label.split("--")[0].strip() for annotation in annotations for label in annotation.split("AND")}
         if not names <= HALLMARKS.keys() | {"", "NULL"}:
             raise StudyError(f"{at}: a label that is none of the ten hallmarks")
-        documents.append(Labelled(pmid, sentences, tuple(ours for name, ours in HALLMARKS.items() if name in names)))
+        hallmarks = tuple(ours for name, ours in HALLMARKS.items() if name in names)
+        documents.append(Labelled(pmid, sentences, hallmarks))
     return documents
+
+
+def decode_member(where: str, content: bytes) -> str:
+    """The text of a file of the archive; StudyError as in decode_lines."""
+    return "\n".join(line for _, line in decode_lines(where, io.BytesIO(content)))
 
 
 def read_hoc_labelled_only(corpus: Path, split_list: Path, left_out: Counter | None = None) -> list[Labelled]:

@@ -97,25 +97,42 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
     if not any(line.strip() for line in lines):
         raise StudyError(f"{show_path(text)}: empty file")
     note = Note(name, lines, [find_line_words(line) for line in lines], {}, {})
-    where = show_path(concepts)
-    for number, line in read_lines(concepts):
+    add_concepts(note, concepts)
+    if related:
+        add_relations(note, related)
+    return note
+
+
+def add_concepts(note: Note, path: Path) -> None:
+    """Put the concepts of a note's .con file into it."""
+    file = show_path(path)
+    for number, line in read_lines(path):
+        where = f"{file}:{number}"
         match = CONCEPT.fullmatch(line.strip())
         if not match or match[6] not in TYPES:
-            raise StudyError(f"{where}:{number}: expected a concept of type {', '.join(TYPES)}")
-        place = find_words_at(f"{where}:{number}", note, match.groups()[:5])
+            raise StudyError(f"{where}: expected a concept of type {', '.join(TYPES)}")
+        place = find_words_at(where, note, match.groups()[:5])
         if place in note.concepts:
-            raise StudyError(f"{where}:{number}: the concept is on an earlier line too")
-        words, first, last = note.words[place[0]], *place[1:]
+            raise StudyError(f"{where}: the concept is on an earlier line too")
+        line_number, first, last = place
+        words = note.words[line_number]
         note.concepts[place] = Mention(f"l{number - 1}", match[6].upper(), words[first][0], words[last][1])
-    for number, line in read_lines(related) if related else ():
-        where, match = f"{show_path(related)}:{number}", RELATION.fullmatch(line.strip())
+
+
+def add_relations(note: Note, path: Path) -> None:
+    """Put the relations of a note's .rel file into it; its concepts are there already."""
+    file = show_path(path)
+    for number, line in read_lines(path):
+        where = f"{file}:{number}"
+        match = RELATION.fullmatch(line.strip())
         if not match or match[6] not in LABELS:
             raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}")
-        places = find_words_at(where, note, match.groups()[:5]), find_words_at(where, note, match.groups()[6:])
-        if not note.concepts.keys() >= set(places) or places[0][0] != places[1][0] or places[0] == places[1]:
+        one = find_words_at(where, note, match.groups()[:5])
+        other = find_words_at(where, note, match.groups()[6:])
+        known = one in note.concepts and other in note.concepts
+        if not known or one[0] != other[0] or one == other:
             raise StudyError(f"{where}: expected two concepts of one line of the text")
-        note.relations.setdefault(frozenset(places), []).append(match[6])
-    return note
+        note.relations.setdefault(frozenset((one, other)), []).append(match[6])
 
 
 def find_line_words(line: str) -> list[tuple[int, int]]:
@@ -126,13 +143,17 @@ def find_line_words(line: str) -> list[tuple[int, int]]:
 
 def find_words_at(where: str, note: Note, cells: tuple[str, ...]) -> Place:
     """The place of what `text line:word line:word` points at; StudyError when the text is not there."""
-    line, first, line_again, last = (int(cell) for cell in cells[1:])
+    concept, *numbers = cells
+    line, first, line_again, last = map(int, numbers)
+    named = f"words {first} to {last} of line {line}"
     words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
-    if line != line_again or not first <= last < len(words) or words[first] == (0, 0):
-        raise StudyError(f"{where}: words {first} to {last} of line {line} are not in the text")
-    text = note.lines[line - 1][words[first][0] : words[last][1]]
-    if text.lower().split() != cells[0].lower().split():
-        raise StudyError(f"{where}: words {first} to {last} of line {line} are not the concept's text")
+    inside = line == line_again and first <= last < len(words)
+    if not inside or words[first] == (0, 0):
+        raise StudyError(f"{where}: {named} are not in the text")
+    start, end = words[first][0], words[last][1]
+    text = note.lines[line - 1][start:end]
+    if text.lower().split() != concept.lower().split():
+        raise StudyError(f"{where}: {named} are not the concept's text")
     return line - 1, first, last
 
 
@@ -144,10 +165,14 @@ def tag_note(note: Note) -> Iterator[Sentence]:
             raise StudyError(f"{note.name}.con: concept {concept.id} overlaps another; leave one of them out")
         kind = concept.kind.lower()
         tags[line][first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
-    for line, words, line_tags in zip(note.lines, note.words, tags, strict=True):
-        kept = [(line[start:end], tag) for (start, end), tag in zip(words, line_tags, strict=True) if start < end]
-        if kept:
-            yield Sentence([word for word, _ in kept], [tag for _, tag in kept], note.name)
+    for line, places, line_tags in zip(note.lines, note.words, tags, strict=True):
+        words, word_tags = [], []
+        for (start, end), tag in zip(places, line_tags, strict=True):
+            if start < end:
+                words.append(line[start:end])
+                word_tags.append(tag)
+        if words:
+            yield Sentence(words, word_tags, note.name)
 
 
 def pair_concepts(note: Note) -> Iterator[Relation]:

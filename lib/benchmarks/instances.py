@@ -100,13 +100,14 @@ class Relation:
         if self.masked:
             return Marked(text, (first.start, first.end), (second.start, second.end))
         if first.end > second.start:
-            dummy = f"@{'-'.join(sorted(JOINT.get(one.kind, one.kind) for one in (first, second)))}$"
-            spans = [(first.start, first.start + len(dummy))] * 2
-            middle = dummy
+            kinds = sorted(JOINT.get(one.kind, one.kind) for one in (first, second))
+            middle = f"@{'-'.join(kinds)}$"
+            spans = [(first.start, first.start + len(middle))] * 2
         else:
-            middle = f"@{first.kind}${text[first.end : second.start]}@{second.kind}$"
+            dummy, other_dummy = f"@{first.kind}$", f"@{second.kind}$"
+            middle = dummy + text[first.end : second.start] + other_dummy
             end = first.start + len(middle)
-            spans = [(first.start, first.start + len(first.kind) + 2), (end - len(second.kind) - 2, end)]
+            spans = [(first.start, first.start + len(dummy)), (end - len(other_dummy), end)]
         masked = text[: first.start] + middle + text[max(first.end, second.end) :]
         return Marked(BREAKS.sub(" ", masked), *spans)
 

@@ -74,10 +74,13 @@ def compare_sides(better: Folds, than: Folds) -> tuple[float, float] | None:
     """
     variances = []
     for fold in better.keys() | than.keys():
-        runs = [*better.get(fold, []), *than.get(fold, [])]
-        known = better.get(fold) and than.get(fold) and len({*map(len, runs)}) == 1 and len(runs[0])
-        if not known or np.isnan(runs).any():
+        runs, other_runs = better.get(fold), than.get(fold)
+        if not runs or not other_runs:
             return None
-        variances.append(find_variance(np.mean(better[fold], axis=0) - np.mean(than[fold], axis=0)))
+        every_run = [*runs, *other_runs]
+        lengths = {len(scores) for scores in every_run}
+        if len(lengths) > 1 or 0 in lengths or np.isnan(every_run).any():
+            return None
+        variances.append(find_variance(np.mean(runs, axis=0) - np.mean(other_runs, axis=0)))
     variance, freedom = statistics.add_variances(variances)
     return variance / len(variances) ** 2, freedom

@@ -13,7 +13,7 @@ from itertools import chain
 from statistics import fmean
 
 from lib.benchmarks import answer_metrics
-from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, rates, set_rates
+from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, label_rates, rates, set_rates
 
 STEP = 2**-7  # between neighbouring numbers in bfloat16, as a share of the number
 PICO = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
@@ -89,10 +89,18 @@ def entity_type_scores(gold: Tags, predicted: Tags) -> Scores:
     type may be the one that counts.
     """
     scores = entity_scores(gold, predicted)
-    sides = [entity_sets(side) for side in (gold, predicted)]
-    kinds = sorted({entity[0] for side in sides for entities in side for entity in entities})
-    f1s = [set_rates(*([[e for e in one if e[0] == kind] for one in side] for side in sides))["f1"] for kind in kinds]
+    gold_sets, predicted_sets = entity_sets(gold), entity_sets(predicted)
+    entities = set().union(*gold_sets, *predicted_sets)
+    f1s = []
+    for kind in sorted({entity[0] for entity in entities}):
+        of_kind = set_rates(keep_kind(gold_sets, kind), keep_kind(predicted_sets, kind))
+        f1s.append(of_kind["f1"])
     return scores | {"macro f1": fmean(f1s) if f1s else 0.0}
+
+
+def keep_kind(sentences: Sequence[set[tuple]], kind: str) -> list[list[tuple]]:
+    """The entities of one type, sentence by sentence."""
+    return [[entity for entity in entities if entity[0] == kind] for entities in sentences]
 
 
 def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
@@ -132,12 +140,11 @@ def pico_scores(gold: Tags, predicted: Tags) -> Scores:
     Tables 3 and 6 (EBM PICO).
     """
     check_tags(gold, predicted)
-    words = [[elements(tag) for tags in side for tag in tags] for side in (gold, predicted)]
-    check_known(chain.from_iterable(words[0] + words[1]), PICO)
-    each = {
-        name: class_rates(*([key in word for word in side] for side in words), True)["f1"] for key, name in PICO.items()
-    }
-    return {"f1": fmean(each.values())} | {f"f1 ({name})": value for name, value in each.items()}
+    gold_words = [elements(tag) for tag in chain.from_iterable(gold)]
+    predicted_words = [elements(tag) for tag in chain.from_iterable(predicted)]
+    check_known(chain.from_iterable(gold_words + predicted_words), PICO)
+    f1s = {f"f1 ({name})": label_rates(gold_words, predicted_words, key)["f1"] for key, name in PICO.items()}
+    return {"f1": fmean(f1s.values())} | f1s
 
 
 def elements(tag: str) -> set[str]:
@@ -242,9 +249,10 @@ def label_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection
 
     No paper prints a macro average (gu prints the micro one, of HoC); of data of one's own.
     """
-    labels = {label for side in (gold, predicted) for one in side for label in one}
-    f1s = [class_rates(*([label in one for one in side] for side in (gold, predicted)), True)["f1"] for label in labels]
-    return multilabel_scores(gold, predicted) | {"macro f1": math.fsum(f1s) / len(f1s) if f1s else 0.0}
+    labels = set().union(*gold, *predicted)
+    f1s = [label_rates(gold, predicted, label)["f1"] for label in labels]
+    macro = math.fsum(f1s) / len(f1s) if f1s else 0.0
+    return multilabel_scores(gold, predicted) | {"macro f1": macro}
 
 
 def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
@@ -255,9 +263,13 @@ def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collecti
     documents), after BLUE's program (Peng et al. 2019), which prints precision and recall under each other's name.
     """
     check_lengths(gold, predicted)
-    pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
-    precision = 100 * fmean(len(g & p) / len(p) if p else not g for g, p in pairs)
-    recall = 100 * fmean(len(g & p) / len(g) if g else not p for g, p in pairs)
+    precisions, recalls = [], []
+    for gold_labels, predicted_labels in zip(map(set, gold), map(set, predicted), strict=True):
+        right = len(gold_labels & predicted_labels)
+        precisions.append(right / len(predicted_labels) if predicted_labels else not gold_labels)
+        recalls.append(right / len(gold_labels) if gold_labels else not predicted_labels)
+    precision = 100 * fmean(precisions)
+    recall = 100 * fmean(recalls)
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return {"precision": precision, "recall": recall, "f1": f1}
 
@@ -269,11 +281,14 @@ def benchmark_total(scores: Mapping[str, float], groups: Mapping[str, Collection
     over one task's sets BLURB). BLUE total of ten datasets, clinical score of four, biomedical of six: one group each
     (wada 3.2, Tables 7 and 8). ValueError for a dataset without a score, and for no datasets.
     """
-    if not groups or not all(groups.values()):
-        raise ValueError(f"{len(groups)} groups, of which {sum(not group for group in groups.values())} empty")
-    if missing := sorted({name for group in groups.values() for name in group} - scores.keys()):
+    empty = sum(not group for group in groups.values())
+    if not groups or empty:
+        raise ValueError(f"{len(groups)} groups, of which {empty} empty")
+    names = set(chain.from_iterable(groups.values()))
+    if missing := sorted(names - scores.keys()):
         raise ValueError(f"no score of {', '.join(missing)}")
-    return fmean(fmean(scores[name] for name in group) for group in groups.values())
+    means = [fmean(scores[name] for name in group) for group in groups.values()]
+    return fmean(means)
 
 
 @dataclass(frozen=True)

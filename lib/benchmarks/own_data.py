@@ -76,7 +76,7 @@ def read_own_folder(folder: Path) -> OwnData:
     left_out: Counter = Counter()
     loaded = {}
     for split in dataset.files:  # a file of several parts is counted once
-        again = dataset.files[split] in [dataset.files[other] for other in loaded]
+        again = any(dataset.files[split] == dataset.files[other] for other in loaded)
         loaded[split] = dataset.load(split, left_out=Counter() if again else left_out)
     check_learnable(dataset, loaded["train"])
     check_scorable(dataset, loaded["test"])
@@ -84,14 +84,17 @@ def read_own_folder(folder: Path) -> OwnData:
     notes = [f"{dataset.title}: {form}, {say_task(dataset)}"]
     notes += [f"not read: {name}" for name in list_unread(dataset)]
     notes += [f"left out: {number:,} {what}" for what, number in left_out.items() if number]
+    division = []
     divided = [split for split in loaded if split != "train" and dataset.files[split] == dataset.files["train"]]
     if divided:
         notes.append(say_division(dataset, divided, loaded))
+        for split in ("train", *divided):
+            names = dict.fromkeys(map(say_name, loaded[split]))
+            division += [(name, split) for name in names]
     parts = [summarise_part(dataset, split, loaded[split]) for split in loaded]
     notes += [f"{row['part']}: {row['instances']:,} {say_instances(dataset)}, {row['labels']}" for row in parts]
     notes += compare_parts(loaded)
-    division = [(name, split) for split in ("train", *divided) for name in dict.fromkeys(map(say_name, loaded[split]))]
-    return OwnData(dataset, form, parts, notes, division if divided else [])
+    return OwnData(dataset, form, parts, notes, division)
 
 
 def describe_folder(folder: Path) -> tuple[Dataset, str]:
@@ -206,13 +209,17 @@ def say_name(one: Instance) -> str:
 
 def say_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[Instance]]) -> str:
     """Which parts were cut off the training part, and by what."""
-    known = any(map(document_of, loaded["train"]))
-    unit = "document" if known else "sentence" if dataset.family == "tagging" else "row"
-    counts = [f"{len(set(name_documents(loaded[split]))):,} for {split}" for split in ("train", *divided)]
-    said = f"no {' and no '.join(divided)} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}"
-    if known or dataset.family != "tagging":
-        return said
-    return f"{said}; without -DOCSTART- lines, sentences of one document can be in two parts"
+    unit, warning = "row", ""
+    if any(map(document_of, loaded["train"])):
+        unit = "document"
+    elif dataset.family == "tagging":
+        unit, warning = "sentence", "; without -DOCSTART- lines, sentences of one document can be in two parts"
+    counts = []
+    for split in ("train", *divided):
+        documents = set(name_documents(loaded[split]))
+        counts.append(f"{len(documents):,} for {split}")
+    lacking = " and no ".join(divided)
+    return f"no {lacking} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}{warning}"
 
 
 def list_labels(instances: Iterable[Instance]) -> list[str]:
@@ -272,10 +279,12 @@ def say_instances(dataset: Dataset) -> str:
 
 def list_unread(dataset: Dataset) -> list[str]:
     """What lies in the folder and is not read, of its files and of a table's columns."""
-    used = {Path(name).parts[0] for names in dataset.files.values() for name in names if Path(name).parts}
-    flat = any(name == "." for names in dataset.files.values() for name in names)
-    entries = [path.name for path in sorted(dataset.folder.iterdir()) if not ASIDE.fullmatch(path.name)]
-    unread = [] if flat else [name for name in entries if name not in used]
+    files = set().union(*dataset.files.values())
+    unread = []
+    if "." not in files:  # the folder itself, of which all is read
+        used = {Path(file).parts[0] for file in files}
+        names = [path.name for path in sorted(dataset.folder.iterdir())]
+        unread = [name for name in names if name not in used and not ASIDE.fullmatch(name)]
     if getattr(dataset.read, "func", None) is own_tables.read_instances:
         unread += [f"column {name}" for name in own_tables.list_unread_columns(dataset.paths("train")[0])]
     return unread
@@ -295,18 +304,20 @@ def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) 
 
 def compare_parts(loaded: dict[str, list[Instance]]) -> list[str]:
     """What parts share, and what training lacks, in sentences."""
-    texts = {split: {" ".join(one.inputs) for one in instances} for split, instances in loaded.items()}
-    said = []
+    texts = {split: [" ".join(one.inputs) for one in instances] for split, instances in loaded.items()}
+    notes = []
     for split, other in (("dev", "train"), ("test", "train"), ("test", "dev")):
-        number = sum(" ".join(one.inputs) in texts[other] for one in loaded[split])
+        known_texts = set(texts[other])
+        number = sum(text in known_texts for text in texts[split])
         if number:
-            said.append(f"{number:,} of {len(loaded[split]):,} texts of {split} stand in {other} too, word for word")
+            notes.append(f"{number:,} of {len(texts[split]):,} texts of {split} stand in {other} too, word for word")
+    known_labels = count_labels(loaded["train"])
     for split in ("dev", "test"):
         counts = count_labels(loaded[split])
-        new = [f"{label} ({counts[label]:,})" for label in sorted(counts.keys() - {*list_labels(loaded["train"])})]
+        new = [f"{label} ({counts[label]:,})" for label in sorted(counts) if label not in known_labels]
         if new:
-            said.append(f"{split} has labels that train lacks and no model can find: {say_some(new)}")
-    return said
+            notes.append(f"{split} has labels that train lacks and no model can find: {say_some(new)}")
+    return notes
 
 
 def say_some(names: list[str]) -> str:

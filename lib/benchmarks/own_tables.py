@@ -153,11 +153,15 @@ def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
 def read_csv_cells(path: Path) -> Iterator[tuple[str, list[str]]]:
     """The rows of a CSV, each with its last line, blank lines left out. Semicolons separate where the first line has
     more of them than commas."""
-    where, first = show_path(path), next(read_lines(path), (1, ""))[1]
+    where = show_path(path)
+    _, first = next(read_lines(path), (1, ""))
     between = ";" if first.count(";") > first.count(",") else ","
-    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), delimiter=between, strict=True)
+    lines = (f"{line}\n" for _, line in read_lines(path))
+    reader = csv.reader(lines, delimiter=between, strict=True)
     try:
-        yield from ((f"{where}:{reader.line_num}", cells) for cells in reader if cells)
+        for cells in reader:
+            if cells:
+                yield f"{where}:{reader.line_num}", cells
     except csv.Error as error:
         raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
 

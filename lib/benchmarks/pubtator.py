@@ -87,14 +87,16 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None = Non
 
 def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
     pmid, first, last, words, kind, concept = cells[:6]
-    if not (OFFSET.fullmatch(first) and OFFSET.fullmatch(last)) or kind not in kinds:
+    if not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last) or kind not in kinds:
         raise StudyError(f"{where}: expected two offsets and a type of {', '.join(kinds)}")
     start, end = int(first), int(last)
-    words, there = compose_letters(words), compose_letters(text[start:end])
+    words = compose_letters(words)
+    there = compose_letters(text[start:end])
     if not there or there not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
         raise StudyError(f"{where}: PMID {pmid} has another text at {start} to {end}")
-    before, until = compose_letters(text[:start]), compose_letters(text[:end])
-    return Mention(concept.strip(), kinds[kind], len(before), len(until))
+    composed_start = len(compose_letters(text[:start]))
+    composed_end = len(compose_letters(text[:end]))
+    return Mention(concept.strip(), kinds[kind], composed_start, composed_end)
 
 
 def compose_letters(text: str) -> str:

@@ -34,9 +34,17 @@ def class_rates(gold: Sequence[Hashable], predicted: Sequence[Hashable], label: 
     return rates(right, sum(p == label for p in predicted), sum(g == label for g in gold))
 
 
+def label_rates(
+    gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]], label: Hashable
+) -> Scores:
+    """Precision, recall and F1 of one label, where an instance may have several."""
+    return class_rates([label in labels for labels in gold], [label in labels for labels in predicted], True)
+
+
 def set_rates(gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> Scores:
     """Precision, recall and F1 over the members of all sets, a set an instance."""
     check_lengths(gold, predicted)
-    gold, predicted = [set(g) for g in gold], [set(p) for p in predicted]
-    right = sum(len(g & p) for g, p in zip(gold, predicted, strict=True))
-    return rates(right, sum(map(len, predicted)), sum(map(len, gold)))
+    gold_sets = [set(members) for members in gold]
+    predicted_sets = [set(members) for members in predicted]
+    right = sum(len(g & p) for g, p in zip(gold_sets, predicted_sets, strict=True))
+    return rates(right, sum(map(len, predicted_sets)), sum(map(len, gold_sets)))

@@ -1,5 +1,6 @@
 """Scores on entities whose name is in the training set, and on the others."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from lib.benchmarks import metrics
@@ -24,8 +25,9 @@ def count_names(train: Sequence[Sentence], test: Sequence[Sentence]) -> dict[str
     """Of the entities of a test set, and of their distinct names, how many there are, and how many training has."""
     known = find_names(train)
     names = [name for sentence in test for name in list_entities(sentence, sentence.tags).values()]
+    distinct = set(names)
     return {"entities": len(names), "entities_seen": sum(name in known for name in names),
-            "names": len({*names}), "names_seen": len({*names} & known)}  # fmt: skip
+            "names": len(distinct), "names_seen": len(distinct & known)}  # fmt: skip
 
 
 def score_seen(
@@ -35,12 +37,14 @@ def score_seen(
 
     An entity that is predicted where none is counts among those of its own name.
     """
-    counts = {True: [0, 0, 0], False: [0, 0, 0]}  # right, predicted, gold
+    right, guessed, gold = Counter(), Counter(), Counter()  # by whether the name is known
     for sentence, tags in zip(test, predicted, strict=True):
-        gold, found = list_entities(sentence, sentence.tags), list_entities(sentence, tags)
-        for place, entities in enumerate(({one: gold[one] for one in gold.keys() & found.keys()}, found, gold)):
-            for name in entities.values():
-                counts[name in known][place] += 1
-    every = [sum(both) for both in zip(*counts.values(), strict=True)]
-    parts = zip(SCORES, (counts[True], counts[False]), strict=True)
-    return {"f1": rates(*every)["f1"]} | {name: rates(*found)["f1"] for name, found in parts}
+        gold_names = list_entities(sentence, sentence.tags)
+        gold.update(name in known for name in gold_names.values())
+        for entity, name in list_entities(sentence, tags).items():
+            guessed[name in known] += 1
+            right[name in known] += entity in gold_names
+    scores = {"f1": rates(right.total(), guessed.total(), gold.total())["f1"]}
+    for score, seen in zip(SCORES, (True, False), strict=True):
+        scores[score] = rates(right[seen], guessed[seen], gold[seen])["f1"]
+    return scores

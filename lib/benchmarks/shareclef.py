@@ -8,6 +8,7 @@ Source: Suominen et al. 2013.
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from lxml import etree
@@ -109,10 +110,13 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
     """The mentions of a file of lines, for a note of this length; errors as in read_marked_notes."""
     mentions = []
     for number, line in read_lines(path):
-        where, cells = f"{show_path(path)}:{number}", line.split("||")
-        if len(cells) < 5 or not len(cells) % 2 or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
+        where = f"{show_path(path)}:{number}"
+        cells = line.split("||")
+        paired = len(cells) >= 5 and len(cells) % 2
+        if not paired or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
             raise StudyError(f"{where}: expected the note's name, a type, a CUI and pairs of offsets")
-        mentions.append(make_mention(where, name, cells[1], cells[2], cells[3::2], cells[4::2], length))
+        _, kind, cui, *offsets = cells
+        mentions.append(make_mention(where, name, kind, cui, offsets[::2], offsets[1::2], length))
     return mentions
 
 
@@ -145,11 +149,12 @@ def first(element: etree._Element, tag: str, attribute: str) -> str:
 def make_mention(
     where: str, name: str, kind: str, cui: str, starts: list[str], ends: list[str], length: int
 ) -> Annotation:
-    if kind != KIND or not cui or not starts or not all(OFFSET.fullmatch(offset) for offset in (*starts, *ends)):
+    if kind != KIND or not cui or not starts or not all(map(OFFSET.fullmatch, [*starts, *ends])):
         raise StudyError(f"{where}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets")
-    spans = tuple(sorted((int(start), int(end)) for start, end in zip(starts, ends, strict=True)))
-    edges = [edge for span in spans for edge in span]
-    if edges != sorted(edges) or edges[-1] > length or any(start == end for start, end in spans):
+    spans = tuple(sorted(zip(map(int, starts), map(int, ends), strict=True)))
+    edges = list(chain.from_iterable(spans))
+    empty = any(start == end for start, end in spans)
+    if empty or edges != sorted(edges) or edges[-1] > length:
         raise StudyError(f"{where}: offsets outside the note or parts that overlap")
     return Annotation(cui, TAG_KIND, spans, name)
 

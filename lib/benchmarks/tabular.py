@@ -148,11 +148,13 @@ def read_jmed(path: Path) -> list[Labelled]:
     """
 
     def documents() -> Iterator[tuple[str, Labelled]]:
-        for number, (at, row) in enumerate(read_rows(path, "tag question optionA answer", "csv"), start=1):
-            parts, option = POSTED.fullmatch(row["question"]), row.get(f"option{row['answer']}", "")
-            if not parts or not parts[2].strip() or not option.strip():
+        rows = read_rows(path, "tag question optionA answer", "csv")
+        for number, (at, row) in enumerate(rows, start=1):
+            posted = POSTED.fullmatch(row["question"])
+            option = row.get(f"option{row['answer']}", "")
+            if not posted or not posted[2].strip() or not option.strip():
                 raise StudyError(f"{at}: expected a question over a document in 「」, and the letter of an option")
-            yield at, Labelled(str(number), (parts[1], parts[2]), (option,))
+            yield at, Labelled(str(number), posted.groups(), (option,))
 
     return collect(path, documents())
 
@@ -169,12 +171,17 @@ def read_pairs(
     groups: dict[str, str] = {}
 
     def pairs() -> Iterator[tuple[str, Pair]]:
-        for number, (at, row) in enumerate(read_rows(path, columns, form, header), start=1):
-            if not row[first].strip() or not row[second].strip():
+        rows = read_rows(path, columns, form, header)
+        for number, (at, row) in enumerate(rows, start=1):
+            texts = row[first], row[second]
+            if not all(text.strip() for text in texts):
                 raise StudyError(f"{at}: one of the two texts is blank")
-            group = groups.setdefault(row[first], str(len(groups) + 1)) if grouped else ""
+            group = ""
+            if grouped:
+                group = groups.setdefault(row[first], str(len(groups) + 1))
             name = str(number) if id == "-" else row[id]
-            yield at, Pair(name, row[first], row[second], check_label(at, row[label], labels), group)
+            gold = check_label(at, row[label], labels)
+            yield at, Pair(name, *texts, gold, group)
 
     return collect(path, pairs())
 
@@ -193,16 +200,22 @@ def read_dummified(
     ids, text_column, label_column = take.split()
 
     def relations() -> Iterator[tuple[str, Relation]]:
-        for number, (at, row) in enumerate(read_rows(path, columns, "tsv", header, member), start=first):
-            text = unquote(at, row[text_column]) if quoted else row[text_column]
-            text = text.replace(between, " ") if between else text
+        rows = read_rows(path, columns, "tsv", header, member)
+        for number, (at, row) in enumerate(rows, start=first):
+            text = row[text_column]
+            if quoted:
+                text = unquote(at, text)
+            if between:
+                text = text.replace(between, " ")
+            label = check_label(at, row[label_column], labels)
+            one, other = find_dummies(at, text, dummies, alone)
             names = [str(number)] if ids == "-" else [row[name] for name in ids.split(".")]
-            label, ends = check_label(at, row[label_column], labels), find_dummies(at, text, dummies, alone)
             if len(names) > 1:
-                ends = tuple(end._replace(id=name) for end, name in zip(ends, names[1:], strict=True))
+                _, one_id, other_id = names
+                one, other = one._replace(id=one_id), other._replace(id=other_id)
             id = ".".join(names) if all(names) else ""
             document = id.rsplit(".", 2)[0] if id.count(".") > 1 else ""
-            yield at, Relation(id, text, *ends, label, masked=True, document=document)
+            yield at, Relation(id, text, one, other, label, masked=True, document=document)
 
     return collect(path, relations(), member)
 
@@ -210,12 +223,13 @@ def read_dummified(
 def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str, ...]) -> tuple[Mention, Mention]:
     """The two mentions of a text with dummies, without ids, in text order; StudyError when it does not have both."""
     matches = list(any_of(*dummies, *alone).finditer(text))
-    if len(matches) == 1 and matches[0][0] in alone:
-        first, second = (Mention("", KINDS[name], *matches[0].span()) for name in dummies)
-    elif sorted(match[0] for match in matches) == sorted(dummies):
-        first, second = (Mention("", KINDS[match[0]], *match.span()) for match in matches)
-    else:
+    words = [match[0] for match in matches]
+    spans = [match.span() for match in matches]
+    if len(words) == 1 and words[0] in alone:
+        words, spans = dummies, spans * 2
+    elif sorted(words) != sorted(dummies):
         raise StudyError(f"{at}: expected {dummies[0]} and {dummies[1]}, found {len(matches)} dummies")
+    first, second = (Mention("", KINDS[word], *span) for word, span in zip(words, spans, strict=True))
     return first, second
 
 

@@ -85,31 +85,50 @@ def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
     Only identifiers and hashes are held in memory, some 160 bytes a record.
     """
     tables = [pq.read_table(file.path, columns=[*COLUMNS, "bands"]) for file in files]
-    sizes, table = [len(one) for one in tables], pa.concat_tables(tables)
-    bands, tests = (table[name].combine_chunks() for name in ("bands", "test texts"))
-    bands = bands.flatten().to_numpy().reshape(-1, leakage.BANDS)
-    texts = pd.Series(tests.flatten().to_numpy(), index=pc.list_parent_indices(tests).to_numpy())
+    sizes = [len(of_file) for of_file in tables]
+    table = pa.concat_tables(tables)
     rows = table.select(["version", "deleted", "characters"]).to_pandas()
     rows["id"], found = pd.factorize(table["id"].to_pandas())
     reason = pd.Series("", index=rows.index)
     left_out = np.repeat([file.left_out is not None for file in files], sizes)
     reason[left_out] = "file left out"
     known = rows[~left_out & (found[rows["id"]] != "")]
-    newest = known.reset_index().sort_values(["id", "version", "index"]).drop_duplicates("id", keep="last")
-    newest_of_each = known["id"].map(newest.set_index("id")["index"]).to_numpy(int)
+    newest_of_each = find_newest(known)
     reason[known.index[known.index != newest_of_each]] = "newer version"
-    reason[known.index[rows["deleted"].to_numpy()[newest_of_each]]] = "withdrawn"
+    withdrawn = rows["deleted"].to_numpy()[newest_of_each]
+    reason[known.index[withdrawn]] = "withdrawn"
     reason[(reason == "") & (rows["characters"] == 0)] = "without text"
     candidates = np.flatnonzero(reason == "")
-    duplicate = np.zeros(len(candidates), bool)
-    for band in bands.T:
-        duplicate |= pd.Series(band[candidates]).duplicated().to_numpy()
-    reason[candidates[duplicate]] = "near duplicate"
-    texts = texts[(reason == "").to_numpy()[texts.index]]
-    telling = texts[texts.groupby(texts).transform("size") <= PHRASE]
-    reason[telling.index.unique()] = "test text"
+    reason[find_near_duplicates(table["bands"], candidates)] = "near duplicate"
+    remaining = (reason == "").to_numpy()
+    reason[find_test_texts(table["test texts"], remaining)] = "test text"
     ends = np.cumsum(sizes)
     return [reason[end - size : end].reset_index(drop=True) for size, end in zip(sizes, ends, strict=True)]
+
+
+def find_newest(rows: pd.DataFrame) -> np.ndarray:
+    """For each row, the index of the newest version of its record; of equal versions the last row counts."""
+    from_old_to_new = rows.reset_index().sort_values(["id", "version", "index"])
+    newest = from_old_to_new.drop_duplicates("id", keep="last")
+    return rows["id"].map(newest.set_index("id")["index"]).to_numpy(int)
+
+
+def find_near_duplicates(bands: pa.ChunkedArray, candidates: np.ndarray) -> np.ndarray:
+    """Those of the candidate rows that share a band of hashes with an earlier candidate."""
+    hashes = bands.combine_chunks().flatten().to_numpy().reshape(-1, leakage.BANDS)
+    duplicate = np.zeros(len(candidates), bool)
+    for band in hashes.T:
+        duplicate |= pd.Series(band[candidates]).duplicated().to_numpy()
+    return candidates[duplicate]
+
+
+def find_test_texts(tests: pa.ChunkedArray, remaining: np.ndarray) -> pd.Index:
+    """The rows that hold a test sentence which stands in no more than PHRASE of the remaining rows."""
+    tests = tests.combine_chunks()
+    sentences = pd.Series(tests.flatten().to_numpy(), index=pc.list_parent_indices(tests).to_numpy())
+    sentences = sentences[remaining[sentences.index]]
+    telling = sentences[sentences.groupby(sentences).transform("size") <= PHRASE]
+    return telling.index.unique()
 
 
 def copy_file(

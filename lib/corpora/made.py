@@ -243,7 +243,8 @@ def read_novels(files: Files) -> Iterator[list[str]]:
     """Headings, paragraphs and verses of novels in TEI."""
     for path, content in files:
         body = etree.fromstring(content).find(f"{TEI}text/{TEI}body")
-        lines = (flat("".join(e.itertext())) for e in body.iter(f"{TEI}p", f"{TEI}head", f"{TEI}l"))
+        elements = body.iter(f"{TEI}p", f"{TEI}head", f"{TEI}l")
+        lines = (flat("".join(element.itertext())) for element in elements)
         yield [f"# {PurePosixPath(path).stem}", *filter(None, lines)]
 
 

@@ -133,9 +133,9 @@ def say_scores(run: dict, lines: dict[str, list[float]]) -> str:
     """A table of the test set's scores: this model's, and mean and standard deviation over seeds."""
     rows = ["| score | this model | mean over seeds | standard deviation | seeds |", "|---|---|---|---|---|"]
     for name, values in lines.items():
-        shown = ("n/a" if math.isnan(one) else f"{one:.2f}"
-                 for one in (run["scores"][name], statistics.fmean(values), deviation(values)))  # fmt: skip
-        rows.append(f"| {name} | {' | '.join(shown)} | {len(values)} |")
+        numbers = run["scores"][name], statistics.fmean(values), deviation(values)
+        shown = " | ".join("n/a" if math.isnan(number) else f"{number:.2f}" for number in numbers)
+        rows.append(f"| {name} | {shown} | {len(values)} |")
     return "\n".join(["On the test set, which nothing was chosen on.", "", *rows])
 
 

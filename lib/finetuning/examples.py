@@ -63,16 +63,19 @@ def pad(examples: Sequence[Example], padding: int) -> Batch:
     """`input_ids` (sequences, length of the longest); `token_type_ids` where there are second texts; `attention_mask`,
     bool, true at tokens and false at padding, where sequences differ in length."""
     lengths = np.array([len(example.tokens) for example in examples])
-    position = np.arange(lengths.max())[None, :]
-    ids = np.full((len(examples), lengths.max()), padding)
+    longest = lengths.max()
+    ids = np.full((len(examples), longest), padding)
     for i, example in enumerate(examples):
         ids[i, : lengths[i]] = example.tokens
+    position = np.arange(longest)
+    is_token = position < lengths[:, None]
     batch = {"input_ids": ids}
     if any(example.second for example in examples):
-        second = np.array([example.second or lengths.max() for example in examples])[:, None]
-        batch["token_type_ids"] = ((position >= second) & (position < lengths[:, None])).astype(np.int64)
-    if lengths.min() < lengths.max():
-        batch["attention_mask"] = position < lengths[:, None]
+        second = np.array([example.second or longest for example in examples])
+        in_second = (position >= second[:, None]) & is_token
+        batch["token_type_ids"] = in_second.astype(np.int64)
+    if lengths.min() < longest:
+        batch["attention_mask"] = is_token
     return {name: torch.from_numpy(array) for name, array in batch.items()}
 
 
@@ -102,10 +105,12 @@ class BucketedBatches:
     def plan_epoch(self, seed: int, epoch: int) -> list[list[int]]:
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(len(self.examples))
+        pool_size = POOL * self.batch_size
         batches = []
-        for first in range(0, len(order), POOL * self.batch_size):
-            pool = sorted(order[first : first + POOL * self.batch_size], key=self.length)
-            batches += [pool[i : i + self.batch_size] for i in range(0, len(pool), self.batch_size)]
+        for first in range(0, len(order), pool_size):
+            pool = sorted(order[first : first + pool_size], key=self.length)
+            for begin in range(0, len(pool), self.batch_size):
+                batches.append(pool[begin : begin + self.batch_size])
         return [batches[i] for i in rng.permutation(len(batches))]
 
     def length(self, number: int) -> int:

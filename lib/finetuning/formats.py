@@ -102,7 +102,9 @@ def make_document(where: str, record: dict, number: int) -> NewText:
         raise StudyError(f'{where}: no text under "text"; put one there, or leave the line out')
     if not isinstance(second, str | None) or not isinstance(id, str | int | None):
         raise StudyError(f'{where}: "text2" and "id" are text, where they are given')
-    return NewText(where, str(number if id is None else id), text, second)
+    if id is None:
+        id = number
+    return NewText(where, str(id), text, second)
 
 
 def read_pubtator_texts(path: Path) -> Iterator[NewText]:
@@ -163,13 +165,15 @@ def write_pubtator(document: NewText, entities: Sequence[Entity]) -> str:
 
     StudyError for an id that the format cannot hold.
     """
-    if not re.fullmatch(r"[^|\s]+", document.id):
-        raise StudyError(f"{document.where}: the id {document.id!r} has spaces or |, which PubTator cannot hold")
-    id, (title, _, abstract) = document.id, document.text.partition("\n")
+    id = document.id
+    if not re.fullmatch(r"[^|\s]+", id):
+        raise StudyError(f"{document.where}: the id {id!r} has spaces or |, which PubTator cannot hold")
+    title, _, abstract = document.text.partition("\n")
     lines = [f"{id}|t|{BREAKS.sub(' ', title)}", f"{id}|a|{BREAKS.sub(' ', abstract)}"]
     for entity in entities:
         start, end, kind, words, _ = describe_entity(document.text, entity).values()
-        lines.append("\t".join([id, str(start), str(end), BREAKS.sub(" ", words), kind, "-"]))
+        words = BREAKS.sub(" ", words)
+        lines.append(f"{id}\t{start}\t{end}\t{words}\t{kind}\t-")
     return "\n".join([*lines, "", ""])
 
 

@@ -63,8 +63,12 @@ def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
     """The words of each sentence of a text, in composed letters, and where each stands in the text as given."""
     composed, places = compose_text(text)
     for spans in standoff.find_words(SPACE.sub(" ", composed)):
-        words = [composed[start:end] for start, end in spans]
-        yield words, [(places[start], max(places[end], places[start] + 1)) for start, end in spans]
+        words, given_spans = [], []
+        for start, end in spans:
+            words.append(composed[start:end])
+            given_start = places[start]
+            given_spans.append((given_start, max(places[end], given_start + 1)))
+        yield words, given_spans
 
 
 def check_tagger(model: Saved) -> None:
@@ -81,31 +85,38 @@ def compose_text(text: str) -> tuple[str, Sequence[int]]:
     starts = [i for i, letter in enumerate(text) if i == 0 or not unicodedata.combining(letter)]
     parts, places = [], []
     for start, end in pairwise([*starts, len(text)]):
-        composed = pubtator.compose_letters(text[start:end])
-        parts.append(composed if len(composed) <= end - start else text[start:end])  # some NFC takes apart
+        given = text[start:end]
+        composed = pubtator.compose_letters(given)
+        if len(composed) > len(given):  # some NFC takes apart
+            composed = given
+        parts.append(composed)
+        places.append(start)
         # Marks that stay marks are the last ones of the letter.
-        places += [start, *(max(start, end - left) for left in range(len(parts[-1]) - 1, 0, -1))]
+        for left in range(len(composed) - 1, 0, -1):
+            places.append(max(start, end - left))
     return "".join(parts), [*places, len(text)]
 
 
 def rate_tags(tagger: heads.Tagger, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """The label of each word and its probability, (sequences, words, layers, 2)."""
-    scores = tagger.scores(batch)
+    scores, words = tagger.scores(batch), batch["words"]
     if tagger.crf:
-        labels, rates = tagger.crf.decode(scores, batch["words"]), tagger.crf.marginals(scores, batch["words"])
+        labels, rates = tagger.crf.decode(scores, words), tagger.crf.marginals(scores, words)
     else:
         labels, rates = scores.argmax(-1), scores.softmax(-1)
-    return torch.stack([labels.to(rates.dtype), rates.gather(-1, labels[..., None])[..., 0]], -1)
+    of_labels = rates.gather(-1, labels[..., None])[..., 0]
+    return torch.stack([labels.to(rates.dtype), of_labels], -1)
 
 
 def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], words: Sequence) -> Iterator[Entity]:
     """The entities of a sentence, from where its words stand and what rate_tags gives for them."""
     for layer, of_layer in enumerate(task.layers):
-        tags = to_bio([task.labels[int(word[layer][0])] for word in words])
-        for kind, first, last in find_runs(tags):
+        labels = [task.labels[int(word[layer][0])] for word in words]
+        for kind, first, last in find_runs(to_bio(labels)):
+            start, end = spans[first][0], spans[last][1]
             rate = statistics.fmean(word[layer][1] for word in words[first : last + 1])
             rate = min(1.0, rate)  # a CRF's may be 1.000001
-            yield Entity(spans[first][0], spans[last][1], of_layer or kind or UNTYPED, rate)
+            yield Entity(start, end, of_layer or kind or UNTYPED, rate)
 
 
 def find_runs(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
@@ -177,12 +188,14 @@ def read_marks(text: str) -> Relation:
     """The relation of a text with marks around its two mentions, which are taken out."""
     bare, places, end = "", {}, 0
     for match in MARK.finditer(text):
-        bare, end = bare + text[end : match.start()], match.end()
+        bare += text[end : match.start()]
+        end = match.end()
         places.setdefault(match[0].strip(), len(bare))
     bare += text[end:]
-    ends = [places.get(mark, -1) for mark in ("[E1]", "[/E1]", "[E2]", "[/E2]")]
-    first, second = (Mention("", "", *ends[i : i + 2]) for i in (0, 2))
-    if len(MARK.findall(text)) != 4 or not (0 <= first.start < first.end and first.start <= second.start < second.end):
+    first = Mention("", "", places.get("[E1]", -1), places.get("[/E1]", -1))
+    second = Mention("", "", places.get("[E2]", -1), places.get("[/E2]", -1))
+    in_order = 0 <= first.start < first.end and first.start <= second.start < second.end
+    if len(MARK.findall(text)) != 4 or not in_order:
         raise StudyError("expected the first mention as [E1] ... [/E1] and the second as [E2] ... [/E2], each once")
     return Relation("", bare, first, second, "")
 

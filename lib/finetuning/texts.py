@@ -35,13 +35,17 @@ def add_markers(relation: Relation) -> Marked:
     marks = []
     for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
         marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
-    text, positions = keep_original(relation).text, {}
+    text = keep_original(relation).text
+    positions = {}
     # From the right, so that what is not yet marked keeps its position; of two at one position the later mention's
     # first.
     for at, name, mark in sorted(reversed(marks), key=lambda item: item[0], reverse=True):
-        positions = {other: old + len(mark) for other, old in positions.items()} | {name: at + mark.index(name)}
+        for marker in positions:
+            positions[marker] += len(mark)
+        positions[name] = at + mark.index(name)
         text = text[:at] + mark + text[at:]
-    return Marked(text, *((positions[start], positions[end] + len(end)) for start, end in MARKERS))
+    first, second = ((positions[start], positions[end] + len(end)) for start, end in MARKERS)
+    return Marked(text, first, second)
 
 
 WRITTEN = {"dummies": Relation.dummify, "markers": add_markers, "original": keep_original}
@@ -149,13 +153,16 @@ class Texts:
         kept = keep_tokens(len(ids), capacity, spans)
         self.cut += len(kept) < len(ids)
         tokens, start = self.template.join([ids[i] for i in kept])
+        of_whole = [self.template.place(tokens)]
         if self.settings.encoding == "first token" or not spans:
-            return tokens, start, [[self.template.place(tokens)]]
+            return tokens, start, [of_whole]
         position_of = {i: self.template.start + number for number, i in enumerate(kept)}
-        positions = [
-            [position_of[i] for i in span if i in position_of] or [self.template.place(tokens)] for span in spans
-        ]
-        return tokens, start, [positions[0][:1], positions[1][:1]] if self.settings.encoding == "starts" else positions
+        positions = []
+        for span in spans:
+            positions.append([position_of[i] for i in span if i in position_of] or of_whole)
+        if self.settings.encoding == "starts":
+            positions = [span[:1] for span in positions]
+        return tokens, start, positions
 
     def target_of(self, instance: Instance):
         """What is to be predicted of an instance; a class or label that training lacks is none, and cannot be found."""

@@ -81,9 +81,12 @@ def drop(values: torch.Tensor, lost: float, training: bool) -> torch.Tensor:
     """
     if not training or not lost or values.device.type != "cpu":
         return functional.dropout(values, lost, training)
-    draws = torch.empty(-(-values.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    kept = draws.view(torch.int16)[: values.numel()].view(values.shape) >= round(lost * 2**16) - 2**15
-    return values * kept.to(values.dtype).mul_(1 / (1 - lost))
+    count = values.numel()
+    draws = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
+    of_values = draws.view(torch.int16)[:count].view(values.shape)
+    lowest_kept = round(lost * 2**16) - 2**15
+    kept = (of_values >= lowest_kept).to(values.dtype)
+    return values * kept.mul_(1 / (1 - lost))
 
 
 def attend(

@@ -28,14 +28,18 @@ class Crf(nn.Module):
         here = words[:, :, None]
         labels = labels.where(here, 0)
         layer = torch.arange(scores.shape[2], device=scores.device)
-        of_words = scores.gather(-1, labels[..., None])[..., 0]
-        of_pairs = self.steps[layer, labels[:, :-1], labels[:, 1:]]
-        path = (of_words * here).sum(1) + (of_pairs * here[:, 1:]).sum(1)
+        of_words = scores.gather(-1, labels[..., None])[..., 0] * here
+        before, after = labels[:, :-1], labels[:, 1:]
+        of_pairs = self.steps[layer, before, after] * here[:, 1:]
+        path = of_words.sum(1) + of_pairs.sum(1)
 
         ends = (words.sum(1) - 1)[:, None, None]
+        first = labels[:, 0]
         last = labels.gather(1, ends.expand(-1, 1, len(layer)))[:, 0]
-        path = path + self.first[layer, labels[:, 0]] + self.last[layer, last]
-        return (self.log_total(scores, words) - path).sum() / (words.sum() * len(layer))
+        path = path + self.first[layer, first] + self.last[layer, last]
+        losses = self.log_total(scores, words) - path
+        number_of_labels = words.sum() * len(layer)
+        return losses.sum() / number_of_labels
 
     def loss_of_any(self, scores: torch.Tensor, possible: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """The same of all label sequences that are possible, together (Greenberg et al. 2018, "Marginal likelihood
@@ -66,15 +70,18 @@ class Crf(nn.Module):
 
     def decode(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """The best label sequence, (sequences, length, layers); 0 where there is no word (Viterbi)."""
-        best, backpointers = self.first + scores[:, 0], []
+        best = self.first + scores[:, 0]
+        itself = torch.arange(best.shape[-1], device=best.device)
+        backpointers = []
         for position in range(1, scores.shape[1]):
             longer, before = (best[..., None] + self.steps).max(-2)
             here = words[:, position, None, None]
-            backpointers.append(before.where(here, torch.arange(best.shape[-1], device=best.device)))
+            backpointers.append(before.where(here, itself))
             best = (longer + scores[:, position]).where(here, best)
         label = (best + self.last).argmax(-1)
         labels = [label]
         for before in reversed(backpointers):
             label = before.gather(-1, label[..., None])[..., 0]
             labels.append(label)
-        return torch.stack(labels[::-1], 1).where(words[:, :, None], 0)
+        from_the_start = torch.stack(labels[::-1], 1)
+        return from_the_start.where(words[:, :, None], 0)

@@ -319,17 +319,22 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
 def step_back(body: PreTrainedModel, first: list[int], second: list[int], padding: int) -> None:
     """Gradients of what stands on a body for each task, from two texts and, padded, one of them."""
     length = len(first) + len(second)
+    attention_mask = torch.arange(length) < torch.tensor([[length], [len(first)]])
     batch = {
         "input_ids": torch.tensor([first + second, first + [padding] * len(second)]),
-        "attention_mask": torch.arange(length) < torch.tensor([[length], [len(first)]]),
+        "attention_mask": attention_mask,
         "token_type_ids": torch.tensor([[0] * len(first) + [1] * len(second), [0] * length]),
     }
-    words, labels = torch.ones(2, 1, dtype=torch.bool), torch.zeros(2, 1, 1, dtype=torch.long)
-    for head, more in {
-        heads.Tagger(body, 1, 2, "linear", 0.1): {"positions": labels[..., 0], "words": words, "labels": labels},
-        heads.Classifier(body, 2, "class", 1, True, "linear", 0.1): {"positions": labels, "labels": labels[:, 0, 0]},
-        heads.SpanFinder(body): {"readable": batch["attention_mask"], "labels": labels.expand(2, 1, 2)[:, 0]},
-    }.items():
+    zeros = torch.zeros(2, 1, dtype=torch.long)
+    words = torch.ones(2, 1, dtype=torch.bool)
+    tagger = heads.Tagger(body, 1, 2, "linear", 0.1)
+    classifier = heads.Classifier(body, 2, "class", 1, True, "linear", 0.1)
+    finder = heads.SpanFinder(body)
+    for head, more in (
+        (tagger, {"positions": zeros, "words": words, "labels": zeros[..., None]}),
+        (classifier, {"positions": zeros[..., None], "labels": zeros[:, 0]}),
+        (finder, {"readable": attention_mask, "labels": zeros.expand(2, 2)}),
+    ):
         head.train().loss(batch | more).backward()
     body.eval()
 

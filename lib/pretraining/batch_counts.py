@@ -16,34 +16,19 @@ COUNTED_TOGETHER = 4096  # sequences
 
 def measure_batches(batches: Blocks, steps: int) -> list[dict]:
     """What the batches of the first steps are like, as rows `what, measured, wanted`; shares, but for counts."""
-    inventory, totals = batches.inventory, Counter()
+    totals = Counter()
     for step in range(min(steps, len(batches))):
         batch = {name: tensor.numpy() for name, tensor in batches[step].items()}
-        row, slot = np.nonzero(batch["targets"] != masking.IGNORED)
-        place, target = batch["positions"][row, slot], batch["targets"][row, slot]
-        seen, original = batch["input_ids"][row, place], batch["input_ids"].copy()
-        original[row, place] = target
-        maskable = ~inventory.special[original]
-        words = np.cumsum(masking.begin_words(original, maskable, inventory)).reshape(original.shape)  # of all rows
-        sizes = np.bincount(words[maskable])
-        asked = np.bincount(words[row, place], minlength=len(sizes))
-        totals["sequences"] += len(original)
-        totals["places"] += original.size
-        totals["padding"] += int((~batch["attention_mask"]).sum()) if "attention_mask" in batch else 0
-        totals["maskable"] += int(maskable.sum())
-        wanted = masking.count_to_mask(maskable.sum(axis=1), batches.share_at(step), batches.masking.limit)
-        totals["wanted"] += int(wanted.sum())
-        totals["asked"] += len(row)
-        totals["masked"] += int((seen == inventory.mask).sum())
-        totals["unchanged"] += int((seen == target).sum())
-        totals["split"] += int(((asked > 0) & (asked < sizes)).sum())
+        totals.update(count_masked(batches, step, batch))
         if batches.pairs != "none":
             segments = batches.cut(*batches.order(batches.list_sequences(step)))
-            own, other = (batches.text.find_documents(p)[0] for p in (segments.first, segments.second))
+            own, _ = batches.text.find_documents(segments.first)
+            other, _ = batches.text.find_documents(segments.second)
             totals["true"] += int((batch["pair"] == 0).sum())
             totals["same document"] += int(((own == other) & (segments.pair == 1)).sum())
     asked, whole = totals["asked"], batches.masking.kind != "word-piece"
-    masked, unchanged = (totals[what] / asked if asked else np.nan for what in ("masked", "unchanged"))
+    masked = totals["masked"] / asked if asked else np.nan
+    unchanged = totals["unchanged"] / asked if asked else np.nan
     rows = [
         ("pieces asked for", asked / totals["maskable"], totals["wanted"] / totals["maskable"]),
         ("of these, hidden", masked, batches.masking.masked),
@@ -57,6 +42,34 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
     if batches.pairs == "next sentence":
         rows.append(("random segments of the same document (count)", totals["same document"], 0))
     return [dict(zip(("what", "measured", "wanted"), row, strict=True)) for row in rows]
+
+
+def count_masked(batches: Blocks, step: int, batch: dict[str, np.ndarray]) -> dict[str, int]:
+    """What is masked of the batch of a step, and what of it could be: sequences, tokens and words."""
+    inventory = batches.inventory
+    row, slot = np.nonzero(batch["targets"] != masking.IGNORED)
+    place, target = batch["positions"][row, slot], batch["targets"][row, slot]
+    seen = batch["input_ids"][row, place]
+    original = batch["input_ids"].copy()
+    original[row, place] = target
+    maskable = ~inventory.special[original]
+    wanted = masking.count_to_mask(maskable.sum(axis=1), batches.share_at(step), batches.masking.limit)
+    begins = masking.begin_words(original, maskable, inventory)
+    words = np.cumsum(begins).reshape(original.shape)  # numbered through all rows
+    sizes = np.bincount(words[maskable])
+    asked = np.bincount(words[row, place], minlength=len(sizes))
+    padding = int((~batch["attention_mask"]).sum()) if "attention_mask" in batch else 0
+    return {
+        "sequences": len(original),
+        "places": original.size,
+        "padding": padding,
+        "maskable": int(maskable.sum()),
+        "wanted": int(wanted.sum()),
+        "asked": len(row),
+        "masked": int((seen == inventory.mask).sum()),
+        "unchanged": int((seen == target).sum()),
+        "split": int(((asked > 0) & (asked < sizes)).sum()),
+    }
 
 
 def count_mixture(

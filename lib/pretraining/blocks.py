@@ -87,16 +87,19 @@ class Blocks:
         step, part, parts = where if isinstance(where, tuple) else (where, 0, 1)
         if not 0 <= step < self.steps:
             raise IndexError(f"step {step} of {self.steps}")
-        ready = self.ready.get((part, parts), {})
-        if step not in ready:
-            sequences = len(range(part, self.batch_size, parts))
-            together = max(1, PLACES_TOGETHER // (sequences * self.length))
-            # One of several workers is asked for every n-th step alone, and prepares no others.
-            apart = step - self.last.get((part, parts), step)
-            steps = range(step, self.steps, apart)[:together] if apart > 0 else [step]
-            ready = self.ready[part, parts] = self.prepare(steps, part, parts)
+        if step not in self.ready.get((part, parts), {}):
+            steps = self.choose_steps(step, part, parts)
+            self.ready[part, parts] = self.prepare(steps, part, parts)
         self.last[part, parts] = step
-        return ready.pop(step)
+        return self.ready[part, parts].pop(step)
+
+    def choose_steps(self, step: int, part: int, parts: int) -> Sequence[int]:
+        """The steps to prepare together, this one first."""
+        sequences = len(range(part, self.batch_size, parts))
+        together = max(1, PLACES_TOGETHER // (sequences * self.length))
+        # One of several workers is asked for every n-th step alone, and prepares no others.
+        apart = step - self.last.get((part, parts), step)
+        return range(step, self.steps, apart)[:together] if apart > 0 else [step]
 
     def prepare(self, steps: Sequence[int], part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
         """The batches of a few steps, made together: for a few sequences, calls cost more than their work."""
@@ -105,10 +108,7 @@ class Blocks:
         padding = np.zeros((len(keys), self.length), bool)
         arrays = {}
         if self.pairs == "none":
-            places = self.layout.place(epochs, blocks, self.width)[:, None] + np.arange(self.width)
-            sequences = np.empty((len(keys), self.length), np.int64)
-            sequences[:, 0], sequences[:, -1] = self.inventory.cls, self.inventory.sep
-            sequences[:, 1:-1] = self.read(places)
+            sequences = self.fill(epochs, blocks)
         else:
             segments = self.cut(epochs, blocks, keys)
             sequences, arrays["token_type_ids"], padding = self.join(segments)
@@ -156,6 +156,15 @@ class Blocks:
             )
         return ids
 
+    def fill(self, epochs: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+        """[CLS] block [SEP]: ids, int64, (sequences, length)."""
+        places = self.layout.place(epochs, blocks, self.width)[:, None] + np.arange(self.width)
+        sequences = np.empty((len(blocks), self.length), np.int64)
+        sequences[:, 0] = self.inventory.cls
+        sequences[:, 1:-1] = self.read(places)
+        sequences[:, -1] = self.inventory.sep
+        return sequences
+
     def cut(self, epochs: np.ndarray, blocks: np.ndarray, keys: np.ndarray) -> Segments:
         """The segments of each sequence (Devlin et al. 2019, sections 3.1 and A.2; Lan et al. 2020, section 3.1).
 
@@ -167,18 +176,16 @@ class Blocks:
         shift = (make_keys(self.seed, SHIFT, epochs) % np.uint64(width)).astype(np.int64)
         middle = self.layout.place(epochs, blocks, width) + shift
         document, document_end = self.text.find_documents(middle)
-        chance = to_share(draw_numbers(keys, SEQUENCE, 4))
-        goal = np.where(chance[:, 0] < SHORT, 2 + (chance[:, 1] * (width - 1)).astype(np.int64), width)
+        short_chance, size_chance, pair_chance, place_chance = to_share(draw_numbers(keys, SEQUENCE, 4)).T
+        short_size = 2 + (size_chance * (width - 1)).astype(np.int64)
+        goal = np.where(short_chance < SHORT, short_size, width)
         size = np.minimum(goal, document_end - document)
         begin = np.clip(middle - size // 2, document, document_end - size)
 
-        ids = self.read(np.minimum(begin[:, None] + np.arange(width), len(self.text) - 1))
-        best = self.rate_cuts(ids[:, :-1], ids[:, 1:]) + to_share(draw_numbers(keys, CUT, width - 1))
-        best[np.arange(1, width) >= size[:, None]] = -1
-        length = 1 + best.argmax(axis=1)
+        length = self.choose_cuts(begin, size, keys)
         first, second, first_length, second_length = begin, begin + length, length, size - length
 
-        pair = (chance[:, 2] < 0.5).astype(np.int64)
+        pair = (pair_chance < 0.5).astype(np.int64)
         chosen = np.flatnonzero(pair)
         if self.pairs == "sentence order":
             first[chosen], second[chosen] = second[chosen], first[chosen]
@@ -189,9 +196,19 @@ class Blocks:
                 document[chosen],
                 document_end[chosen],
                 (goal - length)[chosen],
-                chance[chosen, 3],
+                place_chance[chosen],
             )
         return Segments(first, first_length, second, second_length, pair)
+
+    def choose_cuts(self, begin: np.ndarray, size: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """How many tokens of each stretch stand before its cut: one of the best, at random."""
+        width = self.width
+        places = begin[:, None] + np.arange(width)
+        ids = self.read(np.minimum(places, len(self.text) - 1))
+        chance = to_share(draw_numbers(keys, CUT, width - 1))
+        best = self.rate_cuts(ids[:, :-1], ids[:, 1:]) + chance
+        best[np.arange(1, width) >= size[:, None]] = -1
+        return 1 + best.argmax(axis=1)
 
     def rate_cuts(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """How good a cut between two tokens is: 2 between sentences, 1 between words, else 0."""
@@ -204,42 +221,53 @@ class Blocks:
         It begins where a sentence does, if one does nearby. Returns first places and lengths. StudyError when the
         pool holds no other document.
         """
+        place = self.draw_places(low, high, document, document_end, chance)
+        other, other_end = self.text.find_documents(place)
+        length = np.minimum(lengths, other_end - other)
+        begin = np.clip(place, other, other_end - length)
+        return self.find_openings(begin, other), length
+
+    def draw_places(self, low, high, document, document_end, chance) -> np.ndarray:
+        """A place for each sequence from its pool without its own document, each with the same chance."""
         own, own_end = np.clip([document[:, None], document_end[:, None] + 1], low, high)
-        sizes = high - low - (own_end - own)
+        own_sizes = own_end - own
+        sizes = high - low - own_sizes
         sums = np.cumsum(sizes, axis=1)
-        if sums[:, -1].min() < 1:
+        total = sums[:, -1]
+        if total.min() < 1:
             raise StudyError(
                 f"{self.text.name}: no second document for a random segment; take more text or larger files"
             )
-        number = (chance * sums[:, -1]).astype(np.int64)[:, None]
+        number = (chance * total).astype(np.int64)[:, None]
         stretch = (number >= sums).sum(axis=1, keepdims=True)
-        low, own, own_end, sizes, sums = (np.take_along_axis(a, stretch, 1) for a in (low, own, own_end, sizes, sums))
-        place = low + number - (sums - sizes)
-        place += np.where(place >= own, own_end - own, 0)
+        in_each = low + number - (sums - sizes)
+        in_each += np.where(in_each >= own, own_sizes, 0)
+        return np.take_along_axis(in_each, stretch, axis=1)[:, 0]
 
-        other, other_end = self.text.find_documents(place[:, 0])
-        length = np.minimum(lengths, other_end - other)
-        begin = np.clip(place[:, 0], other, other_end - length)
+    def find_openings(self, begin: np.ndarray, document: np.ndarray) -> np.ndarray:
+        """The nearest place where a sentence begins, from `begin` back in its document; else where a word does."""
         back = np.arange(LOOK_BACK + 1)
         places = begin[:, None] - back
         ids = self.read(np.maximum(begin[:, None] - np.arange(LOOK_BACK + 2), 0))
         best = self.rate_cuts(ids[:, 1:], ids[:, :-1])
-        best[places == other[:, None]] = 2
+        best[places == document[:, None]] = 2
         best -= back / len(back)  # of equals the nearest
-        best[places < other[:, None]] = -1
-        return begin - best.argmax(axis=1), length
+        best[places < document[:, None]] = -1
+        return begin - best.argmax(axis=1)
 
     def join(self, segments: Segments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[CLS] first [SEP] second [SEP], padded: ids and token types int64, padding bool; each (sequences, length)."""
         inventory, column = self.inventory, np.arange(self.length)
         middle = segments.first_length[:, None] + 1
         last = middle + segments.second_length[:, None] + 1
-        before, after = column < middle, column > middle
-        place = np.where(before, segments.first[:, None] - 1, segments.second[:, None] - 1 - middle) + column
+        of_first = segments.first[:, None] - 1
+        of_second = segments.second[:, None] - 1 - middle
+        place = np.where(column < middle, of_first, of_second) + column
         special = (column == 0) | (column == middle) | (column >= last)
         sequences = self.read(np.where(special, 0, place))
         sequences[special] = inventory.sep
         sequences[:, 0] = inventory.cls
         padding = column > last
         sequences[padding] = inventory.pad
-        return sequences, (after & ~padding).astype(np.int64), padding
+        token_types = (column > middle) & ~padding
+        return sequences, token_types.astype(np.int64), padding

@@ -91,10 +91,13 @@ def make_waves(length: int, width: int) -> np.ndarray:
     The fixed positions of Vaswani et al. 2017, section 3.5, as a start for learned ones: near places begin alike, so
     that a sequence's order need not be learned from nothing.
     """
-    angles = np.arange(length)[:, None] / 10_000.0 ** (np.arange(0, width, 2) / width)
-    waves = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(length, -1)[:, :width]
+    slowness = 10_000.0 ** (np.arange(0, width, 2) / width)
+    angles = np.arange(length)[:, None] / slowness
+    pairs = np.stack([np.sin(angles), np.cos(angles)], axis=2)
+    waves = pairs.reshape(length, -1)[:, :width]
     waves -= waves.mean(axis=0)
-    return (waves * (WAVES * STANDARD_DEVIATION / waves.std())).astype(np.float32)
+    scale = WAVES * STANDARD_DEVIATION / waves.std()
+    return (waves * scale).astype(np.float32)
 
 
 def count_each_token(parts: Iterable[np.ndarray], vocabulary_size: int) -> np.ndarray:

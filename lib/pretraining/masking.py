@@ -150,10 +150,12 @@ def begin_words(sequences: np.ndarray, maskable: np.ndarray, inventory: Inventor
 def join_words(begins: np.ndarray, maskable: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """The first tokens of runs of one to three words, as RUN_SHARES says; no run spans a special token."""
     sequences, length = begins.shape
-    lengths = 1 + np.searchsorted(np.cumsum(RUN_SHARES)[:-1], to_share(draw_numbers(keys, RUNS, length)), "right")
+    chance = to_share(draw_numbers(keys, RUNS, length))
+    lengths = 1 + np.searchsorted(np.cumsum(RUN_SHARES)[:-1], chance, "right")
+    ends = np.minimum(np.cumsum(lengths, axis=1), length)
     first_words = np.zeros((sequences, length + 1), bool)
     first_words[:, 0] = True
-    np.put_along_axis(first_words, np.minimum(np.cumsum(lengths, axis=1), length), True, axis=1)
+    np.put_along_axis(first_words, ends, True, axis=1)
     word = np.maximum(np.cumsum(begins, axis=1) - 1, 0)
     alone = np.ones_like(begins)
     alone[:, 1:] = ~maskable[:, :-1]

@@ -47,10 +47,13 @@ class CorpusFiles:
     def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         """The stretches, from a place up to another, that a block's random segment comes from; each (sequences, k)."""
         places = self.place(epochs, blocks, width)
+        begins, lengths = self.bounds[:-1], np.diff(self.bounds)
         side = np.searchsorted(self.bounds, places, "right") - 1
-        lengths = np.diff(self.bounds)
-        file = ((places - self.bounds[side]) * self.files // lengths[side])[:, None]
-        return self.bounds[:-1] + lengths * file // self.files, self.bounds[:-1] + lengths * (file + 1) // self.files
+        from_begin = places - begins[side]
+        file = (from_begin * self.files // lengths[side])[:, None]
+        low = begins + lengths * file // self.files
+        high = begins + lengths * (file + 1) // self.files
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,10 @@ class Simultaneous:
         size, core_chunks, satellite_chunks = self.chunks(width)
         repeats, turns = np.divmod(epochs * satellite_chunks + files, core_chunks)
         turns = permute(turns, core_chunks, make_keys(self.seed, REPEAT, repeats))
-        core = turns * size + self.choose_rest(repeats, 0, self.core // width - core_chunks * size)
-        blocks = (len(self.text) - self.core) // width
-        satellite = files * size + self.choose_rest(epochs, 1, blocks - satellite_chunks * size)
+        core_rest = self.core // width - core_chunks * size
+        core = turns * size + self.choose_rest(repeats, 0, core_rest)
+        satellite_rest = (len(self.text) - self.core) // width - satellite_chunks * size
+        satellite = files * size + self.choose_rest(epochs, 1, satellite_rest)
         return core * width, self.core + satellite * width
 
     def choose_rest(self, times: np.ndarray, side: int, rest: int) -> np.ndarray:

@@ -108,10 +108,12 @@ def corrupt(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Ten
     """
     uniform = torch.rand_like(logits, dtype=torch.float32).clamp_(1e-20, 1 - 1e-7)
     drawn = (logits.float() - torch.log(-torch.log(uniform))).argmax(-1)
-    predicted, positions = batch["targets"] != masking.IGNORED, batch["positions"]
-    right = torch.where(predicted, batch["targets"], batch["input_ids"].gather(1, positions))
-    text = batch["input_ids"].scatter(1, positions, right)
-    inputs = text.scatter(1, positions, torch.where(predicted, drawn, right))
+    masked, positions, targets = batch["input_ids"], batch["positions"], batch["targets"]
+    predicted = targets != masking.IGNORED
+    right = torch.where(predicted, targets, masked.gather(1, positions))
+    text = masked.scatter(1, positions, right)
+    filled_in = torch.where(predicted, drawn, right)
+    inputs = text.scatter(1, positions, filled_in)
     return inputs, (inputs != text).float()
 
 

@@ -19,7 +19,9 @@ def judge_cell(published: float, ours: list[float]) -> str:
     if len(ours) < 2 or np.isnan(published):
         return "n/a"
     low, high = statistics.find_interval(ours)
-    return "agrees" if low <= published <= high else "below" if high < published else "above"
+    if low <= published <= high:
+        return "agrees"
+    return "below" if high < published else "above"
 
 
 def read_made_tables(scale: str) -> dict[str, pd.DataFrame]:
@@ -69,11 +71,15 @@ def decision_accuracy(cells: pd.DataFrame) -> pd.DataFrame:
     are printed equal. Columns: dataset, models, pairs, alike (how many of the pairs).
     """
     lines = []
-    for dataset, found in cells.dropna(subset=["published", "ours"]).groupby("dataset", sort=False):
-        pairs = itertools.combinations(found[["published", "ours"]].itertuples(index=False), 2)
-        gaps = [(one[0] - two[0], one[1] - two[1]) for one, two in pairs if one[0] != two[0]]
-        if gaps:
-            lines.append([dataset, len(found), len(gaps), sum(printed * ours > 0 for printed, ours in gaps)])
+    for dataset, models in cells.dropna(subset=["published", "ours"]).groupby("dataset", sort=False):
+        scores = models[["published", "ours"]].itertuples(index=False)
+        pairs = alike = 0
+        for one, other in itertools.combinations(scores, 2):
+            if one.published != other.published:
+                pairs += 1
+                alike += (one.published - other.published) * (one.ours - other.ours) > 0
+        if pairs:
+            lines.append([dataset, len(models), pairs, alike])
     return pd.DataFrame(lines, columns=["dataset", "models", "pairs", "alike"])
 
 
@@ -84,10 +90,13 @@ def find_share(decided: pd.DataFrame) -> tuple[float, float, float]:
     """
     from scipy import stats  # here, as it takes most of a second
 
-    share, independent = decided["alike"].sum() / decided["pairs"].sum(), (decided["models"] - 1).sum()
-    hit, miss = share * independent, (1 - share) * independent
-    low = stats.beta.ppf(0.025, hit, miss + 1) if hit else 0.0
-    return share, float(low), float(stats.beta.ppf(0.975, hit + 1, miss)) if miss else 1.0
+    share = decided["alike"].sum() / decided["pairs"].sum()
+    independent = (decided["models"] - 1).sum()
+    hit = share * independent
+    miss = (1 - share) * independent
+    low = float(stats.beta.ppf(0.025, hit, miss + 1)) if hit else 0.0
+    high = float(stats.beta.ppf(0.975, hit + 1, miss)) if miss else 1.0
+    return share, low, high
 
 
 def signal_to_noise(seeds: pd.DataFrame) -> pd.Series:

@@ -65,9 +65,11 @@ def list_vocabulary_files(plan: Plan, key: str) -> Iterator[Path]:
 def list_model_files(plan: Plan, key: str) -> Iterator[Path]:
     """With its packed text, its word vectors and the checkpoint of a run that was killed."""
     model = plan.study.model(key)
-    folders = [model.folder, *(paths.tokens(plan.scale, one.key, model.vocabulary.key) for one in model.corpora)]
-    folders.append(paths.vectors(plan.scale, model.settings.corpora, model.vocabulary.key, model.plan.embedding_width))
-    yield from (folder / "record.json" for folder in folders)
+    vocabulary = model.vocabulary.key
+    folders = [model.folder, *(paths.tokens(plan.scale, corpus.key, vocabulary) for corpus in model.corpora)]
+    folders.append(paths.vectors(plan.scale, model.settings.corpora, vocabulary, model.plan.embedding_width))
+    for folder in folders:
+        yield folder / "record.json"
     yield model.folder.with_name(f".{key}.partial")
 
 

@@ -91,8 +91,9 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
         found[model] = Judgement(**statistics.judge_median(ratios, ratio, margin), n=len(wide))
     asked = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
     said = ", ".join(f"{model} {judged.effect:.2f}" for model, judged in found.items())
-    note = f"speed, {than} being 1; tested: {asked}; {said}; medians of {len(wide)} paired repetitions"
-    return replace(decide_all([*found.values()]), note=f"{note}, {times['device'].iloc[0]}")
+    timed = f"medians of {len(wide)} paired repetitions, {times['device'].iloc[0]}"
+    note = f"speed, {than} being 1; tested: {asked}; {said}; {timed}"
+    return replace(decide_all(list(found.values())), note=note)
 
 
 def decide_shorter_inputs(study: "Study") -> Judgement:
@@ -107,7 +108,10 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
     judged = statistics.judge(statistics.estimate_mean(differences)) | {"n": len(differences)}
     del judged["p"]  # decided by every set, not by the mean
     shorter, rows = sum(d > 0 for d in differences), found["row"].nunique()
-    judged["verdict"] = "fails" if shorter < len(differences) else "holds" if len(wide) == rows else "undecided"
+    if shorter < len(differences):
+        judged["verdict"] = "fails"
+    else:
+        judged["verdict"] = "holds" if len(wide) == rows else "undecided"
     note = f"tokens saved per input; shorter on {shorter} of the {len(wide)} datasets we have in full, of {rows}"
     return Judgement(**judged, note=note)
 
@@ -138,7 +142,9 @@ def decide_core_share(study: "Study") -> Judgement:
     note = f"% more core text, mean of {len(wide)} cases"
     for name, said in (("core share", "more core text"), ("distinct pairs", "more distinct document pairs")):
         less = [core for core, _ in gains.index[gains[name] <= 0]]
-        note += f"; {said} in {len(wide) - len(less)}" + (f", not with core {', '.join(less)}" if less else "")
+        note += f"; {said} in {len(wide) - len(less)}"
+        if less:
+            note += f", not with core {', '.join(less)}"
     verdict = "holds" if (gains > 0).all(axis=None) else "fails"
     return Judgement(effect=100 * gains["core share"].mean(), n=len(wide), verdict=verdict, note=note)
 
@@ -149,9 +155,12 @@ def decide_sizes(study: "Study") -> Judgement:
     if found is None:
         return Judgement(note="parameters not counted yet")
     counted = found.set_index("model")["counted, millions"]
-    right = sum(float(f"{counted[model]:.{len(str(size).rstrip('0'))}g}") == size for model, size in SIZES.items())
-    said = ", ".join(f"{model} {counted[model]:.1f} (printed {size})" for model, size in SIZES.items())
-    note = f"% of sizes that round to the printed one, in millions: {said}"
+    right, sizes = 0, []
+    for model, printed in SIZES.items():
+        digits = len(str(printed).rstrip("0"))
+        right += float(f"{counted[model]:.{digits}g}") == printed
+        sizes.append(f"{model} {counted[model]:.1f} (printed {printed})")
+    note = f"% of sizes that round to the printed one, in millions: {', '.join(sizes)}"
     return decide_share(right, len(SIZES), right == len(SIZES), note)
 
 
@@ -159,7 +168,8 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
     """Of the printed words of each example of attention, how many each vocabulary cuts or does not know, and which."""
     rows = []
     words = table[table["word"].notna()].drop_duplicates(["example", "vocabulary", "place"])
-    for (example, vocabulary), found in words[words["printed"].eq(True)].groupby(["example", "vocabulary"], sort=False):
+    printed = words[words["printed"].eq(True)]
+    for (example, vocabulary), found in printed.groupby(["example", "vocabulary"], sort=False):
         cut = found[(found["count"] > 1) | (found["pieces"] == "[UNK]")]
         rows.append({"example": example, "vocabulary": vocabulary, "printed words": len(found), "cut": len(cut),
                      "in pieces": ", ".join(cut["pieces"])})  # fmt: skip
@@ -205,13 +215,16 @@ def decide_one_class(study: "Study") -> Judgement:
     each = runs.pivot(index=["model", *tables.SEED, "fold"], columns="score", values="value")
     always = each[RECALLS].eq([100, 0]).all(axis=1)
     by_model = always.groupby("model").agg(["sum", "size"])
-    some, share = by_model["sum"].between(1, by_model["size"] - 1).any(), always.mean()
+    share = always.mean()
     interval = stats.binomtest(int(always.sum()), len(always)).proportion_ci()
     said = ", ".join(f"{model} {line['sum']} of {line['size']}" for model, line in by_model.iterrows())
+    if by_model["sum"].between(1, by_model["size"] - 1).any():
+        verdict = "holds"
+    else:
+        verdict = "fails" if interval.high < PRINTED else "undecided"
     return Judgement(
         effect=100 * share, ci_low=100 * interval.low, ci_high=100 * interval.high, n=len(always), n_sets=1,
-        n_pretrainings=1, n_seeds=int(by_model["size"].min()),
-        verdict="holds" if some else "fails" if interval.high < PRINTED else "undecided",
+        n_pretrainings=1, n_seeds=int(by_model["size"].min()), verdict=verdict,
         note=f"% of runs that answer yes to every question: {said}",
     )  # fmt: skip
 
@@ -257,8 +270,11 @@ def decide_entity_gain(study: "Study") -> Judgement:
 
 def list_differences(lines: pd.DataFrame) -> list[list[float]]:
     """The second values less the first, for each line of tables/protocols.csv a list over seeds."""
-    pairs = zip(map(read_seeds, lines["first_by_seed"]), map(read_seeds, lines["second_by_seed"]), strict=True)
-    return [[b - a for a, b in zip(*pair, strict=True)] for pair in pairs]
+    differences = []
+    for first, second in zip(lines["first_by_seed"], lines["second_by_seed"], strict=True):
+        pairs = zip(read_seeds(first), read_seeds(second), strict=True)
+        differences.append([b - a for a, b in pairs])
+    return differences
 
 
 def read_seeds(text: str | float) -> list[float]:
@@ -271,10 +287,13 @@ def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
     table = params.load("tables", TABLE)
     printed = results.read_published(table.paper, table.table).set_index(["row", "column"])["value"]
     rows = {run.dataset: name for name, run in table.rows.items() if run.dataset}
-    of_model, over = ([printed[rows[key], column] for key in entities["dataset"]] for column in (COLUMN, OVER))
-    scores = map(read_seeds, entities["first_by_seed"])
-    gains = [[score - value for score in found] for found, value in zip(scores, of_model, strict=True)]
-    ours, theirs = (np.mean(found) - np.mean(over) for found in (entities["first_value"], of_model))
+    of_model = [printed[rows[key], COLUMN] for key in entities["dataset"]]
+    over = [printed[rows[key], OVER] for key in entities["dataset"]]
+    gains = []
+    for by_seed, printed_score in zip(entities["first_by_seed"], of_model, strict=True):
+        gains.append([score - printed_score for score in read_seeds(by_seed)])
+    ours = np.mean(entities["first_value"]) - np.mean(over)
+    theirs = np.mean(of_model) - np.mean(over)
     note += f"; the effect is entity F1 less the {COLUMN} printed"
     note += f"; over {OVER} {ours:+.2f} points, printed {theirs:+.2f}"
     return replace(judge_by_set(gains, "as good as", MARGIN), note=note)

@@ -244,9 +244,13 @@ def find_claim(key: str) -> Claim:
 def list_claim_runs(study: "Study") -> list[params.RunKey]:
     """Every run that claims compare and no table names, where it can be made."""
     parts = [part for claim in CLAIMS if claim.test for part in claim.test.parts]
-    shown = [pairs.tabulate_pairs(part, study) for part in parts if isinstance(part, Pairs) and part.runs]
-    made = [cells[cells["why_not"] == ""][["model", "dataset", "protocol"]] for cells in shown]
-    return list(dict.fromkeys(run for runs in made for run in runs.itertuples(index=False, name=None)))
+    runs = []
+    for part in parts:
+        if isinstance(part, Pairs) and part.runs:
+            cells = pairs.tabulate_pairs(part, study)
+            made = cells.loc[cells["why_not"] == "", ["model", "dataset", "protocol"]]
+            runs += made.itertuples(index=False, name=None)
+    return list(dict.fromkeys(runs))
 
 
 def judge_claims(study: "Study") -> pd.DataFrame:
@@ -332,12 +336,16 @@ def list_recipes(judged: pd.DataFrame) -> list[str]:
 
 def describe_recipe(claim: dict, paper: str) -> str:
     """The line of one claim (Markdown)."""
-    untested, note = NOT_TESTED[claim["claim"]], claim["note"].replace("points; ", "", 1)
+    untested = NOT_TESTED[claim["claim"]]
+    note = claim["note"].replace("points; ", "", 1)
+    if untested:
+        note += f"; not tested: {untested}"
+    effect = f"{claim['effect']:+.2f} points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f})"
     return (
-        f"- *{claim['statement']}* ({paper}): **{describe_verdict(claim)}**, {claim['effect']:+.2f} points "
-        f"({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f}), {claim['n_pretrainings']} pretrainings a side; the "
-        f"paper prints {claim['paper_effect_here']:+.2f} on these datasets and {claim['paper_effect']:+.2f} on all of "
-        f"its own. Corrected p {claim['p']:.3f}; {note}{f'; not tested: {untested}' if untested else ''}."
+        f"- *{claim['statement']}* ({paper}): **{describe_verdict(claim)}**, {effect}, "
+        f"{claim['n_pretrainings']} pretrainings a side; the paper prints {claim['paper_effect_here']:+.2f} "
+        f"on these datasets and {claim['paper_effect']:+.2f} on all of its own. "
+        f"Corrected p {claim['p']:.3f}; {note}."
     )
 
 

@@ -51,7 +51,8 @@ class Cnn(nn.Module):
         super().__init__()
         self.words = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
         self.filters = nn.ModuleList(nn.Conv1d(vectors.shape[1], width, size) for size in WINDOWS)
-        self.dropout, self.score = nn.Dropout(dropout), heads.linear(width * len(WINDOWS), classes)
+        self.dropout = nn.Dropout(dropout)
+        self.score = heads.linear(width * len(WINDOWS), classes)
 
     def forward(self, batch: Batch) -> torch.Tensor:
         words = functional.pad(self.words(batch["input_ids"]), (0, 0, 0, max(WINDOWS) - 1)).transpose(1, 2)
@@ -73,15 +74,18 @@ class AttentiveLstm(nn.Module):
         self.recurrent = heads.Recurrent(vectors.shape[1], width)
         self.inner = nn.Linear(2 * width, self.INNER, bias=False)
         self.rows = nn.Linear(self.INNER, self.ROWS, bias=False)
-        self.dropout, self.score = nn.Dropout(dropout), heads.linear(2 * width * self.ROWS, classes)
+        self.dropout = nn.Dropout(dropout)
+        self.score = heads.linear(2 * width * self.ROWS, classes)
 
     def attend(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Scores of the classes, and the attention (documents, words, rows)."""
         ids = batch["input_ids"]
         mask = batch.get("attention_mask", torch.ones_like(ids, dtype=torch.bool))
         states = self.recurrent(self.dropout(self.words(ids)), mask)[0]
-        weights = self.rows(self.inner(states).tanh()).masked_fill(~mask[..., None], -1e9).softmax(1)
-        return self.score(self.dropout((weights.transpose(1, 2) @ states).flatten(1))), weights
+        scores = self.rows(self.inner(states).tanh())
+        weights = scores.masked_fill(~mask[..., None], -1e9).softmax(1)
+        weighed = weights.transpose(1, 2) @ states
+        return self.score(self.dropout(weighed.flatten(1))), weights
 
     def forward(self, batch: Batch) -> torch.Tensor:
         return self.attend(batch)[0]
@@ -237,12 +241,14 @@ def rank_by_likeness(model: str, key: str, scale: str) -> dict[str, float]:
     A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
     section 2.2). Nothing is trained.
     """
-    encoder = open_study(scale).encoder(model).load()
+    study = open_study(scale)
+    encoder = study.encoder(model).load()
     body = encoder.body(dropout=0.0).eval()
-    dataset = open_study(scale).dataset(key)
+    dataset = study.dataset(key)
     pairs: list[Pair] = dataset.load("test")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    vectors = dict(zip(texts, embed_texts(body, encoder.tokenizer, texts, encoder.length(128)), strict=True))
+    embedded = embed_texts(body, encoder.tokenizer, texts, encoder.length(128))
+    vectors = dict(zip(texts, embedded, strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
     return dataset.score(pairs, likeness)
 

@@ -257,17 +257,23 @@ def find_groups(wanted: plan.Plan) -> set[str] | None:
     of an encoder that is evaluated on data of somebody's own."""
     if any(wanted.asked[stage] for stage in ("page", "explored")):
         return None
-    runs = [run for (table,) in wanted.asked["table"] for run in wanted.runs_of_tables.get(table, [])]
-    datasets = {dataset for _, dataset, _ in runs}
+    runs = []
+    for (table,) in wanted.asked["table"]:
+        runs += wanted.runs_of_tables.get(table, [])
     for model, protocol in wanted.asked["evaluation"]:
-        datasets |= {dataset for _, dataset, _ in wanted.requested(model, protocol)}
-    sources = {source for (key,) in wanted.jobs["corpus"] for source in wanted.study.corpus(key).sources}
-    patterns = [params.load("sources", source).files for source in sources]
-    groups = downloads.load_manifest().items()
-    texts_of = {name for name, group in groups if any(fnmatch(p, q) for p in group.paths() for q in patterns)}
-    if datasets and not datasets & {*registry.DATASETS}:
+        runs += wanted.requested(model, protocol)
+    datasets = {dataset for _, dataset, _ in runs}
+    files = set()  # of the corpora, as patterns
+    for (key,) in wanted.jobs["corpus"]:
+        files |= {params.load("sources", source).files for source in wanted.study.corpus(key).sources}
+    texts_of = set()
+    for name, group in downloads.load_manifest().items():
+        if any(fnmatch(path, pattern) for path in group.paths() for pattern in files):
+            texts_of.add(name)
+    registered = datasets & {*registry.DATASETS}
+    if datasets and not registered:
         return texts_of
-    return {registry.lookup(dataset).group for dataset in datasets & {*registry.DATASETS}} | texts_of | {"vocab"}
+    return {registry.lookup(dataset).group for dataset in registered} | texts_of | {"vocab"}
 
 
 def choose_place(options: argparse.Namespace) -> list[str]:

@@ -133,12 +133,16 @@ def load_manifest() -> dict[str, Group]:
 
 def choose_groups(groups: dict[str, Group], names: list[str]) -> dict[str, Group]:
     """The groups of these names, where a top folder (ner) stands for all groups in it; without names all of them."""
-    of_folder = {key: {path.split("/")[0] for path in group.paths()} for key, group in groups.items()}
-    known = set(groups).union(*of_folder.values())
+    names_of = {}  # a group -> its own name, and its top folders
+    for key, group in groups.items():
+        names_of[key] = {key, *(path.split("/")[0] for path in group.paths())}
+    known = set().union(*names_of.values())
     for name in names:
         if name not in known:
             raise unknown("data source", name, known)
-    return {key: group for key, group in groups.items() if not names or {key, *of_folder[key]} & set(names)}
+    if not names:
+        return groups
+    return {key: group for key, group in groups.items() if names_of[key] & set(names)}
 
 
 def fetch_groups(names: list[str], files: int | None = None) -> int:

@@ -24,9 +24,11 @@ def ask(options: argparse.Namespace) -> str:
     of one's own that cannot be trained and tested on.
     """
     scale, protocol = options.scale, options.protocol
-    study, _ = open_study(scale), params.load("protocols", protocol)
+    study = open_study(scale)
+    params.load("protocols", protocol)  # here, so that an unknown one is refused before anything is read
     own = read_own(options.data) if options.data else None
-    encoder, *others = loaded = load_encoders(study, options.model, options.compare)
+    loaded = load_encoders(study, options.model, options.compare)
+    encoder, *others = loaded
     named = [keep_own(scale, own)] if own else options.datasets
     chosen, at_hand = choose_datasets(study, named, protocol)
     shares = {key: workload.share_cut(loaded[encoder], key, protocol, scale) for key in at_hand}
@@ -67,11 +69,13 @@ def keep_own(scale: str, own: OwnData) -> str:
 
 def say_cut(encoder: "Encoder", key: str, protocol: str, scale: str) -> dict[str, tuple[int, int]]:
     """workload.count_cut, said."""
-    study, counts = open_study(scale), workload.count_cut(encoder, key, protocol, scale)
+    study = open_study(scale)
+    counts = workload.count_cut(encoder, key, protocol, scale)
     length = encoder.length(study.protocol(protocol, key).max_length)
-    what = "are read in several sequences" if study.dataset(key).family == "tagging" else "lose their end"
-    said = ", ".join(f"{longer:,} of {number:,} in {split}" for split, (longer, number) in counts.items())
-    print(f"longer than {length} tokens, so that they {what}: {said}")
+    is_tagged = study.dataset(key).family == "tagging"
+    what = "are read in several sequences" if is_tagged else "lose their end"
+    by_split = [f"{longer:,} of {number:,} in {split}" for split, (longer, number) in counts.items()]
+    print(f"longer than {length} tokens, so that they {what}: {', '.join(by_split)}")
     return counts
 
 

@@ -105,7 +105,8 @@ def say_values(axes, label: str, x: float, y: float) -> str:
     words, numbers = [] if label.startswith("_") else [label], []
     for axis, value in ((axes.xaxis, x), (axes.yaxis, y)):
         if isinstance(axis.get_major_formatter(), ScalarFormatter | LogFormatter):
-            numbers.append(f"{axis.get_label_text()} {value:,.4g}".strip())
+            rounded = float(f"{value:.4g}")
+            numbers.append(f"{axis.get_label_text()} {rounded:,g}".strip())
         else:
             ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
             words += [tick.get_text().replace("\n", " ") for place, tick in ticks if math.isclose(place, value)]

@@ -33,19 +33,24 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
     printed, ours = list_printed(study), average_runs(study.results())
     both = printed.merge(ours, how="left", on=tables.RUN)
     both["ours"] = both["ours"].where(both["why_not"] == "").round(2)
-    made = set(both.loc[both["ours"].notna(), tables.RUN].itertuples(index=False, name=None))
-    rest = [run not in made for run in ours[tables.RUN].itertuples(index=False, name=None)]
-    lines = pd.concat([both, ours[rest].round(2)], ignore_index=True).rename(columns={"score": "metric"})
+    in_tables = set(both.dropna(subset="ours")[tables.RUN].itertuples(index=False, name=None))
+    runs = ours[tables.RUN].itertuples(index=False, name=None)
+    rest = ours[[run not in in_tables for run in runs]].round(2)
+    lines = pd.concat([both, rest], ignore_index=True).rename(columns={"score": "metric"})
     return add_references(lines, study)[COLUMNS]
 
 
 def list_printed(study: "Study") -> pd.DataFrame:
     """The printed scores of single datasets as lines of Study.published with their paper and table; differences, which
     some tables print too, are left out."""
-    keys = [key for paper in results.list_papers() for key in scores.list_tables(paper)]
-    cells = pd.concat(study.published(key).assign(paper=params.load("tables", key).paper, table=key) for key in keys)
+    of_tables = []
+    for paper in results.list_papers():
+        for key in scores.list_tables(paper):
+            of_tables.append(study.published(key).assign(paper=paper, table=key))
+    cells = pd.concat(of_tables)
     cells = cells[~cells["is_mean"] & (cells["dataset"] != "") & cells["published"].notna()]
-    return scores.keep_main(cells[~cells["column"].str.startswith("difference")]).drop(columns="metric")
+    cells = cells[~cells["column"].str.startswith("difference")]
+    return scores.keep_main(cells).drop(columns="metric")
 
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -59,8 +64,10 @@ def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
 def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
     """Lines with what their datasets score without pretraining, their distances from it, and notes."""
     known = study.baselines().rename(columns={"score": "metric", "dataset": "reference"})
-    stand_for = {key: find_reference(key, set(known["reference"])) for key in lines["dataset"].unique()}
-    lines = lines.assign(reference=lines["dataset"].map(stand_for)).merge(known, how="left", on=["reference", "metric"])
+    with_score = set(known["reference"])
+    stand_for = {key: find_reference(key, with_score) for key in lines["dataset"].unique()}
+    lines = lines.assign(reference=lines["dataset"].map(stand_for))
+    lines = lines.merge(known, how="left", on=["reference", "metric"])
     for gain, (score, less) in GAINS.items():
         lines[gain] = (lines[score] - lines[less]).astype(float).round(2)
     counted = read_counts(study.scale)
@@ -81,10 +88,11 @@ def read_counts(scale: str) -> dict[tuple[str, str], str]:
         if table.kind != "counts" or counts is None:
             continue
         for line in counts.dropna(subset=["published", "ours"]).to_dict("records"):
-            apart = abs(line["published"] - line["ours"]) > APART * line["published"]
-            if apart and line["row"] in table.rows and table.columns.get(line["column"]) in ("train", "test"):
-                said = f"{key} prints {line['published']:.0f} in {line['column']}, our files have {line['ours']:.0f}"
-                found.setdefault((table.paper, table.rows[line["row"]]), said)
+            row, column, printed, ours = line["row"], line["column"], line["published"], line["ours"]
+            is_size = row in table.rows and table.columns.get(column) in ("train", "test")
+            if is_size and abs(printed - ours) > APART * printed:
+                difference = f"{key} prints {printed:.0f} in {column}, our files have {ours:.0f}"
+                found.setdefault((table.paper, table.rows[row]), difference)
     return found
 
 
@@ -151,6 +159,9 @@ def say_papers(lines: pd.DataFrame) -> list[str]:
     """The median printed gain of each paper, in a sentence; none where nothing is known."""
     printed = keep_known(lines).dropna(subset="published")
     gains = printed.groupby("paper", sort=False)["above_without_pretraining"]
-    papers = [f"{results.list_papers()[key]} {gain.median():+.1f} ({(gain < 0).sum()} of {len(gain)} below)"
-              for key, gain in gains]  # fmt: skip
+    titles = results.list_papers()
+    papers = []
+    for key, gain in gains:
+        below = f"{(gain < 0).sum()} of {len(gain)} below"
+        papers.append(f"{titles[key]} {gain.median():+.1f} ({below})")
     return [f"Median printed gain by paper: {', '.join(papers)}."] if papers else []

@@ -132,26 +132,42 @@ def say_time(seconds: float) -> str:
 
 def describe_plan(wanted: plan.Plan, output: str) -> str:
     """What a dry run of Snakemake found: a line for each stage and reason, with how many jobs, and about how long."""
-    rows, seconds = [], measure_pages(wanted.scale)
-    for block in re.split(r"^(?=(?:local)?rule \w+:)", output, flags=re.M)[1:]:
-        receipt = re.search(r"output: \S+/done/(\w+)/(\S+)", block)
-        if receipt:
-            stage, keys = receipt[1], receipt[2].split("--")
-            reason = re.search(r"reason: (.*)", block)[1]
-            why = next((said for begins, said in REASONS.items() if reason.startswith(begins)), reason)
-            if reason.startswith("Params") and (changes := wanted.changes(stage, keys)):
-                why = "; ".join(dict.fromkeys(say_change(*change) for change in changes))
-            took = seconds.get(wanted.notebook(stage, *keys))
-            rows.append({"stage": stage, "why": why, "jobs": 1, "known": took is not None, "seconds": took or 0})
+    rows = list_planned_jobs(wanted, output)
     if not rows:
         return f"Nothing to do: everything asked for at scale '{wanted.scale}' is up to date."
     counts = pd.DataFrame(rows).groupby(["stage", "why"], sort=False).sum().reset_index()
     counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
     counts["about"] = [say_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
     shown = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
-    known, took = counts["known"].sum(), say_time(counts["seconds"].sum())
-    how_long = f"; {known} of them about {took} one after the other, by earlier runs of the same notebooks"
-    return f"{shown}\n{len(rows)} jobs{how_long if known else ''}"
+    said = f"{shown}\n{len(rows)} jobs"
+    known = counts["known"].sum()
+    if not known:
+        return said
+    took = say_time(counts["seconds"].sum())
+    return f"{said}; {known} of them about {took} one after the other, by earlier runs of the same notebooks"
+
+
+def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
+    """A row for each job of a dry run: its stage, why it is done, and the seconds of earlier runs where known."""
+    rows, seconds = [], measure_pages(wanted.scale)
+    for block in re.split(r"^(?=(?:local)?rule \w+:)", output, flags=re.M)[1:]:
+        receipt = re.search(r"output: \S+/done/(\w+)/(\S+)", block)
+        if receipt:
+            stage, keys = receipt[1], receipt[2].split("--")
+            reason = re.search(r"reason: (.*)", block)[1]
+            changes = wanted.changes(stage, keys) if reason.startswith("Params") else []
+            why = "; ".join(dict.fromkeys(say_change(*change) for change in changes)) or say_reason(reason)
+            took = seconds.get(wanted.notebook(stage, *keys))
+            rows.append({"stage": stage, "why": why, "jobs": 1, "known": took is not None, "seconds": took or 0})
+    return rows
+
+
+def say_reason(reason: str) -> str:
+    """One of Snakemake's reasons for a job, in the study's words where it has some."""
+    for begins, said in REASONS.items():
+        if reason.startswith(begins):
+            return said
+    return reason
 
 
 def say_change(name: str, before: str, now: str) -> str:

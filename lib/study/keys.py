@@ -169,7 +169,12 @@ def flatten_settings(name: str, content) -> list[tuple[str, str]]:
     if isinstance(content, list) and any(isinstance(part, dict) for part in content):
         content = {str(number): part for number, part in enumerate(content, 1)}
     if isinstance(content, dict) and content:
-        return [line for inner, part in content.items() for line in flatten_settings(f"{name}, {inner}", part)]
+        lines = []
+        for inner, part in content.items():
+            lines += flatten_settings(f"{name}, {inner}", part)
+        return lines
     if content is None or content in ([], {}, ""):
         return [(name, "none")]
-    return [(name, ", ".join(map(str, content)) if isinstance(content, list) else str(content))]
+    if isinstance(content, list):
+        return [(name, ", ".join(map(str, content)))]
+    return [(name, str(content))]

@@ -159,8 +159,9 @@ def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sen
     keys = lines["dataset"].unique()
     known = {task.dataset.path: task.baselines for one in files for task in one.content.results}
     known |= result_files.find_baselines(study, [key for key in keys if key in registry.DATASETS])
-    places, found = lines.drop_duplicates(["paper", "dataset"]), []
+    places = lines.drop_duplicates(["paper", "dataset"])
     places = places.assign(protocol=places["paper"].map(name_protocols()))
+    found = []
     for line in places[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
         for kind, value in known.get(line["dataset"], {}).items():
             name = show.REFERENCES.get(kind, kind)
@@ -223,7 +224,8 @@ def name_group(number: int) -> str:
 
 def widen(lines: pd.DataFrame) -> pd.DataFrame:
     """A row for each model and protocol, encoders first, and a column for each dataset: score and letters, as text."""
-    shown = lines.assign(said=lines["ours"].map("{:.2f}".format) + (" " + lines["group"]).str.rstrip())
+    letters = (" " + lines["group"]).str.rstrip()
+    shown = lines.assign(said=lines["ours"].map("{:.2f}".format) + letters)
     index = ["model", "kind", "protocol", "scale"]
     wide = shown.fillna({"scale": ""}).pivot(index=index, columns="dataset", values="said")
     order = pd.Index(KINDS).get_indexer(wide.index.get_level_values("kind"))
@@ -257,8 +259,9 @@ def say_leaderboard(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
 
 def say_above_baseline(lines: pd.DataFrame, ours: pd.DataFrame) -> str:
     """How many scores of encoders are above the best baseline that uses the training set alone."""
-    baselines = lines[lines["model"] == show.REFERENCES["without_pretraining"]].drop_duplicates(["dataset", "score"])
-    known = ours.merge(baselines[["dataset", "score", "ours"]], on=["dataset", "score"], suffixes=("", "_baseline"))
+    place = ["dataset", "score"]
+    baselines = lines[lines["model"] == show.REFERENCES["without_pretraining"]].drop_duplicates(place)
+    known = ours.merge(baselines[[*place, "ours"]], on=place, suffixes=("", "_baseline"))
     above = (known["ours"] > known["ours_baseline"]).sum()
     return f"{above} of {len(known)} scores of encoders are above the best without pretraining."
 

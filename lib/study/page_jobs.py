@@ -61,15 +61,20 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
 
     Where no text is read, for public weights: scores and baselines.
     """
-    tests, wanted = [claim.test for claim in claims.CLAIMS if claim.test], plan.study.budget.tables
-    if plan.study.budget.weights == "released":
+    study = plan.study
+    if study.budget.weights == "released":
         scored = split_tables(["baselines", *list_table_keys("scores", "curves")])
-        return scored | {"finetune": plan.jobs_of(claims.list_claim_runs(plan.study))}
-    tables = dict.fromkeys(["baselines", *params.keys("tables"), *(table for test in tests for table in test.tables)])
-    left_out = {*params.keys("tables")} - {*wanted} if wanted else set()
-    return split_tables(table for table in tables if table not in left_out) | {
-        "finetune": plan.jobs_of([*claims.list_claim_runs(plan.study), *plan.study.budget.panel_runs()]),
-        "vocabulary": plan.trained(key for test in tests for key in test.vocabularies),
+        return scored | {"finetune": plan.jobs_of(claims.list_claim_runs(study))}
+    registered = params.keys("tables")
+    tables, vocabulary_keys = ["baselines", *registered], []
+    for claim in claims.CLAIMS:
+        if claim.test:
+            tables += claim.test.tables
+            vocabulary_keys += claim.test.vocabularies
+    left_out = {*registered} - {*study.budget.tables} if study.budget.tables else set()
+    return split_tables(table for table in dict.fromkeys(tables) if table not in left_out) | {
+        "finetune": plan.jobs_of([*claims.list_claim_runs(study), *study.budget.panel_runs()]),
+        "vocabulary": plan.trained(vocabulary_keys),
     }
 
 

@@ -67,27 +67,45 @@ def compare(*parts: Pairs) -> Test:
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
     """A claim of paired comparisons, as many as it has parts."""
-    once = cache(lambda table, runs, datasets: tabulate_pairs(Pairs(table=table, runs=runs, datasets=datasets), study))
-    shown = [once(part.table, part.runs, part.datasets) for part in parts]
+    tabulated: dict[tuple, pd.DataFrame] = {}
+    shown = []
+    for part in parts:
+        source = part.table, part.runs, part.datasets
+        if source not in tabulated:
+            tabulated[source] = tabulate_pairs(part, study)
+        shown.append(tabulated[source])
     judged = [judge_pairs(part, study, cells) for part, cells in zip(parts, shown, strict=True)]
     if not any(one.n for one in judged):
         reason = describe_obstacles(parts, shown, study.scale)
-        return replace(judged[0], note=f"not run{f': {reason}' if reason else ''}")
+        return replace(judged[0], note=f"not run: {reason}" if reason else "not run")
     if len(parts) == 1:
         return replace(judged[0], note=f"points; {judged[0].note}")
     notes = [f"points; part {find_decisive(judged) + 1} decides"]
-    said = list(enumerate((describe_part(part, one) for part, one in zip(parts, judged, strict=True)), 1))
-    for note, alike in groupby(said, key=lambda one: one[1]):
-        first, *others = (number for number, _ in alike)
-        others = f"s {first} {'to' if others[1:] else 'and'} {others[-1]}" if others else f" {first}"
-        notes.append(f"part{others}: {note}")
+    notes += list_part_notes([describe_part(part, one) for part, one in zip(parts, judged, strict=True)])
     return replace(decide_all(judged), note="; ".join(notes))
+
+
+def list_part_notes(described: list[str]) -> list[str]:
+    """What each of several comparisons found, with their numbers; neighbours that found the same stand together."""
+    notes = []
+    first = 1
+    for description, alike in groupby(described):
+        last = first + len(list(alike)) - 1
+        if last == first:
+            numbered = f"part {first}"
+        elif last == first + 1:
+            numbered = f"parts {first} and {last}"
+        else:
+            numbered = f"parts {first} to {last}"
+        notes.append(f"{numbered}: {description}")
+        first = last + 1
+    return notes
 
 
 def describe_part(part: Pairs, judged: Judgement) -> str:
     """What one comparison of several found."""
     verdict = statistics.limit(judged.verdict, part.unit == "recipe", judged.n_pretrainings)
-    return (f"{judged.effect:+.2f} points, {verdict}, " if judged.n_sets else "") + judged.note
+    return f"{judged.effect:+.2f} points, {verdict}, {judged.note}" if judged.n_sets else judged.note
 
 
 def describe_obstacles(parts: tuple[Pairs, ...], shown: list[pd.DataFrame], scale: str) -> str:
@@ -95,8 +113,10 @@ def describe_obstacles(parts: tuple[Pairs, ...], shown: list[pd.DataFrame], scal
     reasons: dict[str, dict[str, None]] = {}
     for part, every in zip(parts, shown, strict=True):
         for name, side in find_cells(part, every).groupby("name", sort=False):
-            model, protocol, why_not = side.iloc[0][["model", "protocol", "why_not"]]
-            reason = published.why_not_planned(model, side["dataset"], scale, protocol) if model else why_not
+            first = side.iloc[0]
+            model, reason = first["model"], first["why_not"]
+            if model:
+                reason = published.why_not_planned(model, side["dataset"], scale, first["protocol"])
             if reason:
                 reasons.setdefault(reason, {})[model or name] = None
     return "; ".join(f"{reason} ({', '.join(names)})" for reason, names in reasons.items())
@@ -116,35 +136,60 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     if not ran:
         return Judgement(note="not run", paper_effect=paper_effect)
     baselines = cells.merge(tables.baselines(cells, study.baselines()), on=tables.PLACE)
-    baselines = baselines.drop_duplicates("place").set_index("place")[tables.BASELINES]
-    every = [dict(zip(ran, align(side, ran), strict=True)) for side in sides]
-    above = every[:1] if part.at_chance else every
-    kept = [place for place in ran if not any(is_chance(side[place], baselines["chance"][place]) for side in above)]
-    means = {place: [statistics.find_mean(side[place]) for side in every] for place in ran}
-    lost = [f"{place} ({one - two:+.2f})" for place, (one, two) in means.items() if place not in kept]
-    note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {len(printed)} datasets"
-    note += f" ({', '.join(kept)})" if kept else ""
-    note += f", with {', '.join(substituted)}" if (substituted := list_substitutions(part, shown)) else ""
-    note += f"; left out, as a side is no better than chance: {', '.join(lost)}" if lost else ""
+    baselines = baselines.drop_duplicates("place").set_index("place")
+    better, than = (align(side, ran) for side in sides)
+    means = {place: (statistics.find_mean(better[place]), statistics.find_mean(than[place])) for place in ran}
+    kept = list_above_chance([better] if part.at_chance else [better, than], baselines["chance"])
+    lost = [f"{place} ({one - other:+.2f})" for place, (one, other) in means.items() if place not in kept]
+    note = describe_tested(part, kept, lost, len(printed), list_substitutions(part, shown))
     judged = Judgement(note=note, paper_effect=paper_effect, paper_effect_here=printed[kept].mean())
-    better, than = ([side[place] for place in kept] for side in every)
-    runs = [seeds for side in every for place in kept or ran for seeds in side[place]]
     if not kept:
-        return replace(judged, n=sum(map(len, runs))).leave_open()
+        n_runs = count_runs([*better.values(), *than.values()])
+        return replace(judged, n=sum(n_runs)).leave_open()
+
     pooled = cells[cells["place"].isin(kept)]
     samples = find_samples(part, pooled, study) if part.unit == "checkpoint" else []
-    found = statistics.estimate_difference(better, than, part.unit == "recipe", samples)
-    judged = replace(judged, note=f"{note}; interval over {found.drawn}") if found.drawn else judged
+    better_kept, than_kept = [better[place] for place in kept], [than[place] for place in kept]
+    found = statistics.estimate_difference(better_kept, than_kept, part.unit == "recipe", samples)
+    if found.drawn:
+        judged = replace(judged, note=f"{note}; interval over {found.drawn}")
     below = sum(min(means[place]) < baselines["without_pretraining"][place] for place in kept)
+    n_runs = count_runs(better_kept + than_kept)
     judged = replace(
-        judged, **statistics.judge(found, part.relation, part.margin), n=sum(map(len, runs)), n_sets=len(kept),
-        n_pretrainings=min(len(runs) for side in (better, than) for runs in side), n_seeds=min(map(len, runs)),
+        judged, **statistics.judge(found, part.relation, part.margin), n=sum(n_runs), n_sets=len(kept),
+        n_pretrainings=min(map(len, better_kept + than_kept)), n_seeds=min(n_runs),
         below_baseline=f"{below} of {len(kept)}",
     )  # fmt: skip
     if len(kept) == 1 < len(printed):
         judged = judged.leave_open()
     ahead = sum(means[place][0] > means[place][1] for place in kept)
     return hold_back(judged, part, list_unfair(part, pooled, study), ahead)
+
+
+def count_runs(side: statistics.Side) -> list[int]:
+    """How many runs each pretraining of a side has, dataset by dataset."""
+    return [len(seeds) for pretrainings in side for seeds in pretrainings]
+
+
+def list_above_chance(sides: list[dict[str, list[list[float]]]], chance: pd.Series) -> list[str]:
+    """The places where each of some sides is better than chance."""
+    places = []
+    for place in sides[0]:
+        if not any(is_chance(side[place], chance[place]) for side in sides):
+            places.append(place)
+    return places
+
+
+def describe_tested(part: Pairs, kept: list[str], lost: list[str], printed: int, substituted: list[str]) -> str:
+    """What was asked, and of which datasets: those kept of so many printed ones, and those left out."""
+    note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {printed} datasets"
+    if kept:
+        note += f" ({', '.join(kept)})"
+    if substituted:
+        note += f", with {', '.join(substituted)}"
+    if lost:
+        note += f"; left out, as a side is no better than chance: {', '.join(lost)}"
+    return note
 
 
 def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> Judgement:
@@ -157,11 +202,14 @@ def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> 
     return judged.leave_open() if ahead < part.ahead and judged.verdict == "holds" else judged
 
 
-def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> statistics.Side:
+def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> dict[str, list[list[float]]]:
     """The scores of places, by those pretrainings that all of them have; by its first one where they have none."""
     common = set.intersection(*({*side[place]} for place in places))
-    return [[seeds for number, seeds in side[place].items() if number in common] or [*side[place].values()][:1]
-            for place in places]  # fmt: skip
+    aligned = {}
+    for place in places:
+        shared = [seeds for number, seeds in side[place].items() if number in common]
+        aligned[place] = shared or list(side[place].values())[:1]
+    return aligned
 
 
 def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
@@ -190,17 +238,22 @@ def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
 
 def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:
     """The corpora from whose word vectors one side started, of sources that the other was trained on without."""
-    sources = [{source for corpus, of in other.items() if of is vectors for source in study.corpus(corpus).sources}
-               for vectors in (False, True)]  # fmt: skip
-    return [corpus for corpus in one if one[corpus] and {*study.corpus(corpus).sources} & (sources[0] - sources[1])]
+    with_vectors, without = set(), set()
+    for corpus, has_vectors in other.items():
+        sources = with_vectors if has_vectors else without
+        sources.update(study.corpus(corpus).sources)
+    only_without = without - with_vectors
+    return [corpus for corpus in one if one[corpus] and only_without & {*study.corpus(corpus).sources}]
 
 
 def find_samples(part: Pairs, cells: pd.DataFrame, study: "Study") -> statistics.Samples:
     """By place the variance of the difference over draws of test documents; nothing where it was not kept of a run."""
     runs = cells.merge(study.results(), on=tables.RUN)
-    sides = [dict(list(of.groupby("place"))) for _, of in runs.groupby(runs["name"] != part.names[0])]
-    found = [tables.find_sample(*(side[place] for side in sides)) for place in runs["place"].unique()]
-    return [] if None in found else found
+    is_better = runs["name"] == part.names[0]
+    better = dict(list(runs[is_better].groupby("place")))
+    than = dict(list(runs[~is_better].groupby("place")))
+    samples = [tables.find_sample(better[place], than[place]) for place in runs["place"].unique()]
+    return [] if None in samples else samples
 
 
 def is_chance(runs: list[list[float]], chance: float) -> bool:
@@ -254,11 +307,12 @@ def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
 
 def subtract_means(part: Pairs, shown: pd.DataFrame, datasets: set[str]) -> float:
     """The same of the printed means over just these datasets; nan where a name has none."""
-    means, found = shown[shown["is_mean"]], {}
+    means = shown[shown["is_mean"]]
+    printed = {}
     for (row, column, metric), cell in means.groupby(tables.PLACE, sort=False):
         if {*cell["dataset"]} == datasets and part.metric in ("", metric):
-            found |= dict.fromkeys((row, column), cell["published"].iloc[0])
-    better, *than = (found.get(name, np.nan) for name in part.names)
+            printed[row] = printed[column] = cell["published"].iloc[0]
+    better, *than = (printed.get(name, np.nan) for name in part.names)
     return float(better - np.mean(than))
 
 
@@ -269,8 +323,10 @@ def list_sides(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[dict[st
     for names in (part.names[:1], part.names[1:]):
         each = seeds[seeds["name"].isin(names)].groupby(["place", *tables.SEED], sort=False)["ours"]
         mean = each.mean()[each.size() == len(names)].reset_index()
-        sides.append({place: {number: values.tolist() for number, values in lines.groupby("pretraining")["ours"]}
-                      for place, lines in mean.groupby("place", sort=False)})  # fmt: skip
+        side = {}
+        for place, lines in mean.groupby("place", sort=False):
+            side[place] = {number: values.tolist() for number, values in lines.groupby("pretraining")["ours"]}
+        sides.append(side)
     return sides
 
 

@@ -224,17 +224,19 @@ def build_table(path: Path, number: str) -> dict:
         raise StudyError(f"{where}: {unknown('kind of table', str(kind), NEEDED)}")
     if kind == "curves":  # no value of which is printed
         return entry
-    printed, names = read_printed(paths.PUBLISHED).get((paper.paper, entry["table"])), paper.names | own
+    printed = read_printed(paths.PUBLISHED).get((paper.paper, entry["table"]))
     if printed is None:
         raise StudyError(f"{where}: published/ has no table {entry['table']} of {paper.paper}")
     check_printed(path, (*inside, "names"), own, [*printed["row"], *printed["column"]])
     for side in ("row", "column"):
         check_printed(path, (*inside, f"{side}s"), entry.get(f"{side}s", {}), printed[side])
+    names = paper.names | own
     filled = {"not_run": {}}
     for side in SIDES.get(kind, ("row",)):
-        stand_for = {name: look_up(name, names, kind, where) for name in printed[side]}
-        filled["not_run"] |= {name: said for name, said in stand_for.items() if names[name].not_run}
-        filled[f"{side}s"] = {name: said for name, said in stand_for.items() if not names[name].not_run}
+        filled[f"{side}s"] = {}
+        for name in printed[side]:
+            said = look_up(name, names, kind, where)
+            filled["not_run" if names[name].not_run else f"{side}s"][name] = said
     match kind:
         case "scores":
             entry.setdefault("all", paper.all.model_dump(exclude_defaults=True))

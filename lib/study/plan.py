@@ -67,11 +67,15 @@ class Plan:
             of_model = [job for job in self.planned if job[0] == word]
             found = {"pretrain": made} if (made := self.registered(word)) else {"finetune": of_model}
         else:
-            stages, jobs = {"corpora": "corpus", "vocabularies": "vocabulary"}, Plan(self.scale).jobs
-            found = {stage: [(word,)] for kind, stage in stages.items() if word in params.keys(kind)}
+            jobs, found = Plan(self.scale).jobs, {}
+            for kind, stage in (("corpora", "corpus"), ("vocabularies", "vocabulary")):
+                if word in params.keys(kind):
+                    found[stage] = [(word,)]
             for stage, keys in jobs.items():
-                names = [(self.notebook(stage, *one), one) for one in keys]
-                found |= {stage: of} if (of := [one for name, one in names if word in (name, name[:2])]) else {}
+                notebooks = {job: self.notebook(stage, *job) for job in keys}
+                of_notebook = [job for job, notebook in notebooks.items() if word in (notebook, notebook[:2])]
+                if of_notebook:
+                    found[stage] = of_notebook
         if found.get("vocabulary") == [(word,)] and params.load("vocabularies", word).file:
             del found["vocabulary"]  # a published one, which nothing has to be made for
         if not found:
@@ -148,9 +152,14 @@ class Plan:
         before = receipts.read_job_settings(receipts.name(self.scale, stage, keys))
         if before is None:
             return []
-        then, now = (dict(flatten_settings("", settings)) for settings in (before, self.state(stage, *keys)))
-        both = [(name, then.get(name, "none"), now.get(name, "none")) for name in then | now]
-        return [(name.removeprefix(", "), *values) for name, *values in both if values[0] != values[1]]
+        then = dict(flatten_settings("", before))
+        now = dict(flatten_settings("", self.state(stage, *keys)))
+        changed = []
+        for name in then | now:
+            old, new = then.get(name, "none"), now.get(name, "none")
+            if old != new:
+                changed.append((name.removeprefix(", "), old, new))
+        return changed
 
     def table_key(self, table: str) -> str:
         """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""
@@ -254,6 +263,8 @@ class Plan:
 def list_targets(scale: str) -> dict[str, list[str]]:
     """What can be asked for by name, by kind."""
     plan = Plan(scale)
-    notebooks = {plan.notebook(stage, *one) for stage, keys in plan.jobs.items() for one in keys}
+    notebooks = set()
+    for stage, keys in plan.jobs.items():
+        notebooks |= {plan.notebook(stage, *one) for one in keys}
     named = {kind: params.keys(kind) for kind in ("tables", "models", "corpora", "vocabularies")}
     return {"notebooks": sorted(filter(None, notebooks)), **named, "other": ["report"]}

@@ -100,12 +100,17 @@ def wins(ours: Numbers, theirs: Numbers) -> Number:
     """
     frames = [side for side in (ours, theirs) if isinstance(side, pd.DataFrame | pd.Series)]
     if len(frames) == 2 and not frames[0].index.equals(frames[1].index):
-        raise StudyError(f"numbers of other rows: {' and '.join(', '.join(side.index) for side in frames)}")
-    sides = [flatten(side) for side in (ours, theirs)]
-    size = max(map(len, sides))
-    if {len(side) for side in sides} - {1, size}:
-        raise StudyError(f"{len(sides[0])} numbers on one side, {len(sides[1])} on the other")
-    pairs = list(zip(*(side * size if len(side) == 1 else side for side in sides), strict=True))
+        rows = [", ".join(side.index) for side in frames]
+        raise StudyError(f"numbers of other rows: {' and '.join(rows)}")
+    first, second = flatten(ours), flatten(theirs)
+    size = max(len(first), len(second))
+    if not {len(first), len(second)} <= {1, size}:
+        raise StudyError(f"{len(first)} numbers on one side, {len(second)} on the other")
+    if len(first) == 1:
+        first = first * size
+    if len(second) == 1:
+        second = second * size
+    pairs = list(zip(first, second, strict=True))
     return Number(
         sum(a.value > b.value for a, b in pairs),
         sum(a.low > b.high - EPSILON for a, b in pairs),
@@ -121,9 +126,10 @@ def read_scores() -> pd.DataFrame:
     are the most that the metric has in the table. Counts are exact.
     """
     scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype=str, keep_default_na=False)
-    scores["table"] = scores["paper"].str.split("-").str[0] + "-" + scores["table"]
-    places = scores["value"].str.partition(".")[2].str.rstrip("0").str.len()
-    scores["places"] = places.groupby([scores["table"], scores["metric"]]).transform("max")
+    author = scores["paper"].str.split("-").str[0]
+    scores["table"] = author + "-" + scores["table"]
+    decimals = scores["value"].str.partition(".")[2].str.rstrip("0")
+    scores["places"] = decimals.str.len().groupby([scores["table"], scores["metric"]]).transform("max")
     known = {key for key in params.keys("tables") if params.load("tables", key).kind == "counts"}
     scores["exact"] = scores["table"].isin(known)
     scores["number"] = [read_cell(cell) for cell in scores.to_dict("records")]
@@ -153,8 +159,9 @@ def read(table: str, metric: str = "", rows: Names = (), columns: Names = (), bu
     require(f"column of {table}", columns, cells["column"])
     require(f"row or column of {table}", but, [*cells["row"], *cells["column"]])
     wide = cells.pivot(index="row", columns="column", values="number").rename_axis(index=None, columns=None)
-    named = list(rows) or cells["row"].unique(), list(columns) or cells["column"].unique()
-    return wide.loc[*([name for name in names if name not in but] for names in named)]
+    kept_rows = [row for row in list(rows) or cells["row"].unique() if row not in but]
+    kept_columns = [column for column in list(columns) or cells["column"].unique() if column not in but]
+    return wide.loc[kept_rows, kept_columns]
 
 
 def require(kind: str, names: Names, known: Iterable[str]) -> None:

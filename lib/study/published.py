@@ -34,9 +34,12 @@ def list_table_runs(key: str, scale: str) -> list[params.RunKey]:
 def list_compared(scale: str) -> list[params.RunKey]:
     """Of the runs of tables of scores and of panels those under a paper's own protocol whose scores can be compared:
     with those of another run of the model on the set, or by another definition."""
-    tables = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
-    planned = [run for key in tables for run in list_table_runs(key, scale)]
-    planned += [run for run in params.load("scales", scale).panel_runs() if not open_study(scale).why_not(run[1])]
+    planned = []
+    for key in params.keys("tables"):
+        if params.load("tables", key).kind == "scores":
+            planned += list_table_runs(key, scale)
+    study = open_study(scale)
+    planned += [run for run in params.load("scales", scale).panel_runs() if not study.why_not(run[1])]
     protocols = results.list_protocols()
     own = list(dict.fromkeys(run for run in planned if run[2] in protocols))
     paired = {run for pair in pair_runs(own) for run in pair}
@@ -48,7 +51,8 @@ def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params
     groups: dict[tuple[str, str], list[params.RunKey]] = {}
     order = results.list_protocols()
     for run in sorted(runs, key=lambda run: order.index(run[2])):
-        groups.setdefault((versions.name_set(run[1]), run[0]), []).append(run)
+        model, dataset, _ = run
+        groups.setdefault((versions.name_set(dataset), model), []).append(run)
     return [pair for found in groups.values() for pair in combinations(found, 2)]
 
 
@@ -95,10 +99,14 @@ def list_figure_lines(figure: params.CurveTable, scale: str) -> list[dict]:
                     asked["than"] = find_run(table, row, figure.than, params.Run(protocol=own.protocol))
                     value -= printed[row, figure.than, metric]
                 cell = {"row": row, "column": column, "metric": metric, "value": round(value, 2), "std": np.nan}
-                point = [line | {"side": side} for side in asked for line in assign(cell, asked[side], score, scale)]
+                point = []
+                for side, run in asked.items():
+                    point += [line | {"side": side} for line in assign(cell, run, score, scale)]
+                obstacles = [line["why_not"] for line in point if line["why_not"]]
+                substituted = dict.fromkeys(line["substituted"] for line in point if line["substituted"])
                 both = {
-                    "why_not": next((line["why_not"] for line in point if line["why_not"]), ""),
-                    "substituted": "; ".join(dict.fromkeys(filter(None, (line["substituted"] for line in point)))),
+                    "why_not": obstacles[0] if obstacles else "",
+                    "substituted": "; ".join(substituted),
                     "x": place_on_axis(figure.axis, point[0], scale),
                     "published_x": sizes.get(row, np.nan),
                 }

@@ -63,11 +63,14 @@ def list_recorded(scale: str) -> list[Path]:
     runs = [path for path in here.glob("results/*.json") if is_ours(*path.stem.split("--")[:2])]
     tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
     drawn = [path for path in here.glob("figures/*.svg") if path.stem in FIGURES or has_ours(scale, path.stem)]
-    pages = [path for pattern in PAGES for path in here.glob(f"notebooks/{pattern}.ipynb")]
-    vocabularies = [path for name in VOCABULARY for path in here.glob(f"vocabularies/*/{name}")]
+    recorded = [*runs, *tables, *drawn]
+    for pattern in PAGES:
+        recorded += here.glob(f"notebooks/{pattern}.ipynb")
+    for name in VOCABULARY:
+        recorded += here.glob(f"vocabularies/*/{name}")
     lists = here.glob("vocabularies/*/vocab.txt")  # of Japanese; elsewhere tokenizer.json says it too
-    vocabularies += [path for path in lists if not path.with_name("tokenizer.json").exists()]
-    return sorted([*runs, *tables, *drawn, *pages, *vocabularies])
+    recorded += [path for path in lists if not path.with_name("tokenizer.json").exists()]
+    return sorted(recorded)
 
 
 def is_ours(model: str, dataset: str) -> bool:
@@ -135,8 +138,11 @@ def list_findings() -> str:
     """What a reader should know first, from the record's tables (Markdown)."""
     audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "gains"))
     recipes = claims.list_measured_recipes(claims.read_verdicts("weekend"))
-    found = [say_audit(audit), *([say_recipes(recipes)] if len(recipes) else []), say_beaten(bought), say_tagger()]
-    return "\n".join(f"- {one}" for one in found)
+    findings = [say_audit(audit)]
+    if len(recipes):
+        findings.append(say_recipes(recipes))
+    findings += [say_beaten(bought), say_tagger()]
+    return "\n".join(f"- {finding}" for finding in findings)
 
 
 def say_audit(audit: pd.DataFrame) -> str:

@@ -82,9 +82,10 @@ def collect_pages(scale: str) -> dict[Path, str]:
     found = {path.name: (path, "done") for path in paths.find_all(scale, "notebooks", "*.ipynb")}
     for folder, state in (("running", "interrupted"), ("failed", "failed")):
         for path in paths.output(scale, folder).glob("*.ipynb"):
-            if not artefacts.is_locked(path.with_suffix(".lock")) and path.exists():
+            being_written = artefacts.is_locked(path.with_suffix(".lock"))
+            if not being_written and path.exists():
                 found[path.name] = (path, state)
-    return {found[name][0]: found[name][1] for name in sorted(found)}
+    return dict(found[name] for name in sorted(found))
 
 
 def name_page(path: Path, state: str) -> str:
@@ -98,19 +99,26 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
         artefacts.write_text(folder / "_static" / f"study.{kind}", file.read_text(encoding="utf-8"))
     artefacts.write_text(folder / "_static" / "datatables.js", load_datatables())
     copies = {path: copy for path in pages if (copy := read_copy(path))}
-    pages = {path: pages[path] for path in copies}
     groups: dict[str, dict[str, str]] = {}  # notebook -> its copies -> their pages
-    for path, state in pages.items():
-        groups.setdefault(path.stem.split("--")[0], {})[path.stem] = name_page(path, state)
+    for path in copies:
+        runs = groups.setdefault(path.stem.split("--")[0], {})
+        runs[path.stem] = name_page(path, pages[path])
     notebooks = {"index": new_notebook(cells=[new_markdown_cell(f"# {TITLE}: {scale}")])}
-    notebooks |= {name_page(path, pages[path]): prepare(path, pages[path], copies[path], groups) for path in copies}
-    broken = [f"- {link(name_page(*page), page[0].stem)}: {page[1]}" for page in pages.items() if page[1] != "done"]
-    failed = ["## Failed or interrupted", "", *broken] if broken else []
-    notebooks["index"].cells.insert(1, new_markdown_cell("\n".join(failed)))
-    lists = {group: list_copies(group, copies) for group, copies in groups.items() if len(copies) > 1}
+    broken = []
+    for path, copy in copies.items():
+        state = pages[path]
+        page = name_page(path, state)
+        notebooks[page] = prepare(path, state, copy, groups)
+        if state != "done":
+            broken.append(f"- {link(page, path.stem)}: {state}")
+    if broken:
+        broken = ["## Failed or interrupted", "", *broken]
+    front = notebooks["index"]
+    front.cells.insert(1, new_markdown_cell("\n".join(broken)))
+    lists = {group: list_copies(group, runs) for group, runs in groups.items() if len(runs) > 1}
     titles = {name: find_title(notebook).source.splitlines()[0] for name, notebook in notebooks.items()}
     titles |= {group: text.splitlines()[0] for group, text in lists.items()}
-    notebooks["index"].cells.append(new_markdown_cell(list_chapters(groups, titles)))
+    front.cells.append(new_markdown_cell(list_chapters(groups, titles)))
     for name, notebook in notebooks.items():
         nbformat.write(notebook, folder / f"{name}.ipynb")
     for group, text in lists.items():
@@ -172,11 +180,17 @@ def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
     """Links to notebooks as links to their pages, or to the lists of their runs; those without one as plain text."""
 
     def turn(found: re.Match) -> str:
-        group = found["name"].split("--")[0]
-        copies = groups.get(group, {})
-        only = [*copies.values()] if len(copies) == 1 else [group] if found["name"] in groups else []
-        page = copies.get(found["name"]) or next(iter(only), "")
-        return link(page, found["text"], found["rest"]) if page else found["text"]
+        name, text = found["name"], found["text"]
+        copies = groups.get(name.split("--")[0], {})
+        if name in copies:
+            page = copies[name]
+        elif len(copies) == 1:
+            (page,) = copies.values()
+        elif name in groups:
+            page = name
+        else:
+            return text
+        return link(page, text, found["rest"])
 
     for pattern in LINKS:
         text = re.sub(pattern, turn, text)
@@ -285,15 +299,16 @@ def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> 
     """The menu (MyST): each notebook under its chapter, with its number and question; one that was run several times as
     the list of its runs. The front page does not show it where it has something else to show."""
     entries = {group: group if len(copies) > 1 else next(iter(copies.values())) for group, copies in groups.items()}
-    hidden, lines = [":hidden:"] * (entries.get(FRONT) == "index"), []
+    hidden = [":hidden:"] if entries.get(FRONT) == "index" else []
+    lines = []
     for digit, chapter in CHAPTERS.items():
-        found = [
-            f"{group.split('_')[0]} · {name_entry(titles[entry], chapter)} <{entry.replace('index', 'self')}>"
-            for group, entry in entries.items()
-            if group.startswith(digit)
-        ]
-        if found:
-            lines += ["```{toctree}", *hidden, ":maxdepth: 1", f":caption: {chapter}", "", *found, "```", ""]
+        listed = []
+        for group, entry in entries.items():
+            if group.startswith(digit):
+                number, title = group.split("_")[0], name_entry(titles[entry], chapter)
+                listed.append(f"{number} · {title} <{entry.replace('index', 'self')}>")
+        if listed:
+            lines += ["```{toctree}", *hidden, ":maxdepth: 1", f":caption: {chapter}", "", *listed, "```", ""]
     return "\n".join(lines)
 
 

@@ -133,8 +133,13 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
     runs = [run for result in found for run in result["runs"]]
     weights = sorted({run["inputs"]["model"] for run in runs if "inputs" in run})
     sizes = [run["body parameters"] for run in runs if "body parameters" in run]
-    about = {"name": model, "title": found[0].get("model title", model), "source": find_source(study, model, protocol)}
-    about |= {"revision": ", ".join(weights), "n_parameters": max(sizes, default=None)}
+    about = {
+        "name": model,
+        "title": found[0].get("model title", model),
+        "source": find_source(study, model, protocol),
+        "revision": ", ".join(weights),
+        "n_parameters": max(sizes, default=None),
+    }
     baselines = find_baselines(study, [result["dataset"] for result in found])
     tasks = [describe_task(find_dataset(study, result["dataset"]), result, baselines) for result in found]
     head = {"schema_version": VERSION, "model": about, "protocol": protocol, "scale": study.scale}
@@ -197,12 +202,14 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
     own = [key for key in keys if key not in registry.DATASETS]
-    known = [study.baselines(), own_sets.read_own_baselines(study.scale, own)]
+    known = study.baselines().to_dict("records")
+    known += own_sets.read_own_baselines(study.scale, own).to_dict("records")
     found: dict[str, dict[str, float]] = {}
-    for line in [line for baselines in known for line in baselines.to_dict("records")]:
-        if line["dataset"] in keys and line["score"] == find_dataset(study, line["dataset"]).main_score:
-            kinds = {kind: line[kind] for kind in results.BASELINES.values()}
-            found[line["dataset"]] = {kind: value for kind, value in kinds.items() if not math.isnan(value)}
+    for line in known:
+        key = line["dataset"]
+        if key in keys and line["score"] == find_dataset(study, key).main_score:
+            kinds = results.BASELINES.values()
+            found[key] = {kind: line[kind] for kind in kinds if not math.isnan(line[kind])}
     return found
 
 
@@ -282,15 +289,17 @@ def check_result_file(where: str, found: ResultFile) -> ResultFile:
         raise StudyError(f"{where}: model.name: a baseline is called '{found.model.name}'; name the encoder otherwise")
     counts = Counter(task.dataset.path for task in found.results)
     for task in found.results:
-        place = f"{where}: results, {task.dataset.path}"
-        if counts[task.dataset.path] > 1:
-            raise StudyError(f"{place}: {counts[task.dataset.path]} times; keep one")
+        key = task.dataset.path
+        place = f"{where}: results, {key}"
+        if counts[key] > 1:
+            raise StudyError(f"{place}: {counts[key]} times; keep one")
         if len({(run.seed, run.fold) for run in task.scores}) < len(task.scores):
             raise StudyError(f"{place}, scores: a seed and fold stand twice; keep one")
-        known = registry.DATASETS.get(task.dataset.path)
+        known = registry.DATASETS.get(key)
         if known and known.main_score != task.main_score:
             raise StudyError(f"{place}, main_score: '{task.main_score}', but here it is '{known.main_score}'")
-        mean, stated = fmean(task.by_seed()), math.nan if task.mean is None else task.mean
+        mean = fmean(task.by_seed())
+        stated = math.nan if task.mean is None else task.mean
         if math.isnan(mean) != math.isnan(stated) or abs(mean - stated) > ROUNDED:
             raise StudyError(f"{place}, mean: {stated:.2f}, but its scores have {mean:.2f}; ask for the file again")
     return found

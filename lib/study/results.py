@@ -92,10 +92,13 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
     Where some runs learnt nothing, also without them. `runs`: of list_runs, of any number of datasets.
     """
-    scores, parts = [*runs.columns.drop(["dataset", "seed", "fold", "seconds", "collapsed"])], []
+    scores = [*runs.columns.drop(["dataset", "seed", "fold", "seconds", "collapsed"])]
+    parts = []
     for dataset, own in runs.groupby("dataset", sort=False):
         sound = own[own["collapsed"] == ""]
-        kinds = {"": own} | ({" of runs that did not collapse": sound} if 0 < len(sound) < len(own) else {})
+        kinds = {"": own}
+        if 0 < len(sound) < len(own):
+            kinds[" of runs that did not collapse"] = sound
         for kind, found in kinds.items():
             part = found.groupby("seed")[scores].mean().agg(["mean", "std"])
             parts.append(part.assign(dataset=dataset, over=[f"{name}{kind}" for name in part.index]))

@@ -1,6 +1,5 @@
 """Encoders on many datasets under a protocol, beside the paper's printed scores and the baselines."""
 
-import itertools
 from collections.abc import Iterable
 from math import nan
 from statistics import fmean
@@ -50,14 +49,17 @@ def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame
 def summarise_runs(result: dict) -> dict:
     """What the runs of a result come to."""
     values = [scores[result["main score"]] for scores in average_folds(result).values()]
-    several, costs = len(values) > 1, [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
+    several = len(values) > 1
+    low, high = statistics.find_interval(values) if several else (nan, nan)
+    costs = [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
     return {
         "ours": round(fmean(values), 2),
         "ours_std": round(float(np.std(values, ddof=1)), 2) if several else nan,
         "n_seeds": len(values),
         "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
         **{name: sum(run[name] for run in result["runs"]) for name in costs},
-        **dict(zip(INTERVAL, statistics.find_interval(values) if several else (nan, nan), strict=True)),
+        "low": low,
+        "high": high,
     }
 
 
@@ -81,10 +83,15 @@ def compare_pretrainings(study: "Study") -> pd.DataFrame:
     table.columns = [f"{registry.lookup(dataset).title}, {protocol}" for protocol, dataset in table.columns]
     pretrained = results.find_table(paths.table(study.scale, "pretrained"))
     if pretrained is not None:
-        losses = pretrained.assign(model=[params.split_seed(name)[0] for name in pretrained["model"]])
-        losses = losses.groupby("model")["held-out loss"].agg(lambda values: ", ".join(values.map("{:.2f}".format)))
-        table = table.join(losses, how="outer").fillna("")
+        table = table.join(list_losses(pretrained), how="outer").fillna("")
     return table.reset_index(names="model")
+
+
+def list_losses(pretrained: pd.DataFrame) -> pd.Series:
+    """The losses on held-out text of all pretrainings of each model, as text."""
+    models = [params.split_seed(name)[0] for name in pretrained["model"]]
+    losses = pretrained.assign(model=models).groupby("model")["held-out loss"]
+    return losses.agg(lambda values: ", ".join(values.map("{:.2f}".format)))
 
 
 def list_tables(paper: str) -> list[str]:
@@ -99,7 +106,8 @@ def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
     Columns: paper, dataset, whose (the score is, as printed), table (its key), published.
     """
     found = []
-    for key in itertools.chain.from_iterable(map(list_tables, papers)):
+    keys = [key for paper in papers for key in list_tables(paper)]
+    for key in keys:
         cells, table = study.published(key), params.load("tables", key)
         for cell in cells[~cells["is_mean"] & cells["published"].notna()].to_dict("records"):
             dataset = registry.DATASETS.get(cell["dataset"])
@@ -121,8 +129,9 @@ def list_beside(study: "Study", key: str) -> pd.DataFrame:
     """
     cells = study.published(key)
     cells = keep_main(cells[~cells["is_mean"] & (cells["dataset"] != "")])
-    seeds = tables.by_seed(cells, study.results()).merge(cells[[*tables.PLACE, "dataset"]], on=tables.PLACE)
-    each = seeds.groupby([*tables.PLACE, "dataset"], sort=False)
+    place = [*tables.PLACE, "dataset"]
+    seeds = tables.by_seed(cells, study.results()).merge(cells[place], on=tables.PLACE)
+    each = seeds.groupby(place, sort=False)
     return each.agg(published=("published", "first"), ours=("ours", "mean")).dropna().reset_index()
 
 
@@ -139,7 +148,9 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
         printed = printed[printed["whose"] == study.budget.target]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
     own = [key for key in rows["dataset"].unique() if key not in registry.DATASETS]
-    baselines = pd.concat([study.baselines(), *([own_sets.read_own_baselines(study.scale, own)] if own else [])])
+    baselines = study.baselines()
+    if own:
+        baselines = pd.concat([baselines, own_sets.read_own_baselines(study.scale, own)])
     rows = rows.merge(baselines, how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
 
@@ -174,7 +185,8 @@ def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.Data
     shown = lines.assign(said=[show.show_ours(line) for line in lines.to_dict("records")])
     shown["said"] += ranks
     wide = shown.pivot(index=SET, columns="model", values="said").reindex(columns=lines["model"].unique())
-    return beside[SET].merge(wide.fillna("").reset_index()).merge(beside.drop(columns="table"))
+    wide = wide.fillna("").reset_index()
+    return beside[SET].merge(wide).merge(beside.drop(columns="table"))
 
 
 def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
@@ -191,14 +203,16 @@ def list_seen(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     A line for each dataset and method, means over seeds; `train`: the sentences that a model read, of its whole
     training set.
     """
-    columns = ["dataset", "protocol", "method", "train", "f1", *seen.SCORES]
+    measured = ["f1", *seen.SCORES]
+    columns = ["dataset", "protocol", "method", "train", *measured]
     runs = list_study_runs(study).merge(lines[["protocol", "dataset", "model"]])
     means = runs.pivot_table(index=["dataset", "protocol", "model", "train"], columns="score", values="value")
-    ours = means.reindex(columns=columns[4:]).dropna().reset_index().rename(columns={"model": "method"})
+    found = means.reindex(columns=measured).dropna().reset_index().rename(columns={"model": "method"})
     without = results.find_table(paths.table(study.scale, "seen"))
-    if without is not None and len(ours):
-        ours = pd.concat([without[without["dataset"].isin(ours["dataset"])], ours])
-    found = ours.reindex(columns=columns).sort_values(["dataset", "f1_unseen"], ignore_index=True)
+    if without is not None and len(found):
+        same_sets = without["dataset"].isin(found["dataset"])
+        found = pd.concat([without[same_sets], found])
+    found = found.reindex(columns=columns).sort_values(["dataset", "f1_unseen"], ignore_index=True)
     return found.round(2).astype({"train": "Int64"}).fillna({"protocol": ""})
 
 
@@ -222,19 +236,27 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
 
     The mean over groups of the mean over a group's sets, as in the BLURB score; empty unless all `of` sets were run.
     """
-    found, ran = [], lines.dropna(subset="ours")
+    found = []
+    ran = lines.dropna(subset="ours")
     papers = {key: params.load("protocols", key).paper for key in ran["protocol"].unique()}
     means = {paper: list_means(study, paper) for paper in dict.fromkeys(papers.values())}
     for (protocol, model), runs in ran.groupby(["protocol", "model"], sort=False):
         scores = runs.set_index("dataset")["ours"]
         for name, groups in means[papers[protocol]].items():
             parts = scores.reindex(list(groups))
-            sets = {str(group): [key for key in groups if groups[key] == group] for group in set(groups.values())}
-            value = metrics.benchmark_total(parts.to_dict(), sets)  # nan where a set is missing
-            line = {"protocol": protocol, "mean": name, "model": model, "sets": parts.count(), "of": len(groups)}
-            line |= {"ours": value, "missing": ", ".join(parts.index[parts.isna()])}
-            found += [line] if line["sets"] else []
+            if parts.count():
+                line = {"protocol": protocol, "mean": name, "model": model, "sets": parts.count(), "of": len(groups)}
+                line |= {"ours": average_groups(parts, groups), "missing": ", ".join(parts.index[parts.isna()])}
+                found.append(line)
     return pd.DataFrame(found, columns=["protocol", "mean", "model", "sets", "of", "ours", "missing"])
+
+
+def average_groups(scores: pd.Series, groups: dict[str, int]) -> float:
+    """The mean over groups of the mean over a group's datasets; nan where a score is missing."""
+    sets: dict[str, list[str]] = {str(group): [] for group in set(groups.values())}
+    for dataset, group in groups.items():
+        sets[str(group)].append(dataset)
+    return metrics.benchmark_total(scores.to_dict(), sets)
 
 
 def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:
@@ -242,14 +264,21 @@ def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:
 
     Reached: the mean over seeds is no lower than the printed number.
     """
-    target, said = study.budget.target, []
-    held = lines.merge(references(study, lines), on=SET).dropna(subset="published") if target else lines[:0]
+    target = study.budget.target
+    if not target:
+        return []
+    said = []
+    held = lines.merge(references(study, lines), on=SET).dropna(subset="published")
     for line in held.to_dict("records"):
-        table, printed = params.load("tables", line["table"]).table, line["published"]
-        ours = f"n/a, {line['note']}"
-        if pd.notna(line["ours"]):
-            verdict = "reached" if line["ours"] >= printed else "not reached"
-            ours = f"{show.show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {line['ours'] - printed:+.2f}"
+        table = params.load("tables", line["table"]).table
+        printed, ours = line["published"], line["ours"]
+        if pd.isna(ours):
+            outcome = f"n/a, {line['note']}"
+        else:
+            verdict = "reached" if ours >= printed else "not reached"
+            outcome = f"{show.show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {ours - printed:+.2f}"
         where = f"{registry.lookup(line['dataset']).title}, {line['score'].upper()}"
-        said.append(f"{where}: {target} prints {show.show_value(printed)} (its Table {table}); {line['model']} {ours}.")
+        said.append(
+            f"{where}: {target} prints {show.show_value(printed)} (its Table {table}); {line['model']} {outcome}."
+        )
     return said

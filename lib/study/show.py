@@ -100,11 +100,17 @@ def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> s
     B before it, begins one, as in predictions."""
     out = []
     for word, tag, before, after in zip(words, tags, ("O", *tags), (*tags[1:], "O"), strict=False):
-        inside = tag != "O"
-        begins = inside and (tag[0] == "B" or before == "O" or tag[1:] != before[1:])
-        ends = inside and (after[0] != "I" or tag[1:] != after[1:])
-        kind = tag[2:].replace("|I-", "+") if kinds and ends else ""  # of overlapping elements a word has several
-        out.append("[" * begins + word + "]" * ends + kind)
+        if tag == "O":
+            out.append(word)
+            continue
+        begins = tag[0] == "B" or before == "O" or tag[1:] != before[1:]
+        ends = after[0] != "I" or tag[1:] != after[1:]
+        shown = f"[{word}" if begins else word
+        if ends:
+            shown += "]"
+            if kinds:
+                shown += tag[2:].replace("|I-", "+")  # of overlapping elements a word has several
+        out.append(shown)
     return " ".join(out)
 
 
@@ -185,15 +191,26 @@ def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
     `effect`: indexed by step and place, with the columns paper and ours, as for figures.effects.
     """
     said = []
-    for step, found in effect.groupby("step", sort=False):
-        ran, printed = found.dropna(subset="ours"), found["paper"].dropna()
-        shared = printed.reindex(ran.index).dropna()
-        which = "these" if len(shared) == len(ran) else f"{len(shared)} of these"
-        parts = [f"{shared.mean():+.2f} on {which}"] if len(shared) else []
-        parts += [f"{printed.mean():+.2f} on all of its {len(printed)}"] if len(printed) else ["none"]
-        ours = f"{ran['ours'].mean():+.2f} {unit} on average over {len(ran)}, ahead on {(ran['ours'] > 0).sum()}"
-        said.append(f"{step}: {ours if len(ran) else 'not run at this scale'}; the paper prints {', '.join(parts)}.")
+    for step, places in effect.groupby("step", sort=False):
+        ours = places["ours"].dropna()
+        ours_said = "not run at this scale"
+        if len(ours):
+            ours_said = f"{ours.mean():+.2f} {unit} on average over {len(ours)}, ahead on {(ours > 0).sum()}"
+        printed_said = say_printed_effect(places["paper"].dropna(), ours.index)
+        said.append(f"{step}: {ours_said}; the paper prints {printed_said}.")
     return said
+
+
+def say_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
+    """The mean of what a paper prints by place: over those of the places that were run here, and over all."""
+    if printed.empty:
+        return "none"
+    on_all = f"{printed.mean():+.2f} on all of its {len(printed)}"
+    shared = printed.reindex(run_here).dropna()
+    if shared.empty:
+        return on_all
+    which = "these" if len(shared) == len(run_here) else f"{len(shared)} of these"
+    return f"{shared.mean():+.2f} on {which}, {on_all}"
 
 
 def say_substitutions(filled: pd.DataFrame) -> list[str]:
@@ -224,29 +241,45 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     `filled`: of tables.summarise_cells and tables.baselines; `cells`: of Study.published; `metric`: as printed, empty
     where each row or column has its own. Above them, how datasets differ from the paper's.
     """
-    lines, (along, across) = filled[filled["metric"] == metric] if metric else filled, name_axes(cells)
-    runs = {place: found[["model", "dataset", "protocol"]].values.tolist() for place, found in cells.groupby(PLACE)}
-    places = lines[PLACE].itertuples(index=False, name=None)
-    ours = [
-        "n/a" if pd.isna(line["ours"]) else link_runs(show_ours(line, decimals), runs[place], study.scale)
-        for line, place in zip(lines.to_dict("records"), places, strict=True)
-    ]
+    along, across = name_axes(cells)
+    lines = filled[filled["metric"] == metric] if metric else filled
+    ours = link_ours(lines, cells, study.scale, decimals)
     if not metric:
         lines = lines.assign(**{along: lines[along] + ", " + lines["metric"]})
     lines = lines.assign(row=lines["row"].map(html.escape), column=lines["column"].map(html.escape))
     parts = [lines.assign(whose="paper", said=lines["published"]), lines.assign(whose="ours", said=ours)]
+    whose = "ours" if along == "row" else ""
     for key, name in REFERENCES.items():  # as columns, or as rows
-        parts.append(lines.assign(**{across: name}, whose="ours" if along == "row" else "", said=lines[key]))
+        parts.append(lines.assign(**{across: name}, whose=whose, said=lines[key]))
     long = pd.concat(parts).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
     long["said"] = [show_value(value, decimals) for value in long["said"]]
+    wide = spread_columns(long, [*dict.fromkeys(lines["column"]), *REFERENCES.values()])
+    differ = " ".join(filter(None, cells["differs"].unique()))
+    return table(wide.fillna(""), escape=None, caption=html.escape(differ))
+
+
+def link_ours(lines: pd.DataFrame, cells: pd.DataFrame, scale: str, decimals: int) -> list[str]:
+    """Our number of each line as HTML that leads to the pages of its runs; n/a where there is none."""
+    runs = {place: behind[["model", "dataset", "protocol"]].values.tolist() for place, behind in cells.groupby(PLACE)}
+    shown = []
+    for line in lines.to_dict("records"):
+        number = show_ours(line, decimals)
+        if pd.notna(line["ours"]):
+            place = tuple(line[name] for name in PLACE)
+            number = link_runs(number, runs[place], scale)
+        shown.append(number)
+    return shown
+
+
+def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """A line for each `row` and `whose`, the paper's first, with what is `said` in these columns where they occur."""
     wide = long.pivot(index=["row", "whose"], columns="column", values="said")
     order = pd.MultiIndex.from_product([dict.fromkeys(long["row"]), ["paper", "ours", ""]])
-    columns = [*dict.fromkeys(lines["column"]), *REFERENCES.values()]
-    wide = wide.reindex(index=order[order.isin(wide.index)], columns=[name for name in columns if name in wide])
-    wide.insert(0, "row", [row if whose != "ours" else "" for row, whose in wide.index])
-    wide.insert(1, "whose", [whose for _, whose in wide.index])
-    differ = html.escape(" ".join(filter(None, cells["differs"].unique())))
-    return table(wide.fillna(""), escape=None, caption=differ)
+    lines = order[order.isin(wide.index)]
+    wide = wide.reindex(index=lines, columns=[name for name in columns if name in wide])
+    wide.insert(0, "row", [row if whose != "ours" else "" for row, whose in lines])
+    wide.insert(1, "whose", [whose for _, whose in lines])
+    return wide
 
 
 def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
@@ -329,15 +362,17 @@ def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
     """The settings in force of the runs: a row for each protocol and dataset, without settings that none of them
     has."""
-    seeds, rows = study.budget.seeds, []
+    rows = []
     runs = cells.loc[cells["why_not"] == "", ["protocol", "dataset"]].drop_duplicates()
     for key, dataset in runs.itertuples(index=False, name=None):
         settings = study.protocol(key, dataset).model_dump()
-        rows.append({"protocol": key, "dataset": dataset} | settings | {"runs": len(seeds[: settings["runs"]])})
+        seeds = study.budget.seeds[: settings["runs"]]
+        rows.append({"protocol": key, "dataset": dataset} | settings | {"runs": len(seeds)})
     if not rows:
         return Markdown(f"No run is planned at scale **{study.scale}**.")
     frame = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
-    return table(frame.dropna(axis="columns", how="all").rename(columns=lambda name: name.replace("_", " ")))
+    given = frame.dropna(axis="columns", how="all")
+    return table(given.rename(columns=lambda name: name.replace("_", " ")))
 
 
 def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:

@@ -26,11 +26,12 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     found = cells[cells["why_not"] == ""].merge(over_folds, on=RUN)
 
     seed = [*PLACE, *SEED]
-    there = found.groupby(seed)["dataset"].transform("size")
-    of_groups = found[there == found["sets"]].groupby([*seed, "group"])["value"].mean()
-    ours = of_groups.groupby(seed).mean().rename("ours")
+    n_sets = found.groupby(seed)["dataset"].transform("size")
+    whole = found[n_sets == found["sets"]]
+    of_groups = whole.groupby([*seed, "group"])["value"].mean()
+    ours = of_groups.groupby(seed).mean().rename("ours").reset_index()
     places = cells.drop_duplicates(PLACE).drop(columns=["dataset", "group", "sets"])
-    return places.merge(ours.reset_index(), how="left", on=PLACE)
+    return places.merge(ours, how="left", on=PLACE)
 
 
 def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not in the paper") -> pd.DataFrame:
@@ -43,15 +44,21 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str =
     Runs of several pretrainings count as seeds alike: what they have in common is not told from what they have not.
     """
     each = seeds.groupby(PLACE, sort=False)["ours"]
-    table = seeds.drop_duplicates(PLACE).drop(columns=SEED)
-    found = {"ours": each.mean().round(2), "ours_std": each.std().round(2), "n_seeds": each.count()}
-    table = table.assign(**{name: values.to_numpy() for name, values in found.items()})
-    values = [ours.dropna().tolist() for _, ours in each]
-    judged = [agreement.judge_cell(*both) for both in zip(table["published"], values, strict=True)]
-    known = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["substituted"]
+    table = seeds.drop_duplicates(PLACE).drop(columns=SEED).reset_index(drop=True)
+    table["ours"] = each.mean().round(2).to_numpy()
+    table["ours_std"] = each.std().round(2).to_numpy()
+    table["n_seeds"] = each.count().to_numpy()
+
+    remarks = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["substituted"]
+    ran_note = results.MADE_UP if made_up else remarks.str.removesuffix("; ")
     missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
-    table["note"] = missing.where(table["n_seeds"] == 0, results.MADE_UP if made_up else known.str.removesuffix("; "))
-    return table.assign(verdict="n/a" if made_up else judged).reset_index(drop=True)
+    table["note"] = missing.where(table["n_seeds"] == 0, ran_note)
+    if made_up:
+        return table.assign(verdict="n/a")
+    judged = []
+    for published, (_, ours) in zip(table["published"], each, strict=True):
+        judged.append(agreement.judge_cell(published, ours.dropna().tolist()))
+    return table.assign(verdict=judged)
 
 
 def judge_cut(printed: str, ours: str) -> str:
@@ -87,7 +94,9 @@ def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
     `published` stays: a figure of gains has the printed gain there.
     """
-    both = one[[*PLACE, *SEED, "ours"]].merge(other[[*PLACE, *SEED, "ours"]], on=[*PLACE, *SEED])
+    seed = [*PLACE, *SEED]
+    columns = [*seed, "ours"]
+    both = one[columns].merge(other[columns], on=seed)
     both["ours"] = both.pop("ours_x") - both.pop("ours_y")
     places = one.drop(columns=[*SEED, "ours"]).drop_duplicates(PLACE)
     return places.merge(both.dropna(subset="ours"), how="left", on=PLACE)
@@ -141,10 +150,11 @@ def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "colu
     """
     place = "row" if across == "column" else "column"
     on = [place, "metric"]
-    first, second = seeds[seeds[across] == better], seeds[seeds[across] == than]
+    first = seeds[seeds[across] == better]
+    second = seeds[seeds[across] == than]
 
     columns = [*on, "published"]
-    printed = first.drop_duplicates(on)[columns].merge(second.drop_duplicates(on)[columns], on=on)
+    printed = first[columns].drop_duplicates(on).merge(second[columns].drop_duplicates(on), on=on)
     printed["published"] = printed.pop("published_x") - printed.pop("published_y")
 
     columns = [*on, *SEED, "ours"]

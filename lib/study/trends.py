@@ -48,23 +48,30 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
 
     Where the axis is along rows each point is a dataset, and the error is by points.
     """
-    table, sign = params.load("tables", part.figure), -1 if part.falls else 1
+    table = params.load("tables", part.figure)
+    sign = -1 if part.falls else 1
+    curve_column = name_curves(table)
     seeds = list_curve_seeds(part, study)
     ran = seeds.dropna(subset="ours")
-    found = {name: list_points(points, sign) for name, points in ran.groupby(name_curves(table), sort=False)}
-    found = {name: curve for name, curve in found.items() if is_long(curve)}
+    curves = {}
+    for name, points in ran.groupby(curve_column, sort=False):
+        curve = list_points(points, sign)
+        if is_long(curve):
+            curves[name] = curve
     here = seeds[seeds.set_index(tables.PLACE).index.isin(ran.set_index(tables.PLACE).index)]
-    printed, of_ours = (sign * find_printed_slope(points, name_curves(table)) for points in (seeds, here))
-    if not found:
+    printed = sign * find_printed_slope(seeds, curve_column)
+    printed_here = sign * find_printed_slope(here, curve_column)
+    if not curves:
         note = f"{part.figure}: no curve has {FEWEST} points"
-        return Judgement(note=note, paper_effect=printed, paper_effect_here=of_ours)
-    judged = statistics.judge(statistics.estimate_slope(list(found.values())))
-    runs = [values for curve in found.values() for _, values in curve]
-    sets = len(runs) if table.along == "rows" else len(found)
-    judged |= {"n": sum(map(len, runs)), "n_sets": sets, "n_pretrainings": 1, "n_seeds": min(map(len, runs))}
-    way, count = "fewer" if part.falls else "more", sum(map(len, found.values()))
-    note = f"{part.figure}: points for ten times {way} {table.axis}; {', '.join(found)}, {count} points on the curve"
-    return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=of_ours)
+        return Judgement(note=note, paper_effect=printed, paper_effect_here=printed_here)
+
+    judged = statistics.judge(statistics.estimate_slope(list(curves.values())))
+    runs_of_points = [len(values) for curve in curves.values() for _, values in curve]
+    n_sets = len(runs_of_points) if table.along == "rows" else len(curves)
+    judged |= {"n": sum(runs_of_points), "n_sets": n_sets, "n_pretrainings": 1, "n_seeds": min(runs_of_points)}
+    more = f"ten times {'fewer' if part.falls else 'more'} {table.axis}"
+    note = f"{part.figure}: points for {more}; {', '.join(curves)}, {len(runs_of_points)} points on the curve"
+    return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=printed_here)
 
 
 def name_curves(table: params.CurveTable) -> str:
@@ -76,8 +83,9 @@ def list_curve_seeds(part: Trend, study: "Study") -> pd.DataFrame:
     """The points of the curves that count, a line for each seed as of tables.by_seed; of gains, the gains."""
     shown, runs = study.published(part.figure), study.results()
     seeds = tables.by_seed(shown[shown["side"] == ""], runs)
-    if (shown["side"] == "than").any():
-        seeds = tables.subtract(seeds, tables.by_seed(shown[shown["side"] == "than"], runs))
+    subtracted = shown[shown["side"] == "than"]
+    if len(subtracted):
+        seeds = tables.subtract(seeds, tables.by_seed(subtracted, runs))
     name = name_curves(params.load("tables", part.figure))
     return seeds[seeds[name].isin(part.only or seeds[name])]
 
@@ -96,7 +104,10 @@ def is_long(curve: statistics.Curve) -> bool:
 def find_printed_slope(points: pd.DataFrame, name: str) -> float:
     """The mean slope of some curves as printed, of three points or more; nan where none is."""
     printed = points.drop_duplicates(tables.PLACE).dropna(subset=["published_x", "published"])
-    lines = printed.groupby(name)
-    curves = [[(x, [y]) for x, y in line[["published_x", "published"]].itertuples(index=False)] for _, line in lines]
-    slopes = [statistics.find_slope(curve) for curve in curves if is_long(curve)]
+    slopes = []
+    for _, points_of_curve in printed.groupby(name):
+        pairs = points_of_curve[["published_x", "published"]].itertuples(index=False)
+        curve = [(place, [score]) for place, score in pairs]
+        if is_long(curve):
+            slopes.append(statistics.find_slope(curve))
     return float(np.mean(slopes)) if slopes else np.nan

@@ -62,7 +62,10 @@ class Test:
 def find_decisive(judged: list[Judgement]) -> int:
     """Which of the parts that were measured decides: the first that fails, else that with the highest p."""
     fails = [number for number, one in enumerate(judged) if one.n and one.verdict == "fails"]
-    return fails[0] if fails else max((n for n, one in enumerate(judged) if one.n), key=lambda n: judged[n].p)
+    if fails:
+        return fails[0]
+    measured = [number for number, one in enumerate(judged) if one.n]
+    return max(measured, key=lambda number: judged[number].p)
 
 
 def decide_all(judged: list[Judgement]) -> Judgement:

@@ -118,12 +118,14 @@ def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: 
 
 def describe_downloads(plan: "Plan") -> str:
     """What a plan comes to that takes public weights: models, gigabytes of weights in float32, trainings, hours."""
-    runs = [run for job in plan.jobs["finetune"] for run in plan.runs_in(*job) if params.find_kind(run[0])]
+    runs = []
+    for job in plan.jobs["finetune"]:
+        runs += [run for run in plan.runs_in(*job) if params.find_kind(run[0])]
     models = {model for model, *_ in runs}
-    size = sum(4 * count_encoder_parameters(model, plan.scale) for model in models) / 1e9
+    gigabytes = sum(4 * count_encoder_parameters(model, plan.scale) for model in models) / 1e9
     trainings = sum(count_trainings(dataset, protocol, plan.scale) for _, dataset, protocol in runs)
     where = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
-    said = f"{len(models)} models with public weights, about {size:.1f} GB {where}; {trainings:,} trainings"
+    said = f"{len(models)} models with public weights, about {gigabytes:.1f} GB {where}; {trainings:,} trainings"
     if runs and (why_not := open_study(plan.scale).vocabulary(COUNTED_BY).why_not):
         return f"{said}; hours cannot be told without vocabulary '{COUNTED_BY}': {why_not}"
     hours = estimate_runs(runs, plan.scale)

@@ -28,8 +28,10 @@ class Meter:
 
     def __init__(self, state: Progression, flops_of, device: Accelerator):
         self.state, self.flops_of, self.main = state, flops_of, device.is_main_process
-        kind = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
-        self.limit = costs.matrix_rate(device.device, kind) * device.num_processes if flops_of else None
+        self.limit = None
+        if flops_of:
+            kind = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
+            self.limit = costs.matrix_rate(device.device, kind) * device.num_processes
         self.seconds_before, self.begun = state.seconds, time.monotonic()
         self.before, self.flops = replace(state), 0.0  # where the window began, FLOPs since then
 

@@ -96,12 +96,15 @@ class Lamb(torch.optim.Optimizer):
         return loss
 
     def update(self, weight: torch.Tensor, group: dict) -> None:
-        state, (momentum, memory) = self.state[weight], group["betas"]
+        state, step = self.state[weight], group["step"]
+        momentum, memory = group["betas"]
         if not state:
             state |= {name: torch.zeros_like(weight) for name in ("mean", "square")}
         state["mean"].lerp_(weight.grad, 1 - momentum)
         state["square"].mul_(memory).addcmul_(weight.grad, weight.grad, value=1 - memory)
-        of_mean, of_square = (1 - beta ** group["step"] if self.corrected else 1.0 for beta in (momentum, memory))
+        of_mean = of_square = 1.0
+        if self.corrected:
+            of_mean, of_square = 1 - momentum**step, 1 - memory**step
         # One tensor for all that follows: allocating costs the CPU as much as computing.
         change = (state["square"] / of_square).sqrt_().add_(group["eps"])
         torch.div(state["mean"], change, out=change).div_(of_mean)

@@ -155,9 +155,12 @@ def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
     """
     encoded = tokenizer("a", "a")
     ids, owners = encoded["input_ids"], encoded.sequence_ids()
-    first, second = ([place for place, owner in enumerate(owners) if owner == text] for text in (0, 1))
+    first = [place for place, owner in enumerate(owners) if owner == 0]
+    second = [place for place, owner in enumerate(owners) if owner == 1]
+    before = ids[: first[0]]
+    between = ids[first[-1] + 1 : second[0]]
+    after = ids[second[-1] + 1 :]
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-    before, between, after = ids[: first[0]], ids[first[-1] + 1 : second[0]], ids[second[-1] + 1 :]
     if not before and not after:
         if cls is None or sep is None:
             raise StudyError(
@@ -166,7 +169,8 @@ def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
             )
         before, between, after = [cls], [sep], [sep]
     places = [*range(len(before)), *range(-len(after), 0)]
-    place = next((place for place, id in zip(places, [*before, *after], strict=True) if id == cls), places[0])
+    around = [*before, *after]
+    place = places[around.index(cls)] if cls in around else places[0]
     return Frame(before, between, after, place)
 
 
