@@ -31,12 +31,12 @@ def test_points_and_bars_without_texts_show_their_series_tick_and_value():
     left.barh(["corpora", "models"], [1, 2.5], label="planned")
     left.errorbar([1, 2], [0, 1], xerr=[0.1, 0.2], fmt="o", label="taken")
     left.set(xlabel="hours")
-    right.plot([1, np.nan, 1000], [2, 3, 40], marker="o")
+    right.plot([1, np.nan, 16323.4], [2, 3, 40], marker="o")
     right.set(xscale="log", xlabel="MB", ylabel="seconds")
     pyplot.close(figure)
     root = ElementTree.fromstring(figures.draw_named(figure))
     assert sorted(one.text for one in root.iter(f"{{{figures.SVG}}}title")) == [
-        "MB 1, seconds 2", "MB 1,000, seconds 40", "planned, corpora, hours 1", "planned, models, hours 2.5",
+        "MB 1, seconds 2", "MB 16,320, seconds 40", "planned, corpora, hours 1", "planned, models, hours 2.5",
         "taken, corpora, hours 1", "taken, models, hours 2",
     ]  # fmt: skip
 

@@ -1,14 +1,31 @@
-"""Which way imports go in lib: what is below both layers, then the science, package after package, then the study."""
+"""The shape of lib: which way imports go, what is named twice, how dense a function may be.
+
+Imports go from what is below both layers to the science, package after package, and then to the study.
+"""
 
 import ast
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
+from graphlib import TopologicalSorter
 
 from lib.study import paths
 
 # Each may import what stands before it, and the modules that lie in lib itself.
 SCIENCE = ["corpora", "vocabularies", "modeling", "training", "pretraining", "benchmarks", "finetuning"]
+
+
+DENSEST = 12  # nodes of the syntax tree on a line of code
+
+
+def list_modules() -> list[str]:
+    """The modules of lib, without those that only make a folder a package."""
+    files = [path.relative_to(paths.ROOT) for path in (paths.ROOT / "lib").rglob("*.py") if path.stem != "__init__"]
+    return [".".join(path.with_suffix("").parts) for path in files]
+
+
+def read_tree(module: str) -> ast.Module:
+    return ast.parse((paths.ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
 
 
 def find_package(module: str) -> str:
@@ -17,11 +34,10 @@ def find_package(module: str) -> str:
     return name if name and (paths.ROOT / "lib" / name).is_dir() else ""
 
 
-def list_imports(module: str) -> set[str]:
-    """The modules of lib that a module imports, anywhere in it."""
-    tree = ast.parse((paths.ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
-    found = set()
-    for node in ast.walk(tree):
+def list_imports(module: str, at_once: bool = False) -> set[str]:
+    """The modules of lib that a module imports, anywhere in it; `at_once`: when it is imported itself."""
+    found, tree = set(), read_tree(module)
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lib":
             for name in (f"{node.module}.{alias.name}" for alias in node.names):
                 is_module = (paths.ROOT / f"{name.replace('.', '/')}.py").exists()
@@ -31,8 +47,7 @@ def list_imports(module: str) -> set[str]:
 
 def test_imports_go_one_way():
     wrong = defaultdict(set)
-    files = [path.relative_to(paths.ROOT) for path in (paths.ROOT / "lib").rglob("*.py") if path.stem != "__init__"]
-    for module in (".".join(path.with_suffix("").parts) for path in files):
+    for module in list_modules():
         package = find_package(module)
         if package in ("", *SCIENCE):
             allowed = {"", *SCIENCE[: SCIENCE.index(package) + 1]} if package else {""}
@@ -40,6 +55,24 @@ def test_imports_go_one_way():
                 if find_package(name) not in allowed:
                     wrong[name].add(module.removeprefix("lib."))
     assert not wrong
+
+
+def test_no_modules_import_each_other_and_hardly_two_share_a_name():
+    imports = {module: list_imports(module, at_once=True) for module in list_modules()}
+    TopologicalSorter(imports).prepare()
+    names = Counter(module.split(".")[-1] for module in list_modules())
+    assert {name for name, count in names.items() if count > 1} == {"plan", "settings"}
+
+
+def test_no_function_is_denser_than_a_reader_takes_in():
+    dense = {}
+    for module in list_modules():
+        for function in ast.walk(read_tree(module)):
+            if isinstance(function, ast.FunctionDef):
+                lines = Counter(node.lineno for node in ast.walk(function) if isinstance(node, ast.expr | ast.stmt))
+                if len(lines) > 5 and lines.total() > DENSEST * len(lines):
+                    dense[f"{module}.{function.name}"] = round(lines.total() / len(lines), 1)
+    assert not dense
 
 
 def list_loaded(program: str, names: tuple[str, ...]) -> str:
