@@ -25,6 +25,7 @@ OVERFLOWING = """() => [...document.querySelectorAll("body *")].filter(element =
 UNSEEN = """() => [
     ...[...document.querySelectorAll("article table:has(th, td)")].filter(table => !table.checkVisibility()),
     ...[...document.querySelectorAll("article img")].filter(image => !image.checkVisibility() || !image.naturalWidth),
+    ...[...document.querySelectorAll("article .figure svg")].filter(picture => !picture.getBoundingClientRect().width),
 ].filter(element => !element.closest("details:not([open])")).map(element => element.outerHTML.slice(0, 200))"""
 
 
@@ -74,7 +75,7 @@ def test_from_a_table_to_its_page_and_from_our_number_to_its_run(window, finishe
     window.locator("table a", has_text="±").first.click()
     assert re.search(r"30_finetune_words--bert-\w+--lee--tagging\.html$", window.url)
     window.get_by_role("heading", name="Training and testing, every seed").wait_for()
-    window.locator("article img").first.wait_for()  # the curve
+    window.locator("article .figure svg").first.wait_for()  # the curve
 
 
 def test_the_menu_and_the_search_lead_to_pages(window, finished_study):
