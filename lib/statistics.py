@@ -67,7 +67,7 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     runs = min(sum(map(len, of_dataset)) for of_dataset in [*better, *other])
     if not recipe and len(samples) == len(better) < SETS and runs >= SEEDS:
         return estimate_on_few(better, other, samples)
-    found = estimate_mean(list_differences(better, other))
+    found = estimate_mean(subtract_by_dataset(better, other))
     parts = [found]
     if recipe and min(map(len, [*better, *other])) > 1:
         for side in (better, other):
@@ -84,12 +84,12 @@ def estimate_on_few(better: Side, other: Side, samples: Samples) -> Estimate:
     seeds = [estimate_mean([*chain.from_iterable(of_dataset)]) for of_dataset in [*better, *other]]
     of_seeds = [(estimate.error**2, estimate.freedom) for estimate in seeds]
     variance, freedom = add_variances([*of_seeds, *samples])
-    effect = fmean(list_differences(better, other))
+    effect = fmean(subtract_by_dataset(better, other))
     error = float(np.sqrt(variance)) / len(better)
     return Estimate(effect, error, count_freedom(freedom, seeds), "seeds and test documents")
 
 
-def list_differences(better: Side, other: Side) -> list[float]:
+def subtract_by_dataset(better: Side, other: Side) -> list[float]:
     """The mean of one side minus that of the other, by dataset."""
     return [find_mean(of_better) - find_mean(of_other) for of_better, of_other in zip(better, other, strict=True)]
 

@@ -64,6 +64,14 @@ def test_no_modules_import_each_other_and_hardly_two_share_a_name():
     assert {name for name, count in names.items() if count > 1} == {"plan", "settings"}
 
 
+def test_hardly_two_functions_share_a_name():
+    defined = Counter()
+    for module in list_modules():
+        top = read_tree(module).body
+        defined.update({node.name for node in top if isinstance(node, ast.FunctionDef | ast.ClassDef)})
+    assert {name for name, count in defined.items() if count > 1} == {"load", "main", "table"}
+
+
 def test_no_function_is_denser_than_a_reader_takes_in():
     dense = {}
     for module in list_modules():

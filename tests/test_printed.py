@@ -209,7 +209,7 @@ def test_every_name_of_what_is_printed_again_means_something():
         own = scores[(scores["table"] == table) & (scores["column"] == column)]
         assert dict(zip(own["set"], own["model"], strict=True)).items() >= quoted.items()
     places = set(scores["table"]) | set(scores["table"].str.split("-").str[0])
-    for *tables, model, known, _ in repeated.read_notes().itertuples(index=False):
+    for *tables, model, known, _ in repeated.read_reasons().itertuples(index=False):
         assert {*tables} <= places and model in {"", *models} and known in {"", *sets}
 
 

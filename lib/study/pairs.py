@@ -144,7 +144,7 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     note = describe_tested(part, kept, lost, len(printed), list_substitutions(part, shown))
     judged = Judgement(note=note, paper_effect=paper_effect, paper_effect_here=printed[kept].mean())
     if not kept:
-        n_runs = count_runs([*better.values(), *than.values()])
+        n_runs = count_seeds([*better.values(), *than.values()])
         return replace(judged, n=sum(n_runs)).leave_open()
 
     pooled = cells[cells["place"].isin(kept)]
@@ -154,7 +154,7 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     if found.drawn:
         judged = replace(judged, note=f"{note}; interval over {found.drawn}")
     below = sum(min(means[place]) < baselines["without_pretraining"][place] for place in kept)
-    n_runs = count_runs(better_kept + than_kept)
+    n_runs = count_seeds(better_kept + than_kept)
     judged = replace(
         judged, **statistics.judge(found, part.relation, part.margin), n=sum(n_runs), n_sets=len(kept),
         n_pretrainings=min(map(len, better_kept + than_kept)), n_seeds=min(n_runs),
@@ -166,7 +166,7 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     return hold_back(judged, part, list_unfair(part, pooled, study), ahead)
 
 
-def count_runs(side: statistics.Side) -> list[int]:
+def count_seeds(side: statistics.Side) -> list[int]:
     """How many runs each pretraining of a side has, dataset by dataset."""
     return [len(seeds) for pretrainings in side for seeds in pretrainings]
 

@@ -92,7 +92,7 @@ def describe_differences(before: str, after: str, model: str, known: str) -> str
         return where in (table, table.split("-")[0])
 
     notes = []
-    for first, second, models, sets, note in read_notes().itertuples(index=False):
+    for first, second, models, sets, note in read_reasons().itertuples(index=False):
         in_order = is_in(before, first) and is_in(after, second)
         reversed_order = is_in(before, second) and is_in(after, first)
         if (in_order or reversed_order) and models in ("", model) and sets in ("", known):
@@ -101,6 +101,6 @@ def describe_differences(before: str, after: str, model: str, known: str) -> str
 
 
 @cache
-def read_notes() -> pd.DataFrame:
+def read_reasons() -> pd.DataFrame:
     """What differs between two places, a table or a paper each, that print the same; model and set empty: of all."""
     return pd.read_csv(paths.PUBLISHED / "repeated.csv", keep_default_na=False)

@@ -1,7 +1,7 @@
 """Reading what exists: our results, and the papers' printed numbers."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -132,11 +132,17 @@ def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
     `own`: on data of one's own too, which are no part of the study.
     `jackknife`: of the score that ranks models, that without each group of test documents; empty where it was not kept.
     """
+    files = tuple((path, path.stat().st_mtime_ns) for path in paths.find_all(scale, "results", "*.json"))
+    scores = read_run_scores(files)
+    return scores.copy() if own else scores[scores["dataset"].isin(registry.DATASETS)].reset_index(drop=True)
+
+
+@lru_cache(maxsize=4)
+def read_run_scores(files: tuple[tuple[Path, int], ...]) -> pd.DataFrame:
+    """The scores of result files, each with the time it was written at: read again when one has changed."""
     lines, split_seed = [], cache(params.split_seed)  # which looks through all models
-    for path in paths.find_all(scale, "results", "*.json"):
+    for path, _ in files:
         result = artefacts.read_json(path)
-        if not own and result["dataset"] not in registry.DATASETS:
-            continue
         model, pretraining = split_seed(result["model"])
         run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
         for run in result["runs"]:
@@ -144,8 +150,8 @@ def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
             place |= {"train": run["instances"]["train"], "device": run.get("device", "")}
             found = run["scores"] | {name: run[name] for name in seen.SCORES if name in run}
             kept = {result["main score"]: tuple(run.get("jackknife", ()))}
-            lines += [place | {"score": name, "value": value, "jackknife": kept.get(name, ())}
-                      for name, value in found.items()]  # fmt: skip
+            for name, value in found.items():
+                lines.append(place | {"score": name, "value": value, "jackknife": kept.get(name, ())})
     columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "train", "device", "score", "value",
                "jackknife"]  # fmt: skip
     return pd.DataFrame(lines, columns=columns)
