@@ -30,6 +30,7 @@ def test_points_and_bars_without_texts_show_their_series_tick_and_value():
     figure, ((left, right),) = figures.new_figure(5, 3, columns=2)
     left.barh(["corpora", "models"], [1, 2.5], label="planned")
     left.errorbar([1, 2], [0, 1], xerr=[0.1, 0.2], fmt="o", label="taken")
+    left.axvspan(1, 2)  # which is no bar of a series
     left.set(xlabel="hours")
     right.plot([1, np.nan, 16323.4], [2, 3, 40], marker="o")
     right.set(xscale="log", xlabel="MB", ylabel="seconds")

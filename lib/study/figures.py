@@ -17,9 +17,9 @@ from IPython import get_ipython
 from IPython.display import display
 from matplotlib import pyplot
 from matplotlib.artist import Artist
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogFormatter, ScalarFormatter
 
 from lib.finetuning.runs import average_folds
@@ -83,20 +83,19 @@ def list_named(figure: Figure) -> list[tuple[Artist, list[str]]]:
     """The lines with markers and the bars of a figure, and a text for each point and bar that is drawn."""
     named = []
     for axes in figure.axes:
-        series = {artist: bars for bars in axes.containers for artist in bars.get_children()}
+        label_of = {artist: group.get_label() for group in axes.containers for artist in group.get_children()}
         for line in axes.lines:
             if line.get_marker() not in ("", "None"):
-                points = line.get_xydata()
-                label = series.get(line, line).get_label()
+                points, label = line.get_xydata(), label_of.get(line, line.get_label())
                 texts = getattr(line, "names", None) or [say_values(axes, label, *point) for point in points]
                 seen = pd.notna(points).all(axis=1)
                 named.append((line, [text for text, drawn in zip(texts, seen, strict=True) if drawn]))
-        for bar in axes.patches:
-            if isinstance(bar, Rectangle):
+        for bars in (group for group in axes.containers if isinstance(group, BarContainer)):
+            for bar in bars:
                 wide, high = bar.get_width(), bar.get_height()
-                flat = series[bar].orientation == "horizontal"
+                flat = bars.orientation == "horizontal"
                 end = (wide, bar.get_y() + high / 2) if flat else (bar.get_x() + wide / 2, high)
-                named.append((bar, [say_values(axes, series[bar].get_label(), *end)]))
+                named.append((bar, [say_values(axes, bars.get_label(), *end)]))
     return named
 
 
