@@ -15,8 +15,9 @@ from lib.study import open_study, params, paths, widgets
 from lib.study.show import bracket, list_made_up
 from lib.study.show import table as show
 
-KINDS = {"scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models",
-         "setting": "protocols"}  # fmt: skip
+REGISTERED = {  # parameters of pages -> the kind of settings whose keys they take
+    "scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models", "setting": "protocols"
+}  # fmt: skip
 
 
 def open_page(scale: str, own_data: bool = False) -> None:
@@ -27,8 +28,8 @@ def open_page(scale: str, own_data: bool = False) -> None:
     """
     variables = get_ipython().user_ns
     compare_parameters(variables.get("In", []))
-    if fields := widgets.ask_for_parameters(variables, list_choices(variables)):
-        display(fields)
+    if widgets.is_live():
+        display(widgets.ask_for_parameters(variables, list_choices(variables)))
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
     title = params.load("scales", scale).title
     display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
@@ -54,7 +55,7 @@ def compare_parameters(cells: list[str]) -> None:
 
 def list_choices(variables: dict) -> dict[str, list[str]]:
     """The values that each parameter of a page may take: keys of its kind; for a table those that the page shows."""
-    choices = {name: params.keys(kind) for name, kind in KINDS.items() if isinstance(variables.get(name), str)}
+    choices = {name: params.keys(kind) for name, kind in REGISTERED.items() if isinstance(variables.get(name), str)}
     if isinstance(variables.get("table"), str):
         page = params.load("tables", variables["table"]).notebook
         choices["table"] = [key for key in params.keys("tables") if params.load("tables", key).notebook == page]

@@ -47,8 +47,8 @@ def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequenc
 
 
 def ask_for_parameters(variables: dict, choices: Mapping[str, Sequence[str]]) -> "VBox | None":
-    """A choice for each parameter, which sets it among the page's `variables`; None in batch and without choices."""
-    if not (choices and is_live()):
+    """A choice for each parameter, which sets it among the page's `variables`; None without choices."""
+    if not choices:
         return None
     import ipywidgets
 
