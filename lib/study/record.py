@@ -13,8 +13,8 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.study import claims, exploring, open_study, params, paths, results, scores, show
+from lib.study.tables import PLACE
 
-PLACE = ["row", "column", "metric"]  # of a published cell
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
 # All pages but those of single corpora, models and runs, some of which show documents.
 PAGES = "0[0145]_*", "1[1-4]_*", "15_without_pretraining", "2[124]_*", "33_*", "[4-9]*"

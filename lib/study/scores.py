@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
            "seconds", "FLOPs", "note"]  # fmt: skip
-INTERVAL = ["low", "high"]
 SET = ["protocol", "dataset", "score"]
 
 
@@ -43,7 +42,7 @@ def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame
         else:
             why_not = study.why_missing(key, protocol) or params.why_no_weights(model, study.scale)
             lines.append(line | {"note": why_not or results.NOT_MADE})
-    return pd.DataFrame(lines, columns=[*COLUMNS, *INTERVAL])
+    return pd.DataFrame(lines, columns=[*COLUMNS, "low", "high"])
 
 
 def summarise_runs(result: dict) -> dict:
