@@ -56,14 +56,14 @@ def test_rows_and_columns_may_be_models_datasets_or_protocols(scores):
 def test_what_cannot_be_run_says_why(monkeypatch):
     monkeypatch.setattr(Study, "why_not", lambda _, key, protocol: "not at hand" if key == "mednli" else "")
     why = published.find_obstacle
-    assert why("pubmedbert", [["mednli"]], "paper") == "not at hand"
-    assert why("pubmedbert", [["mednli", "biosses"]], "paper") == "a mean of 2 sets; missing: mednli"
-    assert "Semantic Scholar" in why("scibert-cased", [["biosses"]], "laptop")
-    assert why("scibert-cased", [["biosses"]], "paper") == ""  # its public weights are taken
-    assert "no public weights" in why("biobert-pmc", [["biosses"]], "released")
-    assert why("roberta", [["biosses"]], "smoke") == "outside the budget of scale 'smoke'"
-    assert why("", [["biosses"]], "paper") == "no run is assigned to this cell"
-    assert why("tfidf-svm", [["jmed-crade"]], "smoke", "wada") == ""
+    assert why(open_study("paper"), "pubmedbert", [["mednli"]]) == "not at hand"
+    assert why(open_study("paper"), "pubmedbert", [["mednli", "biosses"]]) == "a mean of 2 sets; missing: mednli"
+    assert "Semantic Scholar" in why(open_study("laptop"), "scibert-cased", [["biosses"]])
+    assert why(open_study("paper"), "scibert-cased", [["biosses"]]) == ""  # its public weights are taken
+    assert "no public weights" in why(open_study("released"), "biobert-pmc", [["biosses"]])
+    assert why(open_study("smoke"), "roberta", [["biosses"]]) == "outside the budget of scale 'smoke'"
+    assert why(open_study("paper"), "", [["biosses"]]) == "no run is assigned to this cell"
+    assert why(open_study("smoke"), "tfidf-svm", [["jmed-crade"]], "wada") == ""
 
 
 def change_scale(monkeypatch, **changes):
@@ -77,11 +77,11 @@ def test_panels_fill_cells_of_models_that_are_not_compared(monkeypatch):
     panel = params.Panel(protocol="gu", models=["pubmedbert-half"], datasets=["gad", "ddi"])
     change_scale(monkeypatch, compared=["bert-general"], panels=[panel])
     outside = "outside the budget of scale 'laptop'"
-    why = published.find_obstacle
-    assert why("bert-general", [["hoc"]], "laptop", "lee") == ""
-    assert why("pubmedbert-half", [["gad"], ["ddi"]], "laptop", "gu") == ""
-    assert why("pubmedbert-half", [["gad", "hoc"]], "laptop", "gu") == outside
-    assert why("pubmedbert-half", [["gad"]], "laptop", "gu-bilstm") == outside
+    why, laptop = published.find_obstacle, open_study("laptop")
+    assert why(laptop, "bert-general", [["hoc"]], "lee") == ""
+    assert why(laptop, "pubmedbert-half", [["gad"], ["ddi"]], "gu") == ""
+    assert why(laptop, "pubmedbert-half", [["gad", "hoc"]], "gu") == outside
+    assert why(laptop, "pubmedbert-half", [["gad"]], "gu-bilstm") == outside
 
 
 def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
@@ -90,10 +90,11 @@ def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
     scores[MODEL, "biosses", "gu"] = (70.0, 74.0, 9)
     line = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
     assert line["ours"] == 72.0 and line["note"] == f"{MODEL} in place of biobert-1m, gu in place of wada"
-    assert (MODEL, "biosses", "gu") in published.list_table_runs("wada-7", "laptop")
+    assert (MODEL, "biosses", "gu") in published.list_table_runs(open_study("laptop"), "wada-7")
     planned = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
     change_scale(monkeypatch, compared=None, substitutes=substitutes, panels=[planned])
-    assert ("medbert-en", "biosses", "wada") in published.list_table_runs("wada-7", "laptop")  # as the panel has it
+    as_in_panel = ("medbert-en", "biosses", "wada")
+    assert as_in_panel in published.list_table_runs(open_study("laptop"), "wada-7")
 
 
 def test_every_table_and_figure_is_made_without_a_run_and_says_why(monkeypatch):
@@ -152,7 +153,7 @@ def test_one_set_made_smaller_is_compared_under_the_same_protocol(scores):
         scores["biobert-pubmed-pmc", "ncbi-disease", protocol] = (50.0 + gain, 52.0 + gain, size)
     lines = fill("lee-figure-4-one-set", "paper")
     assert lines["ours"].fillna(0).tolist() == [8.0, 6.0, 4.0, 0] and lines["x"].tolist()[:3] == [100, 300, 1000]
-    runs = published.list_table_runs("lee-figure-4-one-set", "paper")
+    runs = published.list_table_runs(open_study("paper"), "lee-figure-4-one-set")
     assert {(model, protocol) for model, _, protocol in runs} == {
         (model, protocol)
         for model in ("bert-general", "biobert-pubmed-pmc")

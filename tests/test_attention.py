@@ -83,9 +83,10 @@ def test_words_of_several_tokens_and_unknown_ones_are_cut():
 
 
 def test_models_that_a_scale_pretrains_are_shown():
-    assert contrasts.list_attended("smoke") == contrasts.list_attended("laptop") == list(contrasts.ATTENDED)
-    assert contrasts.list_attended("two-hours") == []
-    assert "not among its models" in contrasts.why_not_pretrained("pubmedbert-pmc", "laptop")
+    for scale in ("smoke", "laptop"):
+        assert contrasts.list_attended(open_study(scale)) == list(contrasts.ATTENDED)
+    assert contrasts.list_attended(open_study("two-hours")) == []
+    assert "not among its models" in contrasts.why_not_pretrained(open_study("laptop"), "pubmedbert-pmc")
 
 
 def test_made_up_data_stand_beside_no_published_vocabulary():

@@ -62,8 +62,8 @@ def make_study(across: str = "column", chance=None) -> SimpleNamespace:
     found = make_runs(scores | {("b", name, "p"): (79.9, 80.1) for name in "wxy"})
     baselines = [{"dataset": name, "score": "f1", "chance": value, "without_pretraining": 80.5, "unlabelled_text": NAN}
               for name, value in ({"x": 10.0} | (chance or {})).items()]  # fmt: skip
-    return SimpleNamespace(scale="laptop", published=lambda _: published, results=lambda: found,
-                           baselines=lambda: pd.DataFrame(baselines))  # fmt: skip
+    return SimpleNamespace(scale="laptop", budget=LAPTOP.budget, published=lambda _: published,
+                           results=lambda: found, baselines=lambda: pd.DataFrame(baselines))  # fmt: skip
 
 
 @each("across", ["column", "row"])
@@ -347,7 +347,7 @@ def test_a_summary_has_the_measured_claims_about_recipes_and_no_others():
     (said,) = claims.list_recipes(pd.DataFrame([line, *others]))
     assert "*more is more* (PubMedBERT / BLURB): **holds on these sets**, +1.50 points" in said
     assert said.endswith("Corrected p 0.010; two parts.")
-    assert claims.list_recipes(claims.read_verdicts("gpu")) == []  # of which nothing is judged
+    assert claims.list_recipes(claims.read_verdicts(open_study("gpu"))) == []  # of which nothing is judged
 
 
 def test_whole_words_are_compared_word_by_word(monkeypatch, write):
@@ -358,7 +358,7 @@ def test_whole_words_are_compared_word_by_word(monkeypatch, write):
     monkeypatch.setattr(claim_tests, "count_by_word", lambda key, found: counts[key] if found == words else [])
     assert decide("wada-amplified-terms").note == "vocabulary 'focused-other-amplified' not built yet"
     for key in claim_tests.WHOLE:
-        Vocabulary(key, "laptop").folder.mkdir(parents=True)
+        Vocabulary(key, LAPTOP).folder.mkdir(parents=True)
     found = decide("wada-amplified-terms")
     assert (found.effect, found.n, found.verdict) == (50.0, 100, "holds")
     assert 30 < found.ci_low < 45 < 55 < found.ci_high < 70

@@ -23,7 +23,7 @@ def study(home, monkeypatch):
     monkeypatch.setattr(paths, "output", home.joinpath)
     params.load.cache_clear()
     rng = np.random.default_rng(0)
-    drawn = lambda words, *_: rng.normal(size=(len(words), classifiers.VECTORS))  # noqa: E731
+    drawn = lambda study, words, *_: rng.normal(size=(len(words), classifiers.VECTORS))  # noqa: E731
     monkeypatch.setattr(classifiers, "look_up_vectors", drawn)
 
 
@@ -43,14 +43,14 @@ def test_documents_are_learnt_by_heart(study, key):
     found = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
     labels = [one.labels[0] for one in found]
     assert len(set(labels)) > 1
-    assert classifiers.predict_classes(key, POINTS[key], found, found, "smoke", 1) == labels
+    assert classifiers.predict_classes(open_study("smoke"), key, POINTS[key], found, found, 1) == labels
 
 
 @pytest.mark.parametrize("key", ["tfidf-svm", "cnn"])
 def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch, key):
     monkeypatch.setitem(classifiers.SPACES, key, {name: [value] for name, value in POINTS[key].items()}
                         | ({"C": [0.01, 10.0]} if key == "tfidf-svm" else {"epochs": [1, 2]}))  # fmt: skip
-    result = classifiers.run_classifier(key, "jmed-smdis", "smoke", "wada")
+    result = classifiers.run_classifier(open_study("smoke"), key, "jmed-smdis", "wada")
     assert [run["fold"] for run in result["runs"]] == [1, 2]  # as many as the scale's budget
     assert len(result["candidates"]) == params.load("scales", "smoke").finetuning.trials
     assert paths.results("smoke", key, "jmed-smdis", "wada").exists()
@@ -58,7 +58,7 @@ def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch, key):
 
 def test_an_unknown_baseline_names_the_nearest(study):
     with pytest.raises(StudyError, match="unknown baseline 'cnm': did you mean cnn"):
-        classifiers.run_classifier("cnm", "jmed-smdis", "smoke", "wada")
+        classifiers.run_classifier(open_study("smoke"), "cnm", "jmed-smdis", "wada")
 
 
 def test_neighbours_are_joined():

@@ -52,7 +52,7 @@ def test_chance_is_what_page_04_found_it_to_be():
 
 
 def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():
-    counted = agreement.count_verdicts(SCALE)
+    counted = agreement.count_verdicts(open_study(SCALE))
     assert counted["ours beside"].sum() > 0
     assert (counted[list(agreement.VERDICTS)].sum(axis=1) == counted["ours beside"]).all()
 
@@ -89,9 +89,9 @@ def test_no_text_of_the_real_data(real_data):
                 found = instance.natural
                 sentences += found if one_each else [s for text in found for s in cleaning.split_sentences(text)]
     for source in params.keys("sources"):
-        for file in documents.list_raw_files(source, SCALE):
+        for file in documents.list_raw_files(open_study(SCALE), source):
             read = readers.READERS[params.load("sources", source).reader]
-            first = itertools.islice(read(documents.raw_file(source, file, SCALE)), 500)
+            first = itertools.islice(read(documents.raw_file(open_study(SCALE), source, file)), 500)
             sentences += [" ".join(document.text.split()[:15]) for document in first]
     known = leakage.TestSentences(leakage.index_sentences(sentences))
     assert len(known.starts) > 50_000
@@ -101,7 +101,7 @@ def test_no_text_of_the_real_data(real_data):
 
 def test_the_committed_terms_are_those_that_the_vocabularies_make(real_data):
     cells, study = definitions("21_medical_terms"), open_study(SCALE)
-    tokenizers = {one.key: one.tokenizer() for one in vocabularies.at_hand(SCALE) if one.settings.language == "en"}
+    tokenizers = {one.key: one.tokenizer() for one in vocabularies.at_hand(study) if one.settings.language == "en"}
     agree = {}
     for table in ("gu-1", "wada-1", "ozyurt-text"):
         filled = cells.fill(table, study, tokenizers).reset_index(drop=True)

@@ -60,7 +60,7 @@ def write(folder, files: dict[str, str]) -> None:
 def read_all(key: str) -> Counter:
     """Read the raw files of a corpus; how many records each has."""
     files = open_study("smoke").corpus(key).files
-    return Counter({file: documents.read_raw_file(source, file, "smoke")["read"] for source, file in files})
+    return Counter({file: documents.read_raw_file(open_study("smoke"), source, file)["read"] for source, file in files})
 
 
 def build(key: str) -> dict:
@@ -114,9 +114,9 @@ def outputs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        dataset_texts.write_index("smoke")
+        dataset_texts.write_index(open_study("smoke"))
         for source, file in {pair for key in params.keys("corpora") for pair in open_study("smoke").corpus(key).files}:
-            documents.read_raw_file(source, file, "smoke")
+            documents.read_raw_file(open_study("smoke"), source, file)
     return top
 
 
@@ -177,7 +177,7 @@ def test_a_second_build_gives_the_same(made_up_files):
     assert open_study("smoke").corpus("pubmed").build() == record
     assert path.stat().st_mtime_ns == time  # not even written again
     for row in record["files"]:
-        documents.read_raw_file(row["source"], row["file"], "smoke")
+        documents.read_raw_file(open_study("smoke"), row["source"], row["file"])
     (path.parent / "record.json").unlink()
     assert open_study("smoke").corpus("pubmed").build() == record
     assert path.read_bytes() == first
@@ -185,7 +185,7 @@ def test_a_second_build_gives_the_same(made_up_files):
 
 def test_documents_that_hold_a_test_sentence_go(made_up_files):
     open_study("smoke").corpus("pubmed").build()
-    guard = leakage.TestSentences(pq.read_table(documents.index_path("smoke")))
+    guard = leakage.TestSentences(pq.read_table(documents.index_path(open_study("smoke"))))
     assert len(guard.starts) > 100
     assert not any(guard.find(leakage.plain_words(text)) for _, text in kept("pubmed"))
 
@@ -358,11 +358,11 @@ def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
 
 def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder, monkeypatch):
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
-        documents.read_raw_file("pubmed-tables", "none.tsv.gz", "smoke")
+        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "none.tsv.gz")
     write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
-    documents.index_path("smoke").unlink()
+    documents.index_path(open_study("smoke")).unlink()
     with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 10"):
-        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "smoke")
+        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
     assert not paths.documents("smoke", "pubmed-tables", "a.tsv.gz").exists()
 
 
@@ -372,7 +372,7 @@ def test_documents_are_read_again_when_the_test_sentences_change(folder, monkeyp
     held = []
     for known in ([], [sentence], [sentence]):
         write_index(*known)
-        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "smoke")
+        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
         held += pq.read_table(rows_of("pubmed-tables", "a.tsv.gz"))["test texts"].to_pylist()
     number = leakage.number_sentence(leakage.plain_words(sentence))
     assert held == [[], [number], [number]]
@@ -383,12 +383,12 @@ def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
     path = folder / "corpora/pubmed/a.tsv.gz"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged \([^;]*\)$"):
-        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "smoke")
+        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
     # Of real data it also says how to get the file again.
     monkeypatch.setattr(paths, "data", lambda scale: folder)
     write_index(scale="laptop")
     with pytest.raises(StudyError, match=r"\); to get the file again, move it away: run \./run_all\.sh data$"):
-        documents.read_raw_file("pubmed-tables", "a.tsv.gz", "laptop")
+        documents.read_raw_file(open_study("laptop"), "pubmed-tables", "a.tsv.gz")
     left = paths.documents("smoke", "pubmed-tables", "a.tsv.gz").parent.iterdir()
     assert not [path for path in left if path.suffix != ".lock"]
 
@@ -423,9 +423,9 @@ def test_languages_and_headings_reach_the_rows(folder, monkeypatch):
         "corpora/pubmed-xml/a.medline.gz": f"PMID- 1\nLA  - ger\nAB  - Text.\n{headings}",
         "corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(rows) + "\n",
     })  # fmt: skip
-    documents.read_raw_file("ja-clinical", "a.txt.gz", "smoke")
+    documents.read_raw_file(open_study("smoke"), "ja-clinical", "a.txt.gz")
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
-    assert documents.read_raw_file("medline-text", "a.medline.gz", "smoke")["unknown headings"] == 1
+    assert documents.read_raw_file(open_study("smoke"), "medline-text", "a.medline.gz")["unknown headings"] == 1
     (row,) = pq.read_table(rows_of("medline-text", "a.medline.gz")).to_pylist()
     assert (row["language"], row["mesh"]) == ("ger", ["*Lupus", "Gold", "Unheard of"])
     assert (row["trees"], row["major trees"]) == (["C17.300", "C20.111", "J01"], ["C17.300", "C20.111"])

@@ -45,7 +45,7 @@ def test_a_model_is_done_again_for_all_that_its_weights_follow_from():
             settled = pretraining.settle_settings(model.plan, model.machine, model.seed, 1)
             weights = params.identify_weights(key, scale)
             assert settled | weights == weights | {name: settled[name] for name in by_machine}, (scale, key)
-            assert weights.items() <= state.pretraining_state(scale, key).items(), (scale, key)
+            assert weights.items() <= state.pretraining_state(open_study(scale), key).items(), (scale, key)
 
 
 def test_committed_vocabularies_follow_from_the_settings_in_force():
@@ -53,7 +53,7 @@ def test_committed_vocabularies_follow_from_the_settings_in_force():
     for path in records:
         found = open_study(path.parts[-4]).vocabulary(path.parent.name)
         assert json.loads(path.read_text())["settings"] == found.recipe, path
-        assert found.recipe.items() <= state.vocabulary_state(found.scale, found.key).items()
+        assert found.recipe.items() <= state.vocabulary_state(found.study, found.key).items()
     assert records
 
 

@@ -131,7 +131,7 @@ def lines(tmp_path, monkeypatch):
     for file, found in {"x": [[numbers[0]], [], numbers], "y": [[numbers[1]], [], [7]]}.items():
         pq.write_table(pa.table({"test texts": pa.array(found, pa.list_(pa.uint32()))}), tmp_path / file)
     monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])
-    monkeypatch.setattr(documents, "rows_path", lambda scale, source, file: tmp_path / file)
+    monkeypatch.setattr(documents, "rows_path", lambda study, source, file: tmp_path / file)
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     dataset_texts.test_texts.cache_clear()
     table = run("14_leaks", scale="laptop")["table"]

@@ -26,6 +26,7 @@ from transformers import (
 from lib.errors import StudyError
 from lib.finetuning.examples import Template
 from lib.modeling import loading
+from lib.study import open_study
 from lib.study.encoders import find_model
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
@@ -165,8 +166,8 @@ def test_a_folder_may_have_a_long_name_with_spaces_or_be_a_link(bert, tmp_path):
     long, link = tmp_path / ("my best encoder " * 12).strip(), tmp_path / "link"
     shutil.copytree(bert, long)
     link.symlink_to(long)
-    assert find_model(str(link), "smoke").key == find_model(str(long), "smoke").key
-    found = find_model(str(long), "smoke")
+    assert find_model(open_study("smoke"), str(link)).key == find_model(open_study("smoke"), str(long)).key
+    found = find_model(open_study("smoke"), str(long))
     assert len(found.key) < 100 and found.key.endswith(found.fingerprint[:6]) and found.load().title == long.name
 
 

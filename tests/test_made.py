@@ -12,7 +12,7 @@ from conftest import each
 
 from lib.corpora import made
 from lib.errors import StudyError
-from lib.study import documents, downloads, params, paths, repositories
+from lib.study import documents, downloads, open_study, params, paths, repositories
 
 LONG = " ".join(f"word{i}" for i in range(60))
 BY = '<license href="https://creativecommons.org/licenses/by/4.0/"/>'
@@ -221,9 +221,10 @@ def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
         "load",
         lambda kind, key: load(kind, key).model_copy(update={"first_files": first} if kind == "scales" else {}),
     )
-    assert len(documents.list_raw_files("pubmed-baseline", "paper")) == 3
+    assert len(documents.list_raw_files(open_study("paper"), "pubmed-baseline")) == 3
     first["pubmed-baseline"] = 2
-    assert documents.list_raw_files("pubmed-baseline", "paper") == ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
+    two = ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
+    assert documents.list_raw_files(open_study("paper"), "pubmed-baseline") == two
     first["pubmed-bseline"] = 2
     with pytest.raises(StudyError, match="unknown source in first_files of scale 'paper' 'pubmed-bseline'"):
-        documents.list_raw_files("pubmed-baseline", "paper")
+        documents.list_raw_files(open_study("paper"), "pubmed-baseline")

@@ -10,7 +10,7 @@ from transformers import BertTokenizer
 from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.shape import Body
-from lib.study import params, paths
+from lib.study import open_study, params, paths
 from lib.study.encoders import find_model
 from lib.vocabularies.learning import train_wordpiece
 
@@ -30,11 +30,11 @@ def folder(tmp_path):
 
 
 def test_a_folder_is_known_by_its_name_and_what_is_in_it(folder):
-    checkpoint = find_model(str(folder), "smoke")
+    checkpoint = find_model(open_study("smoke"), str(folder))
     assert re.fullmatch("my-model-[0-9a-f]{6}", checkpoint.key) and checkpoint.title == "my-model"
     assert checkpoint.load().fingerprint == checkpoint.fingerprint
     (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
-    assert find_model(str(folder), "smoke").key != checkpoint.key
+    assert find_model(open_study("smoke"), str(folder)).key != checkpoint.key
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ def test_a_folder_is_known_by_its_name_and_what_is_in_it(folder):
 )  # fmt: skip
 def test_names_that_lead_nowhere(name, message):
     with pytest.raises(StudyError, match=message):
-        find_model(name, "smoke")
+        find_model(open_study("smoke"), name)
 
 
 def test_a_model_that_is_not_pretrained_says_how(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "output", lambda *parts: tmp_path.joinpath(*parts))
     with pytest.raises(StudyError, match="run ./run_all.sh laptop bert-general"):
-        find_model("bert-general", "laptop")
+        find_model(open_study("laptop"), "bert-general")
 
 
 def test_a_hub_name_has_a_key_that_can_be_a_file_name():
-    assert find_model("somebody/some-bert", "smoke").key == "somebody.some-bert"
+    assert find_model(open_study("smoke"), "somebody/some-bert").key == "somebody.some-bert"
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])

@@ -356,7 +356,7 @@ def test_pages_show_no_instance_of_a_restricted_set(good_run, show_text):
     found = [open_study("laptop").dataset(key) for key in RESTRICTED]
     shown = [repr(show.readable(dataset, show_text).load("train")) for dataset in found]
     shown += [show.quote([{"text": "qzcanary"}], dataset, show_text).data for dataset in found]
-    shown += [str(list_instances(show_text)), pages.look_at_corpus("mimic", "laptop", show_text).data]
+    shown += [str(list_instances(show_text)), pages.look_at_corpus(open_study("laptop"), "mimic", show_text).data]
     assert len(shown) > 20
     assert not any(CANARY.search(text.encode()) for text in shown)
 
@@ -368,5 +368,5 @@ def test_pages_would_show_them_if_they_were_public(good_run, monkeypatch):
     dataset = open_study("laptop").dataset(SET)
     assert CANARY.search(repr(show.readable(dataset, True).load("train")).encode())
     assert CANARY.search(str(list_instances(True)).encode())
-    shown = show.quote([{"text": "qzcanary"}], dataset, True), pages.look_at_corpus("mimic", "laptop", True)
+    shown = show.quote([{"text": "qzcanary"}], dataset, True), pages.look_at_corpus(open_study("laptop"), "mimic", True)
     assert all(CANARY.search(table.data.encode()) for table in shown)

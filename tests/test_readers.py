@@ -20,7 +20,7 @@ from lib.corpora import leakage
 from lib.corpora.readers import READERS
 from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
-from lib.study import documents, params, paths
+from lib.study import documents, open_study, params, paths
 from lib.study.study import read_mesh
 
 PACKED = {"plain": bytes, "gzip": lambda content: gzip.compress(content, mtime=0), "bzip2": bz2.compress}
@@ -277,7 +277,7 @@ def test_a_source_file_without_documents_is_an_error(data, key):
     path = write(data, source.files.replace("[!j]", "a").replace("*", "a"), b"", "gzip")
     message = "no documents in the file" if source.reader == "paragraphs" else ""
     with pytest.raises(StudyError, match=rf"^(.*, )?{path.name}:.*{message}"):
-        documents.read_raw_file(key, path.name, "smoke")
+        documents.read_raw_file(open_study("smoke"), key, path.name)
 
 
 @each("reader", FORMATS)
@@ -504,7 +504,7 @@ def test_articles_as_e_utilities_give_them_and_of_a_default_namespace(tmp_path):
 def test_what_macos_puts_into_an_archive_is_read_as_nothing(tmp_path, data):
     content = tarred({"x/._PMC1.nxml": b"\0\5\x16\7", "x/PMC1.nxml": ARTICLES[0], "__MACOSX/x/._PMC1.xml": b"\0"})
     write(data / "corpora" / "pmc", "a.tar.gz", content)
-    assert documents.read_raw_file("pmc-jats", "a.tar.gz", "smoke")["read"] == 3
+    assert documents.read_raw_file(open_study("smoke"), "pmc-jats", "a.tar.gz")["read"] == 3
     rows = pq.read_table(paths.documents("smoke", "pmc-jats", "a.tar.gz") / "documents.parquet").to_pylist()
     assert [(row["id"], row["characters"] > 0) for row in rows] == [
         ("x/._PMC1.nxml", False), ("PMC1", True), ("__MACOSX/x/._PMC1.xml", False),

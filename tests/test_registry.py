@@ -212,7 +212,7 @@ def test_a_set_to_be_trained_on_first_is_missed_too(folder):
     assert open_study("laptop").why_missing("bioasq-7b-factoid", "lee-no-squad") == ""
     reason = open_study("laptop").why_not("bioasq-7b-factoid", "lee")
     assert reason.startswith("lee fine-tunes on squad first: SQuAD v1.1: no $STUDY_DATA/")
-    assert published.find_obstacle("bert-general", [["bioasq-7b-factoid"]], "laptop", "lee") == reason
+    assert published.find_obstacle(open_study("laptop"), "bert-general", [["bioasq-7b-factoid"]], "lee") == reason
 
 
 def test_a_split_that_is_missing_is_named(folder):

@@ -10,7 +10,7 @@ from test_loading import FAMILIES, make
 
 from lib.errors import StudyError
 from lib.modeling import loading
-from lib.study import params, paths, workload
+from lib.study import open_study, params, paths, workload
 from lib.study.encoders import find_model
 from lib.study.plan import Plan
 
@@ -128,16 +128,16 @@ def test_what_a_scale_takes_is_planned_so():
 
 def test_public_weights_are_those_of_a_revision_where_one_is_known(monkeypatch):
     monkeypatch.delenv("RELEASED", raising=False)
-    found, known = find_model("bert-general", "released"), params.load("models", "bert-general").revision
+    found, known = find_model(open_study("released"), "bert-general"), params.load("models", "bert-general").revision
     assert (found.source, found.revision) == ("google-bert/bert-base-cased", known) and known
-    unverified = find_model("albert-base", "released")
+    unverified = find_model(open_study("released"), "albert-base")
     assert unverified.revision == "main" and "revision unverified" in params.say_released("albert-base")
     with pytest.raises(StudyError, match="'bio-electra': its weights were released outside the hub"):
-        find_model("bio-electra", "released")
+        find_model(open_study("released"), "bio-electra")
 
 
 def test_the_encoder_that_ships_is_read_where_it_lies(weights):
-    found = find_model("encoder-14m", "laptop")
+    found = find_model(open_study("laptop"), "encoder-14m")
     assert found.source == str(paths.ROOT / "model" / "encoder-14m") and found.fingerprint
     assert params.say_released("encoder-14m") == "./model/encoder-14m of this repository"
 
@@ -145,4 +145,4 @@ def test_the_encoder_that_ships_is_read_where_it_lies(weights):
 def test_quick_has_one_seed_and_one_candidate_of_the_papers_settings():
     whole, quick = (params.load_finetuning("gu", "ncbi-disease", "tagging", f"released{one}") for one in ("", "-quick"))
     assert len(quick.candidates()) == 1 < len(whole.candidates()) and quick.candidates()[0] in whole.candidates()
-    assert workload.count_trainings("ncbi-disease", "gu", "released-quick") == 1
+    assert workload.count_trainings(open_study("released-quick"), "ncbi-disease", "gu") == 1

@@ -95,13 +95,14 @@ def test_the_first_comparison_that_a_scale_can_make(monkeypatch):
     for one in contrasts.COMPARISONS:
         assert {one.general, one.biomedical} <= set(params.keys("models")) and one.protocol in params.keys("protocols")
         assert {registry.lookup(key).family for key in one.datasets} <= {"tagging", "documents"}
-    assert contrasts.choose_comparison("smoke") == dataclasses.replace(second, datasets=("ncbi-disease",))
+    assert contrasts.choose_comparison(open_study("smoke")) == dataclasses.replace(second, datasets=("ncbi-disease",))
     runs = [(model, "ncbi-disease", "gu") for model in ("bert-general", "pubmedbert")]
-    assert contrasts.list_contrast_runs("smoke") == runs
-    monkeypatch.setattr(published, "find_obstacle", lambda model, sets, *how: "" if sets == [["s800"]] else "no")
-    assert contrasts.choose_comparison("smoke") == dataclasses.replace(first, datasets=("s800",))
+    assert contrasts.list_contrast_runs(open_study("smoke")) == runs
+    monkeypatch.setattr(published, "find_obstacle", lambda study, model, sets, *how: "" if sets == [["s800"]] else "no")
+    assert contrasts.choose_comparison(open_study("smoke")) == dataclasses.replace(first, datasets=("s800",))
     monkeypatch.setattr(published, "find_obstacle", lambda *run: "no")
-    assert contrasts.choose_comparison("smoke") is None and contrasts.list_contrast_runs("smoke") == []
+    smoke = open_study("smoke")
+    assert contrasts.choose_comparison(smoke) is None and contrasts.list_contrast_runs(smoke) == []
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from scipy import stats
 from benchmarks import verdict_rule
 from lib import statistics
 from lib.errors import StudyError
-from lib.study import agreement, paths, results
+from lib.study import agreement, open_study, paths, results
 
 
 @pytest.mark.parametrize(
@@ -230,17 +230,17 @@ def two_tables(tmp_path, monkeypatch):
 
 
 def test_verdicts_are_counted_over_all_tables(two_tables):
-    counted = agreement.count_verdicts("laptop").set_index("table")
+    counted = agreement.count_verdicts(open_study("laptop")).set_index("table")
     assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
     assert counted.loc["gu-6", "ours beside"] == 0
 
 
 def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
     results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
-    parts = agreement.split_verdicts(agreement.count_verdicts("laptop"))
+    parts = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")))
     said = {name: agreement.describe_agreement(counts) for name, counts in parts.items()}
     assert said == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
-    nothing = agreement.split_verdicts(agreement.count_verdicts("laptop").iloc[:0])
+    nothing = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")).iloc[:0])
     assert {agreement.describe_agreement(counts) for counts in nothing.values()} == {"none is judged"}
 
 

@@ -12,6 +12,7 @@ from lib.corpora import leakage
 from lib.errors import StudyError
 from lib.study import dataset_texts, open_study, paths
 
+LAPTOP = open_study("laptop")
 LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes
 ANOTHER = LONG.replace("One", "Another")
 
@@ -48,32 +49,32 @@ def tagged(*sentences: str) -> str:
 
 def test_inputs_are_the_texts_of_a_split_in_order(folder):
     write(folder, "sts/biosses/blurb/dev.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tA.\tB.\t3\n")
-    assert dataset_texts.inputs("biosses", "dev", "laptop") == ["One. Two.", "A. B."]
+    assert dataset_texts.inputs(LAPTOP, "biosses", "dev") == ["One. Two.", "A. B."]
     write(folder, "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ in @DISEASE$.\t1\n")
-    assert dataset_texts.inputs("gad", "test", "laptop") == ["@GENE$ in @DISEASE$."]
+    assert dataset_texts.inputs(LAPTOP, "gad", "test") == ["@GENE$ in @DISEASE$."]
 
 
 def test_empty_blocks_of_jnlpba_count_and_sentences_of_pico_end_after_full_stops(folder):
     write(folder, "ner/jnlpba/dev.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tB-DNA\n\n\nIt\tO\n-DOCSTART-\tO\n\nNo\tO\n")
-    assert dataset_texts.inputs("jnlpba", "dev", "laptop") == ["", "", "An ulcer", "", "It", "", "No"]
+    assert dataset_texts.inputs(LAPTOP, "jnlpba", "dev") == ["", "", "An ulcer", "", "It", "", "No"]
     lines = "-DOCSTART- (1)\n\nTwo NN O O\n\nparts NN O I-PAR\n. . O O\nOpen NN O O\n\n"
     write(folder, "ner/ebm-nlp/dev.txt", f"{lines}-DOCSTART- (2)\n\nEnd NN O O\n. . O O\n")
-    assert dataset_texts.inputs("ebm-pico-scibert", "dev", "laptop") == ["", "", "Two parts .", "Open", "", "End ."]
+    assert dataset_texts.inputs(LAPTOP, "ebm-pico-scibert", "dev") == ["", "", "Two parts .", "Open", "", "End ."]
 
 
 def test_inputs_that_are_not_there(folder):
     with pytest.raises(StudyError, match="unknown dataset 'jnlbpa': did you mean jnlpba"):
-        dataset_texts.inputs("jnlbpa", "test", "laptop")
+        dataset_texts.inputs(LAPTOP, "jnlbpa", "test")
     for key in ("jnlpba", "bc2gm"):
         with pytest.raises(StudyError, match=rf"no \$STUDY_DATA/ner/{key}/test.tsv; ./run_all.sh data {key}"):
-            dataset_texts.inputs(key, "test", "laptop")
+            dataset_texts.inputs(LAPTOP, key, "test")
 
 
 # Test texts
 
 
 def test_test_texts_are_natural(folder):
-    assert dataset_texts.test_texts("laptop") == {} and dataset_texts.test_files("laptop") == []
+    assert dataset_texts.test_texts(LAPTOP) == {} and dataset_texts.test_files(LAPTOP) == []
     dataset_texts.test_texts.cache_clear()
     write(folder, "ner/jnlpba/test.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tO\n\n")
     for what, text in (("abstracts", "7\tA title.\tAn abstract.\n"), ("entities", ""), ("relations", "")):
@@ -90,9 +91,9 @@ def test_test_texts_are_natural(folder):
         "biosses": ["One.", "Two.", "Six."],
         "bioasq-7b-yesno": ["Q?", "Snippets."],
     }
-    assert dataset_texts.test_texts("laptop") == expected
+    assert dataset_texts.test_texts(LAPTOP) == expected
     # One for each set, three of ChemProt, whose two forms share them.
-    assert len(dataset_texts.test_files("laptop")) == 7
+    assert len(dataset_texts.test_files(LAPTOP)) == 7
 
 
 def test_sets_with_folds_are_read_in_all_and_squad_has_its_development_set(folder):
@@ -102,19 +103,19 @@ def test_sets_with_folds_are_read_in_all_and_squad_has_its_development_set(folde
     asked = {"id": "1", "question": "Is it?", "answers": [{"text": "It", "answer_start": 0}]}
     squad = {"data": [{"paragraphs": [{"context": "It is.", "qas": [asked]}]}]}
     write(folder, "qa/squad-v1.1-dev-derived/dev-v1.1.derived.json", json.dumps(squad))
-    found = dataset_texts.test_texts("laptop")
+    found = dataset_texts.test_texts(LAPTOP)
     assert found == {"euadr": [f"is {fold} of" for fold in (1, 2, 3, 4, 0)], "squad": ["Is it?", "It is."]}
-    assert len(dataset_texts.test_files("laptop")) == 11
+    assert len(dataset_texts.test_files(LAPTOP)) == 11
     (folder / "re/euadr/10/test.tsv").unlink()
-    assert dataset_texts.tests_at_hand("laptop").keys() == {"squad"}  # a set that lacks a fold is left out
+    assert dataset_texts.tests_at_hand(LAPTOP).keys() == {"squad"}  # a set that lacks a fold is left out
 
 
 def test_made_up_sets_have_test_texts_without_dummies(smoke_data):
-    found = dataset_texts.test_texts("smoke")
+    found = dataset_texts.test_texts(open_study("smoke"))
     with_test = {key for key, dataset in registry.DATASETS.items() if "test" in dataset.files}
     tested = {key for key in with_test if not key.endswith("-blurb")}
     assert tested <= set(found) <= set(registry.DATASETS)
-    assert all(dataset_texts.test_files("smoke")) and paths.data("smoke") == smoke_data
+    assert all(dataset_texts.test_files(open_study("smoke"))) and paths.data("smoke") == smoke_data
     for key in found:
         assert found[key] and len(set(found[key])) == len(found[key])
         assert not any(instances.DUMMY.search(text) for text in found[key])
@@ -130,7 +131,7 @@ def read_index() -> pa.Table:
 def test_the_index_finds_every_test_sentence_and_holds_no_text(folder):
     write(folder, "ner/bc2gm/test.tsv", tagged(f"{LONG} . {ANOTHER} .", "Too short"))
     write(folder, "ner/s800/test.tsv", tagged(LONG))
-    record = dataset_texts.write_index("laptop")
+    record = dataset_texts.write_index(LAPTOP)
     index = read_index()
     assert index.num_rows == record["sentences"] == 2
     assert record["texts"] == {"bc2gm": 2, "s800": 1}
@@ -143,24 +144,24 @@ def test_the_index_finds_every_test_sentence_and_holds_no_text(folder):
 
 def test_the_index_is_made_again_only_when_a_test_set_changes(folder):
     write(folder, "ner/bc2gm/test.tsv", tagged(LONG))
-    first = dataset_texts.write_index("laptop")
+    first = dataset_texts.write_index(LAPTOP)
     path = paths.test_sentences("laptop") / "index.parquet"
     content, time = path.read_bytes(), path.stat().st_mtime_ns
     dataset_texts.test_texts.cache_clear()
     write(folder, "ner/bc2gm/train.tsv", tagged(ANOTHER))  # no test set
-    assert dataset_texts.write_index("laptop") == first
+    assert dataset_texts.write_index(LAPTOP) == first
     assert path.stat().st_mtime_ns == time
     write(folder, "ner/s800/test.tsv", tagged(ANOTHER))
-    assert dataset_texts.write_index("laptop")["fingerprint"] != first["fingerprint"]
+    assert dataset_texts.write_index(LAPTOP)["fingerprint"] != first["fingerprint"]
     assert read_index().num_rows == 2
     dataset_texts.test_texts.cache_clear()
     (folder / "ner/s800/test.tsv").unlink()
-    assert dataset_texts.write_index("laptop") == first | {"commit": provenance.commit()}
+    assert dataset_texts.write_index(LAPTOP) == first | {"commit": provenance.commit()}
     assert path.read_bytes() == content
 
 
 def test_without_any_test_set_the_index_is_empty(folder):
-    record = dataset_texts.write_index("laptop")
+    record = dataset_texts.write_index(LAPTOP)
     assert (record["sentences"], record["texts"]) == (0, {})
     assert read_index().schema.equals(leakage.INDEX)
 
@@ -168,7 +169,7 @@ def test_without_any_test_set_the_index_is_empty(folder):
 def test_a_damaged_test_set_leaves_no_index(folder):
     write(folder, "ner/bc2gm/test.tsv", "secret\n")
     with pytest.raises(StudyError, match=r"^\$STUDY_DATA/ner/bc2gm/test\.tsv:1: ") as error:
-        dataset_texts.write_index("laptop")
+        dataset_texts.write_index(LAPTOP)
     assert "secret" not in str(error.value)
     assert not paths.test_sentences("laptop").exists()
 
@@ -185,16 +186,16 @@ INPUTS = {
 
 
 def test_real_inputs(real_data):
-    at_hand = [key for key in INPUTS if not open_study("laptop").why_missing(key)]
+    at_hand = [key for key in INPUTS if not LAPTOP.why_missing(key)]
     if not at_hand:
         pytest.skip("none of the sets is in the data folder")
     for key in at_hand:
-        assert [len(dataset_texts.inputs(key, split, "laptop")) for split in datasets.SPLITS] == INPUTS[key], key
+        assert [len(dataset_texts.inputs(LAPTOP, key, split)) for split in datasets.SPLITS] == INPUTS[key], key
 
 
 def test_real_pico_blocks(real_data):
     """Every document mark and the blank line after it end a block."""
-    found = {split: dataset_texts.inputs("ebm-pico-scibert", split, "laptop") for split in ("dev", "test")}
+    found = {split: dataset_texts.inputs(LAPTOP, "ebm-pico-scibert", split) for split in ("dev", "test")}
     words = {split: sum(len(text.split()) for text in inputs) for split, inputs in found.items()}
     assert words == {"dev": 262127, "test": 51750}
     assert {split: len(inputs) for split, inputs in found.items()} == {"dev": 12288, "test": 2455}
@@ -203,10 +204,10 @@ def test_real_pico_blocks(real_data):
 def test_real_test_texts(real_data, monkeypatch):
     """Distinct texts of a set of each kind, whose counts were taken when the sets were collected."""
     expected = {"jnlpba": 3830, "chemprot": 1600, "biosses": 39, "hoc": 3543, "bioasq-7b-yesno": 280, "gad": 1198}
-    if any(open_study("laptop").dataset(key).paths("test") == [] for key in expected):
+    if any(LAPTOP.dataset(key).paths("test") == [] for key in expected):
         pytest.skip("not every set is in the data folder")
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in expected})
-    found = dataset_texts.test_texts("laptop")
+    found = dataset_texts.test_texts(LAPTOP)
     assert {key: len(found[key]) for key in found} == expected
     assert sum(len(instances.DUMMY.findall(text)) for inputs in found.values() for text in inputs) == 0
 
@@ -214,13 +215,13 @@ def test_real_test_texts(real_data, monkeypatch):
 def test_test_sets_other_than_the_records_are_named(folder):
     write(folder, "ner/jnlpba/test.tsv", tagged(LONG))
     write(folder, "ner/bc2gm/test.tsv", tagged(ANOTHER))
-    assert dataset_texts.count_sets("laptop") == [] and dataset_texts.compare_sets("laptop") == ""  # nothing recorded
-    dataset_texts.write_index("laptop")
-    assert dataset_texts.count_sets("laptop") == [{"dataset": "bc2gm", "texts": 1}, {"dataset": "jnlpba", "texts": 1}]
+    assert dataset_texts.count_sets(LAPTOP) == [] and dataset_texts.compare_sets(LAPTOP) == ""  # nothing recorded
+    dataset_texts.write_index(LAPTOP)
+    assert dataset_texts.count_sets(LAPTOP) == [{"dataset": "bc2gm", "texts": 1}, {"dataset": "jnlpba", "texts": 1}]
     recorded = paths.recorded(paths.table("laptop", "test-sets"))
     recorded.parent.mkdir(parents=True)
     recorded.write_text("dataset,texts\nbc2gm,1\njnlpba,1\n")
-    assert dataset_texts.compare_sets("laptop") == ""
+    assert dataset_texts.compare_sets(LAPTOP) == ""
     recorded.write_text("dataset,texts\nmednli,1\njnlpba,1\nddi,4\n")
     said = "2 test sets are at hand, and the record was made with 3: without ddi, mednli; with bc2gm. Other documents"
-    assert dataset_texts.compare_sets("laptop").startswith(said)
+    assert dataset_texts.compare_sets(LAPTOP).startswith(said)

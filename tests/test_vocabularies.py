@@ -121,10 +121,10 @@ def some_text(smoke_data, tmp_path):
 
 def build(corpus: str) -> None:
     dataset_texts.test_texts.cache_clear()  # the folder of made-up data is this test's own
-    dataset_texts.write_index("smoke")
+    dataset_texts.write_index(open_study("smoke"))
     for source, file in open_study("smoke").corpus(corpus).files:
         if not paths.documents("smoke", source, file).exists():
-            documents.read_raw_file(source, file, "smoke")
+            documents.read_raw_file(open_study("smoke"), source, file)
     open_study("smoke").corpus(corpus).build()
 
 

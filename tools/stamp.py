@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from lib import artefacts, provenance  # noqa: E402
 from lib.benchmarks import registry  # noqa: E402
 from lib.places import show_path  # noqa: E402
-from lib.study import dataset_texts  # noqa: E402
+from lib.study import dataset_texts, open_study  # noqa: E402
 
 RIGHT = json.loads((ROOT / "tools" / "right-at-41b8d68.json").read_text())
 ADAMW = {"optimizer": "adamw", "betas": [0.9, 0.999], "clip": 1.0, "epsilon": 1e-6}  # of fine-tuning, at that commit
@@ -98,7 +98,8 @@ def stamp_folder(record: dict, stage: str, scale: str) -> tuple[dict, str]:
         settings = settings | {"precision": precision_of(record), "processes": processes, "epsilon": 1e-6}
         settings |= {"made of": {"tokens": 1, "word vectors": 1}}
     if stage == "test sentences":
-        settings = {"readers": {key: registry.lookup(key).version for key in dataset_texts.tests_at_hand(scale)}}
+        at_hand = dataset_texts.tests_at_hand(open_study(scale))
+        settings = {"readers": {key: registry.lookup(key).version for key in at_hand}}
     return stamp(stage, record, settings, {k: v for k, v in record["inputs"].items() if k != "code"}), ""
 
 

@@ -129,9 +129,9 @@ def witness_examples(scale: str, first: int | None = None) -> Digests:
 def witness_test_sentences(scale: str) -> Digests:
     """The test sentences that are kept out of every corpus."""
     dataset_texts.test_texts.cache_clear()  # it knows the scale alone, and not whose data lie there
-    found = {}
-    for key in dataset_texts.test_texts(scale):
-        index = leakage.index_sentences(dataset_texts.read_test_sentences(key, scale))
+    study, found = open_study(scale), {}
+    for key in dataset_texts.test_texts(study):
+        index = leakage.index_sentences(dataset_texts.read_test_sentences(study, key))
         found[f"test sentences of {key}"] = (
             f"{len(index)} sentences {digest(index.to_pylist())}, version {dataset_texts.VERSION}"
         )
@@ -142,24 +142,24 @@ def witness_test_sentences(scale: str) -> Digests:
 def witness_pretraining() -> Digests:
     """From the made-up files to the batches of a model of each kind, each stage of it by itself."""
     scale, study, found = "smoke", open_study("smoke"), {}
-    dataset_texts.write_index(scale)
+    dataset_texts.write_index(study)
     models = {key: params.load("models", key) for key in MODELS}
     needed = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
     built = sorted({key for row in (*models.values(), *needed.values()) for key in row.corpora})
-    for source, file in sorted({part for key in built for part in open_study(scale).corpus(key).files}):
-        documents.read_raw_file(source, file, scale)
+    for source, file in sorted({part for key in built for part in study.corpus(key).files}):
+        documents.read_raw_file(study, source, file)
         read = pq.read_table(paths.documents(scale, source, file) / "documents.parquet").to_pylist()
         found[f"documents {source}/{file}"] = (
             f"{len(read)} rows {digest([list(row.values()) for row in read])}, version {rows.VERSION}"
         )
     for key in built:
-        corpus = open_study(scale).corpus(key)
+        corpus = study.corpus(key)
         record = corpus.build()
         kept = [(document.id, document.text) for document in corpus.documents()]
         left_out = digest([list(counts.values()) for counts in record["files"]])
         found[f"corpus {key}"] = f"{len(kept)} documents {digest(kept)}, counts {left_out}, version {build.VERSION}"
     for key in needed:
-        vocabulary = open_study(scale).vocabulary(key)
+        vocabulary = study.vocabulary(key)
         vocabulary.train()
         ids = vocabulary.tokenizer().get_vocab()
         found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {learning.VERSION}"
@@ -250,9 +250,9 @@ def of_losses() -> Digests:
         mock.patch.object(params, "load_pretraining", lambda *_: short),
         mock.patch.object(Study, "protocol", lambda *words: load(*words).model_copy(update=few)),
     ):
-        dataset_texts.write_index(scale)
+        dataset_texts.write_index(open_study(scale))
         for source, file in open_study(scale).corpus("pubmed-gu").files:
-            documents.read_raw_file(source, file, scale)
+            documents.read_raw_file(open_study(scale), source, file)
         open_study(scale).corpus("pubmed-gu").build()
         open_study(scale).vocabulary("pubmed-uncased").train()
         logs = {"pretraining": (open_study(scale).model(model).pretrain()["log"], plan.version)}

@@ -1,12 +1,16 @@
 """The verdict on each printed cell that we have a score for, counted over tables and papers."""
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from lib import statistics
 from lib.study import params, paths, results
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
 
@@ -24,20 +28,20 @@ def judge_cell(published: float, ours: list[float]) -> str:
     return "below" if high < published else "above"
 
 
-def read_made_tables(scale: str) -> dict[str, pd.DataFrame]:
+def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
     """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
     keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
-    found = {key: results.find_table(paths.table(scale, key)) for key in keys}
+    found = {key: results.find_table(paths.table(study.scale, key)) for key in keys}
     return {key: table for key, table in found.items() if table is not None}
 
 
-def count_verdicts(scale: str) -> pd.DataFrame:
+def count_verdicts(study: "Study") -> pd.DataFrame:
     """Of each table: its printed cells, how many have ours beside them, and how many of these each verdict took.
 
     In the order of the notebooks. Tables that have not been made, and figures whose values the papers do not print,
     count nothing.
     """
-    lines, made = [], read_made_tables(scale)
+    lines, made = [], read_made_tables(study)
     for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
         cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
         printed = cells[cells["published"].notna()]

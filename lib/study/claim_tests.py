@@ -245,7 +245,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     same predictions: F1 of words with O as a class minus F1 of entities, in points, whose error is by sets.
     Predictions of another model say nothing of it.
     """
-    run, compared = published.substitute_run(OURS, study.scale), open_table(study, "protocols")
+    run, compared = published.substitute_run(study, OURS), open_table(study, "protocols")
     not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
     if compared is None:
         return not_scored

@@ -308,9 +308,9 @@ def tabulate_claims(lines: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=COLUMNS).round(DIGITS)
 
 
-def read_verdicts(scale: str) -> pd.DataFrame:
+def read_verdicts(study: "Study") -> pd.DataFrame:
     """The claims as they were judged; without verdicts before notebook 01 has run."""
-    found = results.find_table(paths.table(scale, "claims"))
+    found = results.find_table(paths.table(study.scale, "claims"))
     return results.read_claims().assign(n=0, verdict="n/a", note="") if found is None else found
 
 

@@ -7,6 +7,7 @@ Optuna. Their files lie where those of encoders do, with the baseline's key in t
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,11 +24,14 @@ from lib.finetuning.examples import Batch, BucketedBatches, Example, Template, c
 from lib.finetuning.texts import class_of
 from lib.modeling import heads
 from lib.progress import Progress
-from lib.study import open_study, paths
+from lib.study import paths
 from lib.study.settings import BASELINES_VERSION as VERSION
 from lib.training import optimizers, training
 from lib.training.optimization import Optimization
 from lib.vocabularies.tokenization import encode_texts
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 WORDS = 128  # of a document (section 4.3)
 VECTORS = 300  # wide, as in Kim 2014; of FastText, trained on the clinical corpus as in section 4.3
@@ -100,7 +104,7 @@ class AttentiveLstm(nn.Module):
 NETWORKS = {"cnn": Cnn, "bilstm": AttentiveLstm}
 
 
-def run_classifier(key: str, dataset: str, scale: str, setting: str) -> dict:
+def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict:
     """Tune one of the classifiers on a tenth of the first fold's training set, then train and test it on every fold.
 
     Returns the results record, also written to outputs/<scale>/results/, in the form of Study.finetune. StudyError for
@@ -108,7 +112,6 @@ def run_classifier(key: str, dataset: str, scale: str, setting: str) -> dict:
     """
     if key not in SPACES:
         raise unknown("baseline", key, SPACES)
-    study = open_study(scale)
     data, settings, budget = study.dataset(dataset), study.protocol(setting, dataset), study.budget
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
@@ -116,11 +119,11 @@ def run_classifier(key: str, dataset: str, scale: str, setting: str) -> dict:
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
-        predicted = predict_classes(key, point, rest, held, scale, seed)
+        predicted = predict_classes(study, key, point, rest, held, seed)
         return 100 * float(np.mean([one == other for one, other in zip(gold, predicted, strict=True)]))
 
-    path = paths.tuning(scale, key, dataset, setting)
-    text = (artefacts.read_record(paths.corpus(scale, CORPUS)) or {}).get("content", "")
+    path = paths.tuning(study.scale, key, dataset, setting)
+    text = (artefacts.read_record(paths.corpus(study.scale, CORPUS)) or {}).get("content", "")
     name = provenance.fingerprint(VERSION, data.fingerprints(), text, seed)
     tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
     chosen = {name: tried[0][name] for name in SPACES[key]}
@@ -128,7 +131,7 @@ def run_classifier(key: str, dataset: str, scale: str, setting: str) -> dict:
     for fold in range(1, min(data.folds, settings.folds or data.folds) + 1):
         train, test = (data.load(split, fold) for split in ("train", "test"))
         begun = time.monotonic()
-        predicted = [(name,) for name in predict_classes(key, chosen, train, test, scale, seed)]
+        predicted = [(name,) for name in predict_classes(study, key, chosen, train, test, seed)]
         sizes = {"train": len(train), "test": len(test)}
         runs.append({
             "seed": seed, "fold": fold, "settings": chosen, "scores": data.score(test, predicted),
@@ -137,24 +140,24 @@ def run_classifier(key: str, dataset: str, scale: str, setting: str) -> dict:
             "seconds": round(time.monotonic() - begun), "commit": provenance.commit(),
         })  # fmt: skip
     result = {
-        "model": key, "model title": TITLES[key], "dataset": dataset, "setting": setting, "scale": scale,
+        "model": key, "model title": TITLES[key], "dataset": dataset, "setting": setting, "scale": study.scale,
         "metric": data.metric, "main score": data.main_score, "chosen on dev": chosen,
         "candidates": [{("dev accuracy" if name == "score" else name): v for name, v in t.items()} for t in tried],
         "runs": runs,
     }  # fmt: skip
-    artefacts.write_json(paths.results(scale, key, dataset, setting), result)
+    artefacts.write_json(paths.results(study.scale, key, dataset, setting), result)
     return result
 
 
 def predict_classes(
-    key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], scale: str, seed: int
+    study: "Study", key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], seed: int
 ) -> list[str]:
     """The class of each test document, by a baseline trained with one point of its space."""
     texts = [[split_words(one)[:WORDS] for one in part] for part in (train, test)]
     labels = [class_of(one) for one in train]
     if key == "tfidf-svm":
         return predict_svm(point, *texts, labels)
-    return predict_network(NETWORKS[key], point, *texts, labels, scale, seed)
+    return predict_network(study, NETWORKS[key], point, *texts, labels, seed)
 
 
 def split_words(document: Labelled) -> list[str]:
@@ -180,17 +183,17 @@ def join_neighbours(words: list[str], most: int) -> list[str]:
 
 
 def predict_network(
+    study: "Study",
     network: Callable[..., nn.Module],
     point: dict,
     train: list[list[str]],
     test: list[list[str]],
     labels: list[str],
-    scale: str,
     seed: int,
 ) -> list[str]:
     classes = sorted(set(labels))
     known = {word: number for number, word in enumerate(sorted({w for text in train + test for w in text}), start=1)}
-    vectors = np.vstack([np.zeros((1, VECTORS)), look_up_vectors(tuple(known), scale, seed)]).astype(np.float32)
+    vectors = np.vstack([np.zeros((1, VECTORS)), look_up_vectors(study, tuple(known), seed)]).astype(np.float32)
     device = training.accelerator("float32")
     torch.manual_seed(seed)
     model = network(torch.from_numpy(vectors), len(classes), point["width"], point["dropout"])
@@ -220,28 +223,27 @@ def predict_network(
 
 
 @cache
-def look_up_vectors(words: tuple[str, ...], scale: str, seed: int) -> np.ndarray:
+def look_up_vectors(study: "Study", words: tuple[str, ...], seed: int) -> np.ndarray:
     """FastText vectors (Bojanowski et al. 2017) of words, trained on the clinical corpus; also of words it lacks."""
-    vectors = train_vectors(scale, seed)
+    vectors = train_vectors(study, seed)
     return np.array([vectors[word] for word in words])
 
 
 @cache
-def train_vectors(scale: str, seed: int):
+def train_vectors(study: "Study", seed: int):
     from gensim.models import FastText
 
-    documents = open_study(scale).corpus(CORPUS).documents()
+    documents = study.corpus(CORPUS).documents()
     lines = [line.split() for document in documents for line in document.text.split("\n")]
     return FastText(lines, vector_size=VECTORS, sg=1, min_count=1, bucket=BUCKETS, workers=1, seed=seed, epochs=3).wv
 
 
-def rank_by_likeness(model: str, key: str, scale: str) -> dict[str, float]:
+def rank_by_likeness(study: "Study", model: str, key: str) -> dict[str, float]:
     """The scores of ranking a test set's candidates by the cosine of their vectors with the question's.
 
     A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
     section 2.2). Nothing is trained.
     """
-    study = open_study(scale)
     encoder = study.encoder(model).load()
     body = encoder.body(dropout=0.0).eval()
     dataset = study.dataset(key)

@@ -1,8 +1,12 @@
 """Pairs of models that a page compares, a general and a biomedical one, as far as a scale has them."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lib.study import params, published
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 ATTENDED = "bert-general-pubmed", "pubmedbert"  # whose attention is shown: for BioBERT and PubMedBERT of gu's figure 3
 
@@ -26,38 +30,38 @@ COMPARISONS = (  # the models of naseem's table 9, then what stands in their pla
 )  # fmt: skip
 
 
-def why_not_pretrained(model: str, scale: str) -> str:
+def why_not_pretrained(study: "Study", model: str) -> str:
     """Why a model is not among those that are pretrained at a scale in any case, or an empty string."""
-    budget = params.load("scales", scale)
+    budget = study.budget
     panels = {name for panel in budget.panels for name in panel.models}
-    if why_not := params.why_no_weights(model, scale):
+    if why_not := params.why_no_weights(model, study.scale):
         return why_not
     if budget.compared is None or model in {*budget.compared, *budget.models, *panels}:
         return ""
-    return f"outside the budget of scale '{scale}': {model} is not among its models"
+    return f"outside the budget of scale '{study.scale}': {model} is not among its models"
 
 
-def list_attended(scale: str) -> list[str]:
+def list_attended(study: "Study") -> list[str]:
     """The models whose attention is shown at a scale: both or none."""
-    return [] if any(why_not_pretrained(model, scale) for model in ATTENDED) else list(ATTENDED)
+    return [] if any(why_not_pretrained(study, model) for model in ATTENDED) else list(ATTENDED)
 
 
-def choose_comparison(scale: str) -> Comparison | None:
+def choose_comparison(study: "Study") -> Comparison | None:
     """The first of COMPARISONS that can be made at a scale, with the datasets on which it can; or None."""
     for one in COMPARISONS:
         pair = one.general, one.biomedical
         possible = [
             key
             for key in one.datasets
-            if not any(published.find_obstacle(model, [[key]], scale, one.protocol) for model in pair)
+            if not any(published.find_obstacle(study, model, [[key]], one.protocol) for model in pair)
         ]
         if possible:
             return replace(one, datasets=tuple(possible))
     return None
 
 
-def list_contrast_runs(scale: str) -> list[params.RunKey]:
+def list_contrast_runs(study: "Study") -> list[params.RunKey]:
     """Model, dataset and protocol of every run whose predictions are compared."""
-    one = choose_comparison(scale)
+    one = choose_comparison(study)
     pair = (one.general, one.biomedical) if one else ()
     return [(model, key, one.protocol) for key in (one.datasets if one else ()) for model in pair]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,13 +15,16 @@ from lib.corpora.records import Document
 from lib.errors import StudyError
 from lib.study import documents, params, paths
 
+if TYPE_CHECKING:
+    from lib.study import Study
+
 PROSE = {"title", "where", "differs"}  # of rules, on pages alone
 
 
 @dataclass(frozen=True)
 class Corpus:
     key: str
-    scale: str
+    study: "Study"
 
     def __post_init__(self):
         params.load("corpora", self.key)
@@ -31,12 +35,12 @@ class Corpus:
 
     @property
     def folder(self) -> Path:
-        return paths.corpus(self.scale, self.key)
+        return paths.corpus(self.study.scale, self.key)
 
     @property
     def full(self) -> bool:
         """Whether it is made of the papers' sources, not of samples."""
-        return params.load("scales", self.scale).text == "full"
+        return self.study.budget.text == "full"
 
     @property
     def sources(self) -> list[str]:
@@ -51,7 +55,7 @@ class Corpus:
     @property
     def files(self) -> list[tuple[str, str]]:
         """The (source, file name) pairs that are in the data folder, in the order in which they are read."""
-        return [(source, file) for source in self.sources for file in documents.list_raw_files(source, self.scale)]
+        return [(source, file) for source in self.sources for file in documents.list_raw_files(self.study, source)]
 
     @property
     def why_not(self) -> str:
@@ -81,7 +85,7 @@ class Corpus:
         if not files:
             raise StudyError(f"corpus '{self.key}': {self.why_not}")
         rules = params.load("cleaning", settings.cleaning)
-        rows = {(source, file): documents.rows_path(self.scale, source, file) for source, file in files}
+        rows = {(source, file): documents.rows_path(self.study, source, file) for source, file in files}
         identity = provenance.record(
             "corpora",
             VERSION,
@@ -113,8 +117,9 @@ class Corpus:
         """What building it counted; StudyError when it is not built."""
         record = artefacts.read_record(self.folder)
         if record is None:
+            scale = self.study.scale
             raise StudyError(
-                f"corpus '{self.key}' is not built at scale '{self.scale}': run ./run_all.sh {self.scale} {self.key}"
+                f"corpus '{self.key}' is not built at scale '{scale}': run ./run_all.sh {scale} {self.key}"
             )
         return record
 
@@ -144,7 +149,7 @@ def choose_rule(selection: str | None) -> Choice | None:
     return partial(mesh.selects, rule)
 
 
-def list_whole(scale: str) -> list[Corpus]:
+def list_whole(study: "Study") -> list[Corpus]:
     """The registered corpora within the scale's budget that are not a part of another, and can be built."""
-    found = (Corpus(key, scale) for key in params.load("scales", scale).shown_corpora or params.keys("corpora"))
+    found = (study.corpus(key) for key in study.budget.shown_corpora or params.keys("corpora"))
     return [corpus for corpus in found if corpus.settings.part == 1 and not corpus.why_not]

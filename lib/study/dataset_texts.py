@@ -6,6 +6,7 @@ python -m lib.study.dataset_texts SCALE RECEIPT writes the index of test sentenc
 import sys
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
@@ -17,6 +18,9 @@ from lib.places import show_path
 from lib.reading import read_lines
 from lib.study import open_study, paths, receipts, results
 
+if TYPE_CHECKING:
+    from lib.study import Study
+
 VERSION = 2  # of the index: raised when the same files give other test sentences
 # How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8: how many blocks end at a word, or at a
 # blank line (""). Its JNLPBA has its printed mean length only when blank lines and document marks count, and blocks
@@ -24,9 +28,9 @@ VERSION = 2  # of the index: raised when the same files give other test sentence
 BLOCKS = {"jnlpba": {"": 1, conll.DOCUMENT: 1}, "ebm-pico-scibert": {".": 1, conll.DOCUMENT: 2}}
 
 
-def inputs(key: str, split: str, scale: str) -> list[str]:
+def inputs(study: "Study", key: str, split: str) -> list[str]:
     """The texts of a split as BLURB's models read them, in order, a sentence of a document each; errors as in load."""
-    dataset = open_study(scale).dataset(key)
+    dataset = study.dataset(key)
     if key in BLOCKS:
         return read_blocks(*dataset.paths(split), BLOCKS[key])
     return [text for instance in dataset.load(split) for text in instance.inputs]
@@ -49,10 +53,10 @@ def read_blocks(path: Path, breaks: dict[str, int]) -> list[str]:
     return [*blocks, " ".join(block)] if block else blocks
 
 
-def tests_at_hand(scale: str) -> dict[str, list[Path]]:
+def tests_at_hand(study: "Study") -> dict[str, list[Path]]:
     """The files of every test set that is at hand, of all folds; of SQuAD, whose test set is secret, the dev set."""
     found = {}
-    for dataset in map(open_study(scale).dataset, registry.DATASETS):
+    for dataset in map(study.dataset, registry.DATASETS):
         split = "test" if "test" in dataset.files else "dev"
         try:
             found[dataset.key] = [path for fold in range(1, dataset.folds + 1) for path in dataset.paths(split, fold)]
@@ -61,41 +65,41 @@ def tests_at_hand(scale: str) -> dict[str, list[Path]]:
     return found
 
 
-def test_files(scale: str) -> list[Path]:
+def test_files(study: "Study") -> list[Path]:
     """The files that test_texts reads, for its fingerprint."""
-    return datasets.list_data_files(path for found in tests_at_hand(scale).values() for path in found)
+    return datasets.list_data_files(path for found in tests_at_hand(study).values() for path in found)
 
 
 @cache
-def test_texts(scale: str) -> dict[str, list[str]]:
+def test_texts(study: "Study") -> dict[str, list[str]]:
     """Every test set at hand in natural texts: sentences, titles, abstracts, snippets, questions."""
     found = {}
-    for key in tests_at_hand(scale):
-        dataset = open_study(scale).dataset(key)
+    for key in tests_at_hand(study):
+        dataset = study.dataset(key)
         found[key] = dataset.natural_texts("test" if "test" in dataset.files else "dev")
     return found
 
 
-def read_test_sentences(key: str, scale: str) -> list[str]:
+def read_test_sentences(study: "Study", key: str) -> list[str]:
     """The sentences of a set of test_texts."""
-    return [sentence for text in test_texts(scale)[key] for sentence in cleaning.split_sentences(text)]
+    return [sentence for text in test_texts(study)[key] for sentence in cleaning.split_sentences(text)]
 
 
-def count_sets(scale: str) -> list[dict]:
+def count_sets(study: "Study") -> list[dict]:
     """The test sets whose sentences were kept out of the corpora, and their numbers of texts; none before they were."""
-    record = artefacts.read_record(paths.test_sentences(scale)) or {"texts": {}}
+    record = artefacts.read_record(paths.test_sentences(study.scale)) or {"texts": {}}
     return [{"dataset": key, "texts": number} for key, number in record["texts"].items()]
 
 
-def compare_sets(scale: str) -> str:
+def compare_sets(study: "Study") -> str:
     """How the test sets at hand differ from those that the record's corpora were made with; empty where they do not.
 
     They decide which documents are kept out, and so every vocabulary and model.
     """
-    path = paths.recorded(paths.table(scale, "test-sets"))
+    path = paths.recorded(paths.table(study.scale, "test-sets"))
     if not path.exists():
         return ""
-    recorded, here = set(results.read_table(path)["dataset"]), set(tests_at_hand(scale))
+    recorded, here = set(results.read_table(path)["dataset"]), set(tests_at_hand(study))
     if recorded == here:
         return ""
     sides = (("without", recorded - here), ("with", here - recorded))
@@ -106,29 +110,29 @@ def compare_sets(scale: str) -> str:
     )
 
 
-def write_index(scale: str) -> dict:
+def write_index(study: "Study") -> dict:
     """Write the index of all test sentences at hand, hashes only, unless it is there; returns the record."""
     identity = provenance.record(
         "test sentences",
         VERSION,
-        {"readers": {key: registry.lookup(key).version for key in tests_at_hand(scale)}},
-        {show_path(path): provenance.file_fingerprint(path) for path in test_files(scale)},
+        {"readers": {key: registry.lookup(key).version for key in tests_at_hand(study)}},
+        {show_path(path): provenance.file_fingerprint(path) for path in test_files(study)},
     )
 
     def write(new: Path) -> dict:
-        found = test_texts(scale)
-        index = leakage.index_sentences(sentence for key in found for sentence in read_test_sentences(key, scale))
+        found = test_texts(study)
+        index = leakage.index_sentences(sentence for key in found for sentence in read_test_sentences(study, key))
         pq.write_table(index, new / "index.parquet")
         return {"texts": {key: len(texts) for key, texts in found.items()}, "sentences": len(index)}
 
-    return artefacts.cached(paths.test_sentences(scale), identity, write)
+    return artefacts.cached(paths.test_sentences(study.scale), identity, write)
 
 
 def main() -> int:
     scale, receipt = sys.argv[1:]
 
     def job() -> None:
-        write_index(scale)
+        write_index(open_study(scale))
         receipts.write_receipt(Path(receipt), paths.test_sentences(scale) / "record.json")
 
     return parent.run_job("texts", job)

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lib import artefacts
 from lib.errors import StudyError, unknown
@@ -10,10 +11,13 @@ from lib.modeling.models import Checkpoint
 from lib.places import show_path
 from lib.study import params, paths
 
+if TYPE_CHECKING:
+    from lib.study import Study
+
 LONGEST = 80  # letters of a folder's name in a key: names of files hold settings besides, and have 255 at most
 
 
-def find_model(name: str, scale: str) -> Checkpoint:
+def find_model(study: "Study", name: str) -> Checkpoint:
     """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
 
     A registered model is the one that was pretrained at the scale, or where that takes public weights these, as of a
@@ -22,8 +26,9 @@ def find_model(name: str, scale: str) -> Checkpoint:
     Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet or without public weights,
     or a folder without a model in it.
     """
+    scale = study.scale
     if params.is_released(name, scale):
-        return find_released(name, scale)
+        return find_released(study, name)
     if params.is_model(name):
         folder, settings = paths.model(scale, name), params.load("models", name)
         if not (folder / "config.json").exists():
@@ -45,22 +50,22 @@ def find_model(name: str, scale: str) -> Checkpoint:
     return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
 
 
-def list_at_hand(scale: str) -> list[str]:
+def list_at_hand(study: "Study") -> list[str]:
     """The registered models that have weights at a scale: pretrained here, or public."""
-    return [name for name in (*params.keys("models"), *params.keys("encoders")) if has_weights(name, scale)]
+    return [name for name in (*params.keys("models"), *params.keys("encoders")) if has_weights(study, name)]
 
 
-def has_weights(name: str, scale: str) -> bool:
+def has_weights(study: "Study", name: str) -> bool:
     """Whether a registered model was pretrained at a scale, or where that takes public weights, has some."""
-    if params.is_released(name, scale):
-        return not params.why_no_weights(name, scale)
-    return (paths.model(scale, name) / "config.json").exists()
+    if params.is_released(name, study.scale):
+        return not params.why_no_weights(name, study.scale)
+    return (paths.model(study.scale, name) / "config.json").exists()
 
 
-def find_released(name: str, scale: str) -> Checkpoint:
+def find_released(study: "Study", name: str) -> Checkpoint:
     """A registered model's public weights; StudyError where there are none, or $RELEASED lacks them."""
     settings = params.load(params.find_kind(name), name)
-    if why_not := params.why_no_weights(name, scale):
+    if why_not := params.why_no_weights(name, study.scale):
         raise StudyError(f"model '{name}': {why_not}")
     folder = paths.released(settings.released)
     if folder is None:

@@ -29,23 +29,23 @@ def ask(options: argparse.Namespace) -> str:
     own = read_own(options.data) if options.data else None
     loaded = load_encoders(study, options.model, options.compare)
     encoder, *others = loaded
-    named = [keep_own(scale, own)] if own else options.datasets
+    named = [keep_own(study, own)] if own else options.datasets
     chosen, at_hand = choose_datasets(study, named, protocol)
-    shares = {key: workload.share_cut(loaded[encoder], key, protocol, scale) for key in at_hand}
+    shares = {key: workload.share_cut(study, loaded[encoder], key, protocol) for key in at_hand}
     for key, (lacking, cut) in shares.items():
         print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
-    cut = {key: say_cut(loaded[encoder], key, protocol, scale) for key in at_hand} if own else {}
+    cut = {key: say_cut(study, loaded[encoder], key, protocol) for key in at_hand} if own else {}
     unsaved = anew.list_unsaved(study, options.model, at_hand, protocol, options.save) if options.save else []
     if unsaved:
         print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
-    trainings = sum(workload.count_trainings(key, protocol, scale) for key in at_hand) * len(loaded)
+    trainings = sum(workload.count_trainings(study, key, protocol) for key in at_hand) * len(loaded)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
-    hours = sum(workload.estimate_hours(one, at_hand, protocol, scale) for one in loaded.values())
+    hours = sum(workload.estimate_hours(study, one, at_hand, protocol) for one in loaded.values())
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
     asked = {"datasets": chosen, "compared": [one.key for one in others], "words": shares, "cut": cut}
     requests.write_request(scale, encoder, protocol, **asked, save=str(options.save or ""))
     for one in others:
-        add_datasets(scale, one, protocol, chosen)
+        add_datasets(study, one, protocol, chosen)
     if not options.dry_run:
         anew.forget_runs(scale, encoder.key, unsaved, protocol)
     return f"{encoder.key}--{protocol}"
@@ -58,19 +58,18 @@ def read_own(folder: Path) -> OwnData:
     return own
 
 
-def keep_own(scale: str, own: OwnData) -> str:
+def keep_own(study: "Study", own: OwnData) -> str:
     """The key of somebody's data, after saying where its texts will be shown and how it was divided."""
-    key = own_sets.keep_own_data(scale, own)
-    print(f"{own.dataset.title} is called {key}; pages below outputs/{scale}/ will show texts of it")
+    key = own_sets.keep_own_data(study.scale, own)
+    print(f"{own.dataset.title} is called {key}; pages below outputs/{study.scale}/ will show texts of it")
     if own.division:
-        print(f"which document is in which part: {show_path(paths.own_data(scale, key) / own_sets.DIVISION)}")
+        print(f"which document is in which part: {show_path(paths.own_data(study.scale, key) / own_sets.DIVISION)}")
     return key
 
 
-def say_cut(encoder: "Encoder", key: str, protocol: str, scale: str) -> dict[str, tuple[int, int]]:
+def say_cut(study: "Study", encoder: "Encoder", key: str, protocol: str) -> dict[str, tuple[int, int]]:
     """workload.count_cut, said."""
-    study = open_study(scale)
-    counts = workload.count_cut(encoder, key, protocol, scale)
+    counts = workload.count_cut(study, encoder, key, protocol)
     length = encoder.length(study.protocol(protocol, key).max_length)
     is_tagged = study.dataset(key).family == "tagging"
     what = "are read in several sequences" if is_tagged else "lose their end"
@@ -108,10 +107,10 @@ def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> t
     return chosen, at_hand
 
 
-def add_datasets(scale: str, encoder: "Checkpoint", protocol: str, keys: Iterable[str]) -> None:
+def add_datasets(study: "Study", encoder: "Checkpoint", protocol: str, keys: Iterable[str]) -> None:
     """Ask for datasets of an encoder that stands beside another; it keeps what was asked of it before."""
     before = {"datasets": []}
-    if paths.evaluation(scale, encoder.key, protocol).exists():
-        before = requests.read_request(scale, encoder.key, protocol)
+    if paths.evaluation(study.scale, encoder.key, protocol).exists():
+        before = requests.read_request(study.scale, encoder.key, protocol)
     before["datasets"] = list(dict.fromkeys([*before["datasets"], *keys]))
-    requests.write_request(scale, encoder, protocol, **before)
+    requests.write_request(study.scale, encoder, protocol, **before)

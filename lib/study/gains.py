@@ -70,7 +70,7 @@ def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
     lines = lines.merge(known, how="left", on=["reference", "metric"])
     for gain, (score, less) in GAINS.items():
         lines[gain] = (lines[score] - lines[less]).astype(float).round(2)
-    counted = read_counts(study.scale)
+    counted = read_counts(study)
     return lines.assign(note=[say_caveats(line, counted) for line in lines.to_dict("records")])
 
 
@@ -80,11 +80,11 @@ def find_reference(dataset: str, known: set[str]) -> str:
     return next((key for key in (dataset, *others) if key in known), dataset)
 
 
-def read_counts(scale: str) -> dict[tuple[str, str], str]:
+def read_counts(study: "Study") -> dict[tuple[str, str], str]:
     """By paper and dataset: where it prints another size of the training or test set than that of the files here."""
     found: dict[tuple[str, str], str] = {}
     for key in params.keys("tables"):
-        table, counts = params.load("tables", key), results.find_table(paths.table(scale, key))
+        table, counts = params.load("tables", key), results.find_table(paths.table(study.scale, key))
         if table.kind != "counts" or counts is None:
             continue
         for line in counts.dropna(subset=["published", "ours"]).to_dict("records"):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lib.benchmarks import baseline_scores, baselines, definitions, versions, word_classes
-from lib.study import claims, contrasts, corpora, hardware, params, published, vocabularies
+from lib.study import claims, contrasts, corpora, hardware, open_study, params, published, vocabularies
 from lib.study.claim_tests import CUT
 from lib.study.state import (
     budget,
@@ -31,7 +31,7 @@ class Page:
     """A notebook that takes no key."""
 
     makes: str  # below outputs/<scale>/
-    watches: Callable[[str], object] = lambda scale: []  # of a scale, besides its code and what it reads
+    watches: Callable[[str], object] = lambda study: []  # of a scale, besides its code and what it reads
     reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}  # the jobs, by stage
     also: tuple[str, ...] = ()  # what else it makes
 
@@ -96,95 +96,96 @@ def list_read_documents(plan: "Plan") -> dict[str, Keys]:
 
 
 def state_of_terms(plan: "Plan") -> dict[str, Keys]:
-    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.scale)), "corpus": [("pubmed",)]}
+    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.study)), "corpus": [("pubmed",)]}
 
 
 def read_amplified(plan: "Plan") -> dict[str, Keys]:
     """The vocabularies of which some corpora are repeated."""
-    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.scale) if one.settings.amplify)}
+    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.study) if one.settings.amplify)}
 
 
 PAGES = {
     "00_start_here": Page(
         "tables/settings.csv",
-        lambda scale: [budget(scale), [params.keys(kind) for kind in params.KINDS], printed(), measured()],
+        lambda study: [budget(study), [params.keys(kind) for kind in params.KINDS], printed(), measured()],
     ),
     "01_results_in_brief": Page(
         "tables/claims.csv",
-        lambda scale: [claims.VERSION, versions.SETS, printed()],
+        lambda study: [claims.VERSION, versions.SETS, printed()],
         read_brief,
     ),
-    "04_printed_numbers": Page("tables/decisions.csv", lambda scale: [versions.SETS, printed()], read_claimed),
-    GAINS_PAGE: Page("tables/gains.csv", lambda scale: [versions.SETS, printed()], read_claimed),
+    "04_printed_numbers": Page("tables/decisions.csv", lambda study: [versions.SETS, printed()], read_claimed),
+    GAINS_PAGE: Page("tables/gains.csv", lambda study: [versions.SETS, printed()], read_claimed),
     "11_corpus_sizes": Page(
         "tables/corpora.csv",
-        lambda scale: [
-            [whole.settings.model_dump() for whole in corpora.list_whole(scale)],
+        lambda study: [
+            [whole.settings.model_dump() for whole in corpora.list_whole(study)],
             dump("tables", *list_table_keys("corpora")),
             printed(),
         ],
-        lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.scale))},
+        lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.study))},
     ),
     "12_datasets": Page(
         "tables/datasets.csv",
-        lambda scale: [dataset_files(scale), dump("tables", *list_table_keys("counts"))],
+        lambda study: [dataset_files(study), dump("tables", *list_table_keys("counts"))],
     ),
     "14_leaks": Page("tables/leaks.csv", dataset_files, list_read_documents),
     BASELINE_PAGE: Page(
         "tables/baselines.csv",
-        lambda scale: [
-            baselines.VERSION, baseline_scores.VERSION, word_classes.VERSION, budget(scale, "datasets"),
-            dataset_files(scale), printed(),
+        lambda study: [
+            baselines.VERSION, baseline_scores.VERSION, word_classes.VERSION, budget(study, "datasets"),
+            dataset_files(study), printed(),
         ],
         read_words,
         also=("tables/seen.csv",),
     ),  # fmt: skip
     "21_medical_terms": Page(
         "tables/pieces.csv",
-        lambda scale: [
-            dump("vocabularies"), dump("tables", *list_table_keys("terms")), vocabulary_files(scale), printed()
+        lambda study: [
+            dump("vocabularies"), dump("tables", *list_table_keys("terms")), vocabulary_files(study), printed()
         ],
         state_of_terms,
     ),  # fmt: skip
     "24_simultaneous_pretraining": Page("tables/wada-figure-3.csv", reads=read_amplified),
     "25_models_side_by_side": Page(
         "tables/parameters.csv",
-        lambda scale: dump("models"),
+        lambda study: dump("models"),
         lambda plan: {"pretrain": each(plan.study.budget.list_models())},
     ),
     "26_own_data": Page("tables/own-data.csv"),
     "33_all_benchmarks": Page(
         "tables/panels.csv",
-        lambda scale: [budget(scale, "panels"), printed()],
+        lambda study: [budget(study, "panels"), printed()],
         lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": each([BASELINE_PAGE])},
         also=("tables/seen-by-models.csv",),
     ),
     "54_attention": Page(
         "tables/gu-figure-3.csv",
-        lambda scale: [dump("vocabularies", *CUT), vocabulary_files(scale)],
-        lambda plan: {"pretrain": each(contrasts.list_attended(plan.scale))},
+        lambda study: [dump("vocabularies", *CUT), vocabulary_files(study)],
+        lambda plan: {"pretrain": each(contrasts.list_attended(plan.study))},
     ),
     "71_bioalbert_samples": Page(
         "tables/naseem-9.csv",
-        lambda scale: [dataset_files(scale), contrasts.list_contrast_runs(scale)],
-        lambda plan: {"finetune": plan.jobs_of(contrasts.list_contrast_runs(plan.scale))},
+        lambda study: [dataset_files(study), contrasts.list_contrast_runs(study)],
+        lambda plan: {"finetune": plan.jobs_of(contrasts.list_contrast_runs(plan.study))},
     ),
-    "90_audit": Page("tables/audit.csv", lambda scale: [dump("tables", *list_table_keys("scores")), printed()]),
+    "90_audit": Page("tables/audit.csv", lambda study: [dump("tables", *list_table_keys("scores")), printed()]),
     "91_protocols": Page(
         "tables/protocols.csv",
-        lambda scale: [
+        lambda study: [
             definitions.PAIRS,
             versions.SETS,
             dump("tables", *list_table_keys("scores")),
-            dataset_files(scale),
+            dataset_files(study),
             printed(),
         ],
-        lambda plan: {"finetune": plan.jobs_of(published.list_compared(plan.scale))},
+        lambda plan: {"finetune": plan.jobs_of(published.list_compared(plan.study))},
     ),  # fmt: skip
     "92_cost": Page(
         "tables/cost.csv",
-        lambda scale: [
-            dump("models"), dump("vocabularies"), hardware.read_hardware().model_dump(), budget("paper"), printed()
+        lambda study: [
+            dump("models"), dump("vocabularies"), hardware.read_hardware().model_dump(), budget(open_study("paper")),
+            printed(),
         ],
         lambda plan: {"page": each(["25_models_side_by_side"] if plan.study.budget.models else [])},
     ),  # fmt: skip
@@ -195,12 +196,12 @@ PAGES = {
     ),
     "94_lessons": Page(
         "tables/lessons.csv",
-        lambda scale: [dump("models"), dump("protocols")],
+        lambda study: [dump("models"), dump("protocols")],
         lambda plan: {"page": each(["01_results_in_brief", BASELINE_PAGE])},
     ),
     "95_integer_check": Page(
         "tables/integers.csv",
-        lambda scale: [
+        lambda study: [
             versions.SETS,
             dump("tables", *list_table_keys("scores")),
             recorded_tables("datasets", "leaks"),
@@ -208,5 +209,5 @@ PAGES = {
         ],
         also=("tables/ties.csv",),
     ),
-    "96_own_speed": Page("tables/own-speed.csv", lambda scale: [measured()]),
+    "96_own_speed": Page("tables/own-speed.csv", lambda study: [measured()]),
 }

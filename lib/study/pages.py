@@ -3,6 +3,7 @@
 import ast
 import itertools
 import sys
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from IPython import get_ipython
@@ -11,9 +12,12 @@ from IPython.display import HTML, Markdown, display
 from lib import provenance
 from lib.benchmarks.instances import Instance, Sentence
 from lib.places import show_path
-from lib.study import open_study, params, paths, widgets
+from lib.study import params, paths, widgets
 from lib.study.show import bracket, list_made_up
 from lib.study.show import table as show
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 REGISTERED = {  # parameters of pages -> the kind of settings whose keys they take
     "scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models", "setting": "protocols"
@@ -110,9 +114,9 @@ def where(*files) -> Markdown:
     return Markdown("Kept in: " + ", ".join(f"`{show_path(paths.find(path))}`" for path in files))
 
 
-def look_at_corpus(corpus: str, scale: str, show_text: bool, letters: int = 300) -> HTML:
+def look_at_corpus(study: "Study", corpus: str, show_text: bool, letters: int = 300) -> HTML:
     """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
-    found = open_study(scale).corpus(corpus)
+    found = study.corpus(corpus)
     if not show_text or found.access == "credentialed":
         return show_made_up("text")
     first = itertools.islice(found.documents(), 3)

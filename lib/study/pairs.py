@@ -76,7 +76,7 @@ def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
         shown.append(tabulated[source])
     judged = [judge_pairs(part, study, cells) for part, cells in zip(parts, shown, strict=True)]
     if not any(one.n for one in judged):
-        reason = describe_obstacles(parts, shown, study.scale)
+        reason = describe_obstacles(study, parts, shown)
         return replace(judged[0], note=f"not run: {reason}" if reason else "not run")
     if len(parts) == 1:
         return replace(judged[0], note=f"points; {judged[0].note}")
@@ -108,7 +108,7 @@ def describe_part(part: Pairs, judged: Judgement) -> str:
     return f"{judged.effect:+.2f} points, {verdict}, {judged.note}" if judged.n_sets else judged.note
 
 
-def describe_obstacles(parts: tuple[Pairs, ...], shown: list[pd.DataFrame], scale: str) -> str:
+def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], shown: list[pd.DataFrame]) -> str:
     """Why whole sides of comparisons are not run at a scale, whatever data are at hand; nothing where all may be."""
     reasons: dict[str, dict[str, None]] = {}
     for part, every in zip(parts, shown, strict=True):
@@ -116,7 +116,7 @@ def describe_obstacles(parts: tuple[Pairs, ...], shown: list[pd.DataFrame], scal
             first = side.iloc[0]
             model, reason = first["model"], first["why_not"]
             if model:
-                reason = published.why_not_planned(model, side["dataset"], scale, first["protocol"])
+                reason = published.why_not_planned(study, model, side["dataset"], first["protocol"])
             if reason:
                 reasons.setdefault(reason, {})[model or name] = None
     return "; ".join(f"{reason} ({', '.join(names)})" for reason, names in reasons.items())
@@ -271,10 +271,10 @@ def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
             asked = params.Run(model=model, dataset=dataset, protocol=protocol)
-            made, score = published.substitute_run(asked, study.scale), registry.lookup(dataset).main_score
+            made, score = published.substitute_run(study, asked), registry.lookup(dataset).main_score
             line = {"row": dataset, "column": column, "metric": score, "published": find_printed(asked, score)}
             line |= made.model_dump(include={"model", "dataset", "protocol"}) | {"score": score}
-            why_not = published.find_obstacle(made.model, [[dataset]], study.scale, made.protocol)
+            why_not = published.find_obstacle(study, made.model, [[dataset]], made.protocol)
             line |= {"group": 0, "is_mean": False, "why_not": why_not}
             lines.append(line | {"substituted": published.describe_substitution(asked, made)})
     return pd.DataFrame(lines)

@@ -138,9 +138,9 @@ class Plan:
         notebook = self.notebook(stage, *keys)
         code = {"cells": provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb")} if notebook else {}
         if stage == "page":
-            settings = PAGES[notebook].watches(self.scale)
+            settings = PAGES[notebook].watches(self.study)
         else:
-            settings = state.STAGES[stage](self.scale, *(self.runs_in(*keys) if stage == "finetune" else keys))
+            settings = state.STAGES[stage](self.study, *(self.runs_in(*keys) if stage == "finetune" else keys))
         settings = settings if isinstance(settings, dict) else {"settings": provenance.fingerprint(settings)}
         return json.loads(provenance.to_json(code | settings))
 
@@ -203,7 +203,7 @@ class Plan:
 
     @cached_property
     def runs_of_tables(self) -> dict[str, list[params.RunKey]]:
-        return {key: published.list_table_runs(key, self.scale) for key in state.list_table_keys("scores", "curves")}
+        return {key: published.list_table_runs(self.study, key) for key in state.list_table_keys("scores", "curves")}
 
     @cached_property
     def planned(self) -> dict[tuple[str, ...], list[params.RunKey]]:
@@ -213,7 +213,7 @@ class Plan:
         """
         named = [run for runs in self.runs_of_tables.values() for run in runs]
         named += self.study.budget.panel_runs()
-        named += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.scale)]
+        named += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.study)]
         found: dict[tuple[str, ...], list[params.RunKey]] = {}
         for run in dict.fromkeys(named):
             if not self.study.why_not(run[1], run[2]) and not params.why_no_weights(run[0], self.scale):
@@ -257,7 +257,7 @@ class Plan:
     @property
     def common_vocabularies(self) -> Keys:
         """Those in which page 02 shows a sentence."""
-        return self.trained(vocabulary.key for vocabulary in vocabularies.choose_common(self.scale))
+        return self.trained(vocabulary.key for vocabulary in vocabularies.choose_common(self.study))
 
 
 def list_targets(scale: str) -> dict[str, list[str]]:

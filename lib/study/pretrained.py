@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,16 +26,19 @@ from lib.pretraining import embeddings, objectives, pretraining
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.plan import Pretraining
 from lib.pretraining.tokens import Tokens
-from lib.study import encoders, params, paths
+from lib.study import open_study, params, paths
 from lib.study.corpora import Corpus
 from lib.study.vocabularies import Vocabulary
 from lib.training.optimization import Machine
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 
 @dataclass(frozen=True)
 class Model:
     key: str
-    scale: str
+    study: "Study"
 
     def __post_init__(self):
         params.load("models", self.key)
@@ -45,16 +49,16 @@ class Model:
 
     @property
     def budget(self) -> params.Scale:
-        return params.load("scales", self.scale)
+        return self.study.budget
 
     @property
     def seed(self) -> int:
-        return params.list_seeds(self.key, self.scale)[0]
+        return params.list_seeds(self.key, self.study.scale)[0]
 
     @property
     def plan(self) -> Pretraining:
         """How it is pretrained; StudyError where the scale cannot do it."""
-        return params.load_pretraining(self.key, self.scale)
+        return params.load_pretraining(self.key, self.study.scale)
 
     @property
     def machine(self) -> Machine:
@@ -68,22 +72,22 @@ class Model:
 
     @property
     def folder(self) -> Path:
-        return paths.model(self.scale, self.key)
+        return paths.model(self.study.scale, self.key)
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary(self.settings.vocabulary, self.scale)
+        return self.study.vocabulary(self.settings.vocabulary)
 
     @property
     def corpora(self) -> list[Corpus]:
         """What it is trained on, those of its core first."""
-        return [Corpus(key, self.scale) for key in self.settings.corpora]
+        return [self.study.corpus(key) for key in self.settings.corpora]
 
     @property
     def trained_on(self) -> dict[str, bool]:
         """The corpora that it and the models that it continues were trained on, and whether its weights started from
         word vectors of each, which no budget counts."""
-        earlier = Model(self.settings.initial, self.scale).trained_on if self.settings.initial else {}
+        earlier = self.study.model(self.settings.initial).trained_on if self.settings.initial else {}
         return earlier | dict.fromkeys(self.settings.corpora, "word vectors" in self.plan.start)
 
     @property
@@ -136,10 +140,10 @@ class Model:
         inputs = {"vocabulary": self.vocabulary.fingerprint}
         inputs |= {corpus.key: corpus.record["content"] for corpus in self.corpora}
         if model.initial:
-            initial = encoders.find_model(model.initial, self.scale)
+            initial = self.study.encoder(model.initial)
             inputs["initial weights"] = initial.fingerprint or initial.load().fingerprint
         resolved = pretraining.settle_settings(self.plan, self.machine, self.seed, self.processes)
-        settings = resolved | params.identify_weights(self.key, self.scale)
+        settings = resolved | params.identify_weights(self.key, self.study.scale)
         return provenance.record("pretraining", self.plan.version, settings, inputs)
 
     def pretrain(self) -> dict:
@@ -160,7 +164,7 @@ class Model:
     def train(self) -> dict | None:
         """The same in this process, or in its share of a run started by torchrun, whose first alone returns it."""
         model, plan, record = self.settings, self.plan, self.identity
-        initial = encoders.find_model(model.initial, self.scale).load() if model.initial else None
+        initial = self.study.encoder(model.initial).load() if model.initial else None
         wanted = plan.phases and "word vectors" in plan.start
         vectors, seconds = self.find_vectors() if wanted else (None, 0)
         short = sum(self.vocabulary.pack(corpus)["left out"] for corpus in self.corpora)
@@ -200,7 +204,7 @@ class Model:
             np.save(new / "vectors.npy", embeddings.make_vectors(self.packed(), size, width))
             return {"seconds": round(time.monotonic() - begun)}
 
-        folder = paths.vectors(self.scale, self.settings.corpora, self.vocabulary.key, width)
+        folder = paths.vectors(self.study.scale, self.settings.corpora, self.vocabulary.key, width)
         record = artefacts.cached(folder, identity, write)
         return np.load(folder / "vectors.npy"), record["seconds"]
 
@@ -210,7 +214,7 @@ def launch(model: Model) -> None:
     start = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
     command = [sys.executable, "-c", start, "--standalone", f"--nproc-per-node={model.processes}"]
     ran = subprocess.Popen(
-        [*command, "-m", "lib.study.pretrained", model.scale, model.key],
+        [*command, "-m", "lib.study.pretrained", model.study.scale, model.key],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -233,7 +237,8 @@ def main(words: Sequence[str]) -> int:
     if "WORLD_SIZE" in os.environ:  # torchrun's processes outlive it when it is killed
         parent.watch()
     try:
-        Model(words[1], words[0]).train()
+        scale, key = words
+        Model(key, open_study(scale)).train()
     except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -9,37 +10,39 @@ import pandas as pd
 from lib.benchmarks import registry, versions
 from lib.benchmarks.definitions import list_pairs
 from lib.errors import StudyError
-from lib.study import open_study, params, paths, results
+from lib.study import params, paths, results
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 
-def tabulate_cells(key: str, scale: str) -> pd.DataFrame:
+def tabulate_cells(study: "Study", key: str) -> pd.DataFrame:
     """A table of scores or a figure as a frame: see Study.published; StudyError for a table of another kind."""
-    return pd.DataFrame(list_lines(key, scale))
+    return pd.DataFrame(list_lines(study, key))
 
 
-def list_lines(key: str, scale: str) -> list[dict]:
+def list_lines(study: "Study", key: str) -> list[dict]:
     """The same as records."""
     table = params.load("tables", key)
     if table.kind not in ("scores", "curves"):
         raise StudyError(f"{key} is a table of {table.kind}: no runs stand for its cells")
-    return list_cells(table, scale) if table.kind == "scores" else list_figure_lines(table, scale)
+    return list_cells(study, table) if table.kind == "scores" else list_figure_lines(study, table)
 
 
-def list_table_runs(key: str, scale: str) -> list[params.RunKey]:
+def list_table_runs(study: "Study", key: str) -> list[params.RunKey]:
     """Every run that a table or figure needs and that can be made, each once."""
-    ran = [line for line in list_lines(key, scale) if not line["why_not"]]
+    ran = [line for line in list_lines(study, key) if not line["why_not"]]
     return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in ran))
 
 
-def list_compared(scale: str) -> list[params.RunKey]:
+def list_compared(study: "Study") -> list[params.RunKey]:
     """Of the runs of tables of scores and of panels those under a paper's own protocol whose scores can be compared:
     with those of another run of the model on the set, or by another definition."""
     planned = []
     for key in params.keys("tables"):
         if params.load("tables", key).kind == "scores":
-            planned += list_table_runs(key, scale)
-    study = open_study(scale)
-    planned += [run for run in params.load("scales", scale).panel_runs() if not study.why_not(run[1])]
+            planned += list_table_runs(study, key)
+    planned += [run for run in study.budget.panel_runs() if not study.why_not(run[1])]
     protocols = results.list_protocols()
     own = list(dict.fromkeys(run for run in planned if run[2] in protocols))
     paired = {run for pair in pair_runs(own) for run in pair}
@@ -56,12 +59,12 @@ def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params
     return [pair for found in groups.values() for pair in combinations(found, 2)]
 
 
-def list_models(key: str, scale: str) -> list[str]:
+def list_models(study: "Study", key: str) -> list[str]:
     """The models that stand for something in a table or figure, registered ones and baselines."""
-    return list(dict.fromkeys(line["model"] for line in list_lines(key, scale) if line["model"]))
+    return list(dict.fromkeys(line["model"] for line in list_lines(study, key) if line["model"]))
 
 
-def list_cells(table: params.ScoreTable, scale: str) -> list[dict]:
+def list_cells(study: "Study", table: params.ScoreTable) -> list[dict]:
     """The lines of a table of scores: of the columns that only we have, then of the printed cells."""
     printed = results.read_published(table.paper, table.table).to_dict("records")
     metric_of = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
@@ -74,11 +77,11 @@ def list_cells(table: params.ScoreTable, scale: str) -> list[dict]:
     for cell in [*added, *printed]:
         left_out = table.not_run.get(cell["column"]) or table.not_run.get(cell["row"], "")
         asked = find_run(table, cell["row"], cell["column"])
-        lines += assign(cell, asked, table.metrics.get(cell["metric"], ""), scale, left_out)
+        lines += assign(study, cell, asked, table.metrics.get(cell["metric"], ""), left_out)
     return lines
 
 
-def list_figure_lines(figure: params.CurveTable, scale: str) -> list[dict]:
+def list_figure_lines(study: "Study", figure: params.CurveTable) -> list[dict]:
     """The lines of a figure: its tables' rows that are one dataset, by metric and by column of the figure.
 
     Of gains there are two lines a point: with `side` empty the score, with `than` the one that it is a gain over.
@@ -101,25 +104,25 @@ def list_figure_lines(figure: params.CurveTable, scale: str) -> list[dict]:
                 cell = {"row": row, "column": column, "metric": metric, "value": round(value, 2), "std": np.nan}
                 point = []
                 for side, run in asked.items():
-                    point += [line | {"side": side} for line in assign(cell, run, score, scale)]
+                    point += [line | {"side": side} for line in assign(study, cell, run, score)]
                 obstacles = [line["why_not"] for line in point if line["why_not"]]
                 substituted = dict.fromkeys(line["substituted"] for line in point if line["substituted"])
                 both = {
                     "why_not": obstacles[0] if obstacles else "",
                     "substituted": "; ".join(substituted),
-                    "x": place_on_axis(figure.axis, point[0], scale),
+                    "x": place_on_axis(study, figure.axis, point[0]),
                     "published_x": sizes.get(row, np.nan),
                 }
                 lines += [line | both for line in point]
     return lines
 
 
-def assign(cell: dict, asked: params.Run, score: str, scale: str, why_not: str = "") -> list[dict]:
+def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: str = "") -> list[dict]:
     """A line for each dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
-    run = substitute_run(asked, scale)
+    run = substitute_run(study, asked)
     groups = run.mean_of or [[run.dataset]]
     places = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
-    why_not = why_not or find_obstacle(run.model, groups, scale, run.protocol)
+    why_not = why_not or find_obstacle(study, run.model, groups, run.protocol)
     differs = [asked.differs]
     if not why_not:
         differs += [registry.lookup(dataset).differs for _, dataset in places]
@@ -156,9 +159,9 @@ def name_printed_model(table: params.ScoreTable, cell: dict) -> str:
     return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
 
 
-def substitute_run(run: params.Run, scale: str) -> params.Run:
+def substitute_run(study: "Study", run: params.Run) -> params.Run:
     """A run as it is made at a scale: where no panel has it as named, another model or protocol may stand for it."""
-    budget = params.load("scales", scale)
+    budget = study.budget
     named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
     if {(run.model, dataset, run.protocol) for dataset in named} <= set(budget.panel_runs()):
         return run
@@ -173,55 +176,55 @@ def describe_substitution(asked: params.Run, made: params.Run) -> str:
     return ", ".join(f"{one} in place of {other}" for one, other in pairs if one != other)
 
 
-def find_obstacle(model: str, groups: list[list[str]], scale: str, protocol: str = "") -> str:
+def find_obstacle(study: "Study", model: str, groups: list[list[str]], protocol: str = "") -> str:
     """Why runs cannot be made at a scale, or an empty string; what has been run needs its data no more."""
     named = [dataset for group in groups for dataset in group if dataset]
     if not model or not named:
         return "no run is assigned to this cell"
-    if why_not := params.why_no_weights(model, scale):
+    if why_not := params.why_no_weights(model, study.scale):
         return why_not
-    why = {dataset: why_not_run(model, dataset, scale, protocol) for dataset in named}
+    why = {dataset: why_not_run(study, model, dataset, protocol) for dataset in named}
     missing = [dataset for dataset in named if why[dataset]]
     if missing:
         return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
-    return "" if is_planned(model, named, scale, protocol) else outside(scale)
+    return "" if is_planned(study, model, named, protocol) else outside(study)
 
 
-def outside(scale: str) -> str:
-    return f"outside the budget of scale '{scale}'"
+def outside(study: "Study") -> str:
+    return f"outside the budget of scale '{study.scale}'"
 
 
-def why_not_planned(model: str, datasets: Iterable[str], scale: str, protocol: str) -> str:
+def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protocol: str) -> str:
     """Why none of a model's runs on some datasets is made at a scale, whatever data are at hand, or an empty string."""
-    if why_not := params.why_no_weights(model, scale):
+    if why_not := params.why_no_weights(model, study.scale):
         return why_not
-    planned = any(is_planned(model, [dataset], scale, protocol) for dataset in datasets)
-    return "" if planned else outside(scale)
+    planned = any(is_planned(study, model, [dataset], protocol) for dataset in datasets)
+    return "" if planned else outside(study)
 
 
-def why_not_run(model: str, dataset: str, scale: str, protocol: str) -> str:
+def why_not_run(study: "Study", model: str, dataset: str, protocol: str) -> str:
     """Why a run cannot be made at a scale, or an empty string; what has been run needs its data no more."""
-    made = paths.find(paths.results(scale, model, dataset, protocol)).exists()
-    return "" if made else open_study(scale).why_not(dataset, protocol)
+    made = paths.find(paths.results(study.scale, model, dataset, protocol)).exists()
+    return "" if made else study.why_not(dataset, protocol)
 
 
-def is_planned(model: str, named: list[str], scale: str, protocol: str) -> bool:
+def is_planned(study: "Study", model: str, named: list[str], protocol: str) -> bool:
     """Whether a model's runs on some datasets are within the budget of a scale: it is compared, or panels have them."""
-    budget = params.load("scales", scale)
+    budget = study.budget
     if budget.compared is None or model in budget.compared:
         return True
     return {(model, dataset, protocol) for dataset in named} <= set(budget.panel_runs())
 
 
-def place_on_axis(axis: str | None, line: dict, scale: str) -> float:
+def place_on_axis(study: "Study", axis: str | None, line: dict) -> float:
     """Where a run stands on a figure's axis; nan without one, and where only the run itself would say it."""
     match axis:
         case "steps":
-            return sum(phase.steps for phase in params.load_pretraining(line["model"], scale).phases)
+            return sum(phase.steps for phase in params.load_pretraining(line["model"], study.scale).phases)
         case "share of the text":
             return min(params.load("corpora", key).part for key in params.load("models", line["model"]).corpora)
         case "training instances":
-            result = results.read_result(scale, line["model"], line["dataset"], line["protocol"])
+            result = results.read_result(study.scale, line["model"], line["dataset"], line["protocol"])
             return result["runs"][0]["instances"]["train"] if result else np.nan
     return np.nan
 

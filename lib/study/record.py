@@ -137,7 +137,7 @@ def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
 def list_findings() -> str:
     """What a reader should know first, from the record's tables (Markdown)."""
     audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "gains"))
-    recipes = claims.list_measured_recipes(claims.read_verdicts("weekend"))
+    recipes = claims.list_measured_recipes(claims.read_verdicts(open_study("weekend")))
     findings = [say_audit(audit)]
     if len(recipes):
         findings.append(say_recipes(recipes))
@@ -201,6 +201,6 @@ def summarise_scale(scale: str) -> str:
         return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_target(study, ran)))
     if study.budget.pretrainings > 1:
         found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
-        return said + "\n".join([*claims.list_recipes(claims.read_verdicts(scale)), "", found, "", PRETRAININGS])
-    counts = claims.tally(claims.read_verdicts(scale)).query("paper == 'all'").drop(columns="paper")
+        return said + "\n".join([*claims.list_recipes(claims.read_verdicts(study)), "", found, "", PRETRAININGS])
+    counts = claims.tally(claims.read_verdicts(study)).query("paper == 'all'").drop(columns="paper")
     return said + counts.to_markdown(index=False, disable_numparse=True)

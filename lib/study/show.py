@@ -243,7 +243,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     """
     along, across = name_axes(cells)
     lines = filled[filled["metric"] == metric] if metric else filled
-    ours = link_ours(lines, cells, study.scale, decimals)
+    ours = link_ours(study, lines, cells, decimals)
     if not metric:
         lines = lines.assign(**{along: lines[along] + ", " + lines["metric"]})
     lines = lines.assign(row=lines["row"].map(html.escape), column=lines["column"].map(html.escape))
@@ -258,7 +258,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     return table(wide.fillna(""), escape=None, caption=html.escape(differ))
 
 
-def link_ours(lines: pd.DataFrame, cells: pd.DataFrame, scale: str, decimals: int) -> list[str]:
+def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame, decimals: int) -> list[str]:
     """Our number of each line as HTML that leads to the pages of its runs; n/a where there is none."""
     runs = {place: behind[["model", "dataset", "protocol"]].values.tolist() for place, behind in cells.groupby(PLACE)}
     shown = []
@@ -266,7 +266,7 @@ def link_ours(lines: pd.DataFrame, cells: pd.DataFrame, scale: str, decimals: in
         number = show_ours(line, decimals)
         if pd.notna(line["ours"]):
             place = tuple(line[name] for name in PLACE)
-            number = link_runs(number, runs[place], scale)
+            number = link_runs(study, number, runs[place])
         shown.append(number)
     return shown
 
@@ -282,14 +282,14 @@ def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     return wide
 
 
-def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
+def link_runs(study: "Study", text: str, runs: list[params.RunKey]) -> str:
     """A number as HTML that leads to the executed notebooks beside this one which made it, as far as they are there.
 
     A number of several runs unfolds into their links.
     """
     links = {}  # a run -> the tag that opens its link
     for run in runs:
-        name, page = " ".join(run), paths.find_page(scale, *run)
+        name, page = " ".join(run), paths.find_page(study.scale, *run)
         if page:
             links[name] = f'<a href="{page.name}" title="{name}">'
     if len(runs) == 1:
@@ -300,12 +300,12 @@ def link_runs(text: str, runs: list[params.RunKey], scale: str) -> str:
     return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
 
 
-def link_table(key: str, scale: str) -> str:
+def link_table(study: "Study", key: str) -> str:
     """A published table's key as HTML that leads to its executed page beside this one, where that is there."""
     if key not in params.keys("tables"):
         return key
     notebook = params.load("tables", key).notebook
-    found = {path.name for path in paths.find_all(scale, "notebooks", f"{notebook}*.ipynb")}
+    found = {path.name for path in paths.find_all(study.scale, "notebooks", f"{notebook}*.ipynb")}
     page = next((name for name in (f"{notebook}--{key}.ipynb", f"{notebook}.ipynb") if name in found), "")
     return f'<a href="{page}">{key}</a>' if page else key
 

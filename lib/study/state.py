@@ -5,6 +5,7 @@ Never the code of lib: what computes has a version, which is raised by hand; `--
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lib import provenance
 from lib.benchmarks import datasets, registry
@@ -25,15 +26,18 @@ from lib.study.corpora import PROSE
 from lib.study.settings import BASELINES_VERSION
 from lib.vocabularies import learning
 
+if TYPE_CHECKING:
+    from lib.study import Study
+
 
 def dump(kind: str, *named: str, **options) -> list:
     """The settings of some keys; without any of all that are registered."""
     return [params.load(kind, key).model_dump(**options) for key in named or params.keys(kind)]
 
 
-def budget(scale: str, *named: str) -> dict:
+def budget(study: "Study", *named: str) -> dict:
     """What a scale says of these; without any all of it."""
-    return params.load("scales", scale).model_dump(include=set(named) or None)
+    return study.budget.model_dump(include=set(named) or None)
 
 
 def raw_files_state(files: Iterable[Path]) -> list:
@@ -46,13 +50,13 @@ def readers() -> dict[str, int]:
     return {key: dataset.version for key, dataset in registry.DATASETS.items()}
 
 
-def dataset_files(scale: str) -> list:
+def dataset_files(study: "Study") -> list:
     """With how they are read."""
-    return [raw_files_state(registry.files(paths.data(scale))), readers()]
+    return [raw_files_state(registry.files(study.data)), readers()]
 
 
-def vocabulary_files(scale: str) -> list:
-    return raw_files_state(sorted(paths.data(scale).glob("vocab/*.txt")))
+def vocabulary_files(study: "Study") -> list:
+    return raw_files_state(sorted(study.data.glob("vocab/*.txt")))
 
 
 def printed() -> list[str]:
@@ -76,87 +80,87 @@ def list_table_keys(*kinds: str) -> list[str]:
     return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
 
 
-def timed(scale: str) -> dict:
+def timed(study: "Study") -> dict:
     """What decides the size of a scale's models and their steps, and on what these are computed."""
     named = ("bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up")
-    return budget(scale, *named)
+    return budget(study, *named)
 
 
-def documents_of(scale: str, source: str, file: str) -> list:
-    files = [documents.raw_file(source, file, scale)]
+def documents_of(study: "Study", source: str, file: str) -> list:
+    files = [documents.raw_file(study, source, file)]
     return [dump("sources", source, include={"reader", "language"}), rows.VERSION,
-            raw_files_state([*files, *open_study(scale).mesh_tables])]  # fmt: skip
+            raw_files_state([*files, *study.mesh_tables])]  # fmt: skip
 
 
-def corpus_state(scale: str, key: str) -> dict:
-    found = open_study(scale).corpus(key)
+def corpus_state(study: "Study", key: str) -> dict:
+    found = study.corpus(key)
     told = {"told": [*dump("cleaning", found.settings.cleaning, include=PROSE), *dump("selections", include=PROSE)]}
     return found.settings.model_dump() | told | {"version": build.VERSION} | found.recipe
 
 
-def vocabulary_state(scale: str, key: str) -> dict:
-    found = open_study(scale).vocabulary(key)
+def vocabulary_state(study: "Study", key: str) -> dict:
+    found = study.vocabulary(key)
     return found.settings.model_dump() | {"version": learning.VERSION} | found.recipe
 
 
-def pretraining_state(scale: str, model: str) -> dict:
+def pretraining_state(study: "Study", model: str) -> dict:
     """What its page tells of it too."""
-    told = params.load("models", model).model_dump(include=params.TOLD) | budget(scale, "precision", "processes")
-    return params.identify_weights(model, scale) | told | {"version": params.load_pretraining(model, scale).version}
+    told = params.load("models", model).model_dump(include=params.TOLD) | budget(study, "precision", "processes")
+    version = params.load_pretraining(model, study.scale).version
+    return params.identify_weights(model, study.scale) | told | {"version": version}
 
 
-def finetuning_state(scale: str, model: str, dataset: str, protocol: str) -> dict:
-    study = open_study(scale)
+def finetuning_state(study: "Study", model: str, dataset: str, protocol: str) -> dict:
     found = study.dataset(dataset)
     files = datasets.list_data_files(file for part in found.parts for file in found.paths(*part))
     settings = study.protocol(protocol, dataset).model_dump()
     made_by = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
     of_data = {"reader's version": found.edition, "files": raw_files_state(files)}
-    return settings | budget(scale, "seeds", "precision", "threads") | {"version": made_by} | of_data
+    return settings | budget(study, "seeds", "precision", "threads") | {"version": made_by} | of_data
 
 
-def saved(scale: str, *run: str) -> dict:
+def saved(study: "Study", *run: str) -> dict:
     """Where its model is to be saved, of runs of which that was asked."""
-    folder = requests.name_save_folder(scale, *run)
+    folder = requests.name_save_folder(study.scale, *run)
     return {"saved in": str(folder)} if folder else {}
 
 
-def explored_state(scale: str, model: str) -> dict:
-    return finetuning_state(scale, model, exploring.DATASET, exploring.PROTOCOL)
+def explored_state(study: "Study", model: str) -> dict:
+    return finetuning_state(study, model, exploring.DATASET, exploring.PROTOCOL)
 
 
-def evaluation_state(scale: str, model: str, protocol: str) -> list:
-    return [requests.read_request(scale, model, protocol), printed()]
+def evaluation_state(study: "Study", model: str, protocol: str) -> list:
+    return [requests.read_request(study.scale, model, protocol), printed()]
 
 
-def table_state(scale: str, key: str) -> list:
+def table_state(study: "Study", key: str) -> list:
     found, models, others = params.load("tables", key), [], []
     match found.kind:
         case "scores":
-            models = published.list_models(key, scale)
+            models = published.list_models(study, key)
         case "curves":
-            models = published.list_models(key, scale)
+            models = published.list_models(study, key)
             others = dump("tables", *filter(None, (*found.of, found.sizes)))
         case "times":
             models = [*found.rows.values()]
-            others = [timed("paper"), timed(scale), hardware.read_hardware().model_dump()]
+            others = [timed(open_study("paper")), timed(study), hardware.read_hardware().model_dump()]
         case "counts":
-            others = [dataset_files(scale)]
+            others = [dataset_files(study)]
         case "lengths":
-            others = [vocabulary_files(scale), dataset_files(scale)]
+            others = [vocabulary_files(study), dataset_files(study)]
     registered = [dump("models", model) for model in models if params.is_model(model)]
-    planned = budget(scale, "title", "compared", "substitutes", "panels")
+    planned = budget(study, "title", "compared", "substitutes", "panels")
     return [found.model_dump(), registered, others, planned, printed()]
 
 
 STAGES = {
-    "texts": lambda scale, key: [raw_files_state(dataset_texts.test_files(scale)), dataset_texts.VERSION, readers()],
+    "texts": lambda study, key: [raw_files_state(dataset_texts.test_files(study)), dataset_texts.VERSION, readers()],
     "documents": documents_of,
     "corpus": corpus_state,
     "vocabulary": vocabulary_state,
     "pretrain": pretraining_state,
     "tuning": finetuning_state,
-    "finetune": lambda scale, *runs: {run[1]: finetuning_state(scale, *run) | saved(scale, *run) for run in runs},
+    "finetune": lambda study, *runs: {run[1]: finetuning_state(study, *run) | saved(study, *run) for run in runs},
     "table": table_state,
     "evaluation": evaluation_state,
     "explored": explored_state,

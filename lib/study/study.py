@@ -61,13 +61,13 @@ class Study:
         """A registered corpus; StudyError with the nearest names for no such one."""
         from lib.study.corpora import Corpus
 
-        return Corpus(key, self.scale)
+        return Corpus(key, self)
 
     def vocabulary(self, key: str) -> "Vocabulary":
         """A registered vocabulary; StudyError with the nearest names for no such one."""
         from lib.study.vocabularies import Vocabulary
 
-        return Vocabulary(key, self.scale)
+        return Vocabulary(key, self)
 
     def dataset(self, key: str) -> Dataset:
         """A registered dataset where its files lie at this scale, or that of a folder given to `evaluate --data`;
@@ -90,13 +90,13 @@ class Study:
         """
         from lib.study.pretrained import Model
 
-        return Model(params.name_model(key, seed), self.scale)
+        return Model(params.name_model(key, seed), self)
 
     def encoder(self, name: str) -> "Checkpoint":
         """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""
         from lib.study import encoders
 
-        return encoders.find_model(name, self.scale)
+        return encoders.find_model(self, name)
 
     def protocol(self, key: str, dataset: str) -> FinetuningSettings:
         """How a dataset is fine-tuned on under a protocol, with what the budget changes of it; StudyError for none."""
@@ -115,7 +115,7 @@ class Study:
         """
         from lib.study import published
 
-        return published.tabulate_cells(table, self.scale)
+        return published.tabulate_cells(self, table)
 
     def results(self, own: bool = False) -> "pd.DataFrame":
         """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.

@@ -17,6 +17,8 @@ from lib.vocabularies import learning, tokenization, words
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
     from transformers import PreTrainedTokenizerBase
 
+    from lib.study import Study
+
 # English ones to set beside each other, those that everybody knows first.
 COMMON = ("bert-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased", "wiki-books-cased",
           "wiki-books-uncased", "pubmed-cased", "pubmed-uncased")  # fmt: skip
@@ -25,7 +27,7 @@ COMMON = ("bert-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased",
 @dataclass(frozen=True)
 class Vocabulary:
     key: str
-    scale: str
+    study: "Study"
 
     def __post_init__(self):
         params.load("vocabularies", self.key)
@@ -37,7 +39,7 @@ class Vocabulary:
     @property
     def folder(self) -> Path:
         """Where it is trained to; one that is published is a file below the data folder."""
-        return paths.vocabulary(self.scale, self.key)
+        return paths.vocabulary(self.study.scale, self.key)
 
     @property
     def saved(self) -> Path:
@@ -47,13 +49,13 @@ class Vocabulary:
     @property
     def corpora(self) -> list[Corpus]:
         """What it is trained on."""
-        return [Corpus(key, self.scale) for key in self.settings.corpora]
+        return [self.study.corpus(key) for key in self.settings.corpora]
 
     @property
     def released(self) -> str:
         """The model with whose public weights it comes, at a scale that takes these, or an empty string."""
         model = self.settings.comes_with
-        return model if model and params.is_released(model, self.scale) else ""
+        return model if model and params.is_released(model, self.study.scale) else ""
 
     @property
     def fingerprint(self) -> str:
@@ -66,12 +68,12 @@ class Vocabulary:
     def why_not(self) -> str:
         """Why it cannot be had, or an empty string when it can."""
         if self.settings.file:
-            if params.load("scales", self.scale).made_up:
+            if self.study.budget.made_up:
                 return "published vocabularies are not shown beside made-up data"
-            there = (paths.data(self.scale) / self.settings.file).is_file()
+            there = (self.study.data / self.settings.file).is_file()
             return "" if there else "not at hand: run ./run_all.sh data vocab"
         if self.released:
-            return params.why_no_weights(self.released, self.scale)
+            return params.why_no_weights(self.released, self.study.scale)
         return "" if paths.find(self.folder).is_dir() else self.why_not_trained
 
     @property
@@ -82,7 +84,7 @@ class Vocabulary:
     @property
     def recipe(self) -> dict:
         """All settings that it follows from, of the scale's size where that is less."""
-        limit = params.load("scales", self.scale).vocabulary_size
+        limit = self.study.budget.vocabulary_size
         size = min(self.settings.size, limit or self.settings.size)
         recipe = self.settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size}
         return recipe if self.settings.language == "en" else recipe | {"language": self.settings.language}
@@ -151,7 +153,7 @@ class Vocabulary:
                 if done < built["bytes"]:
                     progress.update(done, built["bytes"])
 
-        folder = paths.tokens(self.scale, corpus.key, self.key)
+        folder = paths.tokens(self.study.scale, corpus.key, self.key)
         return artefacts.cached(folder, identity, lambda new: tokens.pack(texts(), tokenizer, new))
 
     def packed(self, corpus: Corpus, split: str = "train") -> tokens.Tokens:
@@ -160,7 +162,7 @@ class Vocabulary:
         StudyError when a file is missing or cut off, and when the split holds no document.
         """
         self.pack(corpus)
-        return tokens.open_packed(paths.tokens(self.scale, corpus.key, self.key), split, f"corpus '{corpus.key}'")
+        return tokens.open_packed(paths.tokens(self.study.scale, corpus.key, self.key), split, f"corpus '{corpus.key}'")
 
 
 @cache
@@ -169,29 +171,28 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
         if reason := vocabulary.why_not:
             raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
         settings = vocabulary.settings
-        file = paths.data(vocabulary.scale) / settings.file
+        file = vocabulary.study.data / settings.file
         return tokenization.load_vocabulary(file, settings.cased, settings.language)
     if vocabulary.released:
         from lib.modeling.loading import load_tokenizer  # here, as torch takes seconds
-        from lib.study import encoders
 
-        found = encoders.find_model(vocabulary.released, vocabulary.scale)
+        found = vocabulary.study.encoder(vocabulary.released)
         return load_tokenizer(found.source, found.title, found.revision)
     folder = paths.find(vocabulary.folder)
     if artefacts.read_record(folder) is None:
-        key, scale = vocabulary.key, vocabulary.scale
+        key, scale = vocabulary.key, vocabulary.study.scale
         raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
     return tokenization.load_vocabulary(folder)
 
 
-def at_hand(scale: str) -> list[Vocabulary]:
+def at_hand(study: "Study") -> list[Vocabulary]:
     """The registered vocabularies within the scale's budget that can be had."""
-    shown = params.load("scales", scale).shown_vocabularies
-    found = (Vocabulary(key, scale) for key in shown or params.keys("vocabularies"))
+    shown = study.budget.shown_vocabularies
+    found = (study.vocabulary(key) for key in shown or params.keys("vocabularies"))
     return [vocabulary for vocabulary in found if not vocabulary.why_not]
 
 
-def choose_common(scale: str, most: int = 4) -> list[Vocabulary]:
+def choose_common(study: "Study", most: int = 4) -> list[Vocabulary]:
     """The first few of COMMON that can be had: published ones, or where these are not at hand ours."""
-    found = {vocabulary.key: vocabulary for vocabulary in at_hand(scale)}
+    found = {vocabulary.key: vocabulary for vocabulary in at_hand(study)}
     return [found[key] for key in COMMON if key in found][:most]

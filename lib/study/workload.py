@@ -21,24 +21,24 @@ from lib.training.optimization import Machine
 from lib.vocabularies import words
 
 if TYPE_CHECKING:
+    from lib.study import Study
     from lib.study.plan import Plan
 
 SAMPLE = 200  # instances of which lengths are measured
 COUNTED_BY = "bert-cased"  # the vocabulary in whose pieces texts are counted before any model is there
 
 
-def count_runs(key: str, protocol: str, scale: str) -> tuple[int, int]:
+def count_runs(study: "Study", key: str, protocol: str) -> tuple[int, int]:
     """Seeds and folds of a model on a dataset; what settings are chosen by comes on top."""
-    study = open_study(scale)
     dataset = study.dataset(key)
     settings = study.protocol(protocol, key)
     return len(study.budget.seeds[: settings.runs]), min(dataset.folds, settings.folds or dataset.folds)
 
 
-def count_trainings(dataset: str, protocol: str, scale: str) -> int:
+def count_trainings(study: "Study", dataset: str, protocol: str) -> int:
     """Trainings of a model on a dataset: of each candidate that settings are chosen from, then every seed and fold."""
-    settings = open_study(scale).protocol(protocol, dataset)
-    candidates, (seeds, folds) = len(settings.candidates()), count_runs(dataset, protocol, scale)
+    settings = study.protocol(protocol, dataset)
+    candidates, (seeds, folds) = len(settings.candidates()), count_runs(study, dataset, protocol)
     return (settings.trials or candidates if candidates > 1 else 0) + seeds * folds
 
 
@@ -78,10 +78,9 @@ def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettin
     return sum(len(sequence.tokens) for sequence in sequences) / timer.blocked_autorange(min_run_time=2).median
 
 
-def share_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> tuple[float, float]:
+def share_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> tuple[float, float]:
     """Of the words that an encoder is trained on in a dataset, the shares that hold an unknown token, and that are cut
     into three tokens or more; StudyError for a vocabulary that knows too little of them."""
-    study = open_study(scale)
     found = study.dataset(dataset)
     instances = Splits(encoder, found, study.protocol(protocol, dataset)).read("train", 1)
     texts = [text for instance in instances for text in instance.inputs]
@@ -90,10 +89,9 @@ def share_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> tupl
     return words.measure_words(encoder.tokenizer, texts, dataset)
 
 
-def count_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> dict[str, tuple[int, int]]:
+def count_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> dict[str, tuple[int, int]]:
     """Of each split, how many instances are longer than a sequence, and of how many: texts lose what does not fit, and
     sentences with entities are read in several sequences."""
-    study = open_study(scale)
     splits, counts = Splits(encoder, study.dataset(dataset), study.protocol(protocol, dataset)), {}
     for split in splits.dataset.files:
         sequences, instances = splits.encode(split, 1), splits.read(split, 1)
@@ -103,16 +101,15 @@ def count_cut(encoder: Encoder, dataset: str, protocol: str, scale: str) -> dict
     return counts
 
 
-def estimate_hours(encoder: Encoder, datasets: list[str], protocol: str, scale: str) -> float:
+def estimate_hours(study: "Study", encoder: Encoder, datasets: list[str], protocol: str) -> float:
     """Hours that the trainings of an encoder take on this machine.
 
     Reading and scoring come on top, and what a protocol fine-tunes on before.
     """
-    study = open_study(scale)
     sets = {key: (study.dataset(key), study.protocol(protocol, key)) for key in datasets}
     tokens = 0
     for key, found in sets.items():
-        tokens += count_trainings(key, protocol, scale) * count_read_tokens(encoder, *found)
+        tokens += count_trainings(study, key, protocol) * count_read_tokens(encoder, *found)
     return tokens / measure_speed(encoder, *next(iter(sets.values())), study.machine) / 3600
 
 
@@ -122,22 +119,22 @@ def describe_downloads(plan: "Plan") -> str:
     for job in plan.jobs["finetune"]:
         runs += [run for run in plan.runs_in(*job) if params.find_kind(run[0])]
     models = {model for model, *_ in runs}
-    gigabytes = sum(4 * count_encoder_parameters(model, plan.scale) for model in models) / 1e9
-    trainings = sum(count_trainings(dataset, protocol, plan.scale) for _, dataset, protocol in runs)
+    gigabytes = sum(4 * count_encoder_parameters(plan.study, model) for model in models) / 1e9
+    trainings = sum(count_trainings(plan.study, dataset, protocol) for _, dataset, protocol in runs)
     where = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
     said = f"{len(models)} models with public weights, about {gigabytes:.1f} GB {where}; {trainings:,} trainings"
     if runs and (why_not := open_study(plan.scale).vocabulary(COUNTED_BY).why_not):
         return f"{said}; hours cannot be told without vocabulary '{COUNTED_BY}': {why_not}"
-    hours = estimate_runs(runs, plan.scale)
+    hours = estimate_runs(plan.study, runs)
     return f"{said}, about {hours:,.1f} hours, one at a time on this machine, less what is done"
 
 
-def count_encoder_parameters(model: str, scale: str) -> int:
+def count_encoder_parameters(study: "Study", model: str) -> int:
     """Of a registered model's encoder, whose weights need not be there; of a published one as its paper has it."""
     if params.find_kind(model) == "encoders":
         return round(params.load("encoders", model).parameters * 1e6)
     with torch.device("meta"):
-        return AutoModel.from_config(open_study(scale).model(model).configs[0]).num_parameters()
+        return AutoModel.from_config(study.model(model).configs[0]).num_parameters()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +147,10 @@ class Stand(Encoder):
         return AutoModel.from_config(self.config)
 
 
-def estimate_runs(runs: list[params.RunKey], scale: str) -> float:
+def estimate_runs(study: "Study", runs: list[params.RunKey]) -> float:
     """Hours of the trainings of some runs on this machine: their tokens, in pieces of BERT's vocabulary, at the speed
     of a model of their architecture and size; a published encoder takes as long as BERT."""
-    study, tokens, kinds, read = open_study(scale), Counter(), {}, {}
+    tokens, kinds, read = Counter(), {}, {}
     tokenizer = study.vocabulary(COUNTED_BY).tokenizer()
     for model, dataset, protocol in runs:
         found = params.load(params.find_kind(model), model)
@@ -165,7 +162,7 @@ def estimate_runs(runs: list[params.RunKey], scale: str) -> float:
                           architecture=kind[0], parameters=0, config=config)  # fmt: skip
             kinds[kind] = stand, *sets
         if (dataset, protocol) not in read:
-            trainings = count_trainings(dataset, protocol, scale)
+            trainings = count_trainings(study, dataset, protocol)
             read[dataset, protocol] = count_read_tokens(kinds[kind][0], *sets) * trainings
         tokens[kind] += read[dataset, protocol]
     return sum(tokens[kind] / measure_speed(*of_kind, study.machine) / 3600 for kind, of_kind in kinds.items())
