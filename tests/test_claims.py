@@ -71,7 +71,7 @@ def test_columns_or_rows_are_compared_by_set(across):
     found = paired("t", ("A", "B")).decide(make_study(across))
     assert (found.effect, found.n, found.verdict) == (pytest.approx(1.5), 12, "holds") and found.ci_low > 1.2
     assert found.paper_effect == 1.75 and found.paper_effect_here == 2  # over all four; over those that ran
-    assert found.note == "points; tested: above 0, on 3 of 4 datasets (w, x, y)"
+    assert found.note == "tested: above 0, on 3 of 4 datasets (w, x, y)"
     assert (found.n_sets, found.n_pretrainings, found.n_seeds) == (3, 1, 2)
     assert found.below_baseline == "1 of 3"  # on the set of which it is known
 
@@ -195,7 +195,7 @@ def test_a_side_may_be_the_mean_of_several():
 def test_parts_are_said_and_one_decides():
     found = all_of(paired("t", ("A", "B")), paired("t", ("B", "A")), paired("t", ("C", "A"))).decide(make_study())
     assert found.note == (
-        "points; part 2 decides; part 1: +1.50 points, points that way, tested: above 0, on 3 of 4 datasets (w, x, y); "
+        "part 2 decides; part 1: +1.50 points, points that way, tested: above 0, on 3 of 4 datasets (w, x, y); "
         "part 2: -1.50 points, points the other way, tested: above 0, on 3 of 4 datasets (w, x, y); "
         "part 3: not run"
     )
@@ -611,7 +611,7 @@ def test_the_committed_claims_follow_from_the_record(monkeypatch):
     monkeypatch.setattr(claims, "CLAIMS", rows)
     monkeypatch.setenv("STUDY_DATA", "/nowhere")
     others, rebuilt = committed["claim"] != of_data.key, claims.judge_claims(LAPTOP)
-    words = ["unit", "below_baseline", "not_tested"]
+    words = ["unit", "below_baseline", "substituted", "not_tested"]
     rebuilt[words] = rebuilt[words].replace("", NAN)
     pd.testing.assert_frame_equal(committed[others], rebuilt[others], check_dtype=False)
 

@@ -20,7 +20,7 @@ def judged():
                   for claim in claims.CLAIMS]  # fmt: skip
     lines["verdict"], lines["n_sets"] = [next(verdicts) for _ in lines.index], 6
     effects = {"paper_effect": 2.0, "paper_effect_here": np.nan, "effect": 3.0, "ci_low": -1.0, "ci_high": 9.0}
-    return lines.assign(note="points; tested: above 0", **effects)
+    return lines.assign(note="tested: above 0", part=1, substituted="", **effects)
 
 
 def test_claims_in_points_are_told_by_their_tests(judged):
@@ -32,7 +32,7 @@ def test_claims_in_points_are_told_by_their_tests(judged):
 
 
 def test_a_row_says_its_claim_and_verdict_and_no_text_overlaps_another(judged):
-    judged.loc[judged["claim"] == "gu-half-compute", "note"] += ", gu in place of wada"
+    judged.loc[judged["claim"] == "gu-half-compute", "substituted"] = "gu in place of wada"
     judged.loc[judged["claim"] == "gu-whole-word", "paper_effect"] = 36.0
     figure = PAGE.draw_claims(judged)
     figure.canvas.draw()

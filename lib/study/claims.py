@@ -18,10 +18,10 @@ from lib.study.verdicts import About, Judgement, Test
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERSION = 7  # raised by hand when a test changes, or what it finds
+VERSION = 8  # raised by hand when a test changes, or what it finds
 COLUMNS = ["claim", "paper", "about", "statement", "test", "paper_effect", "paper_effect_here", "effect", "ci_low",
-           "ci_high", "n", "p", "unit", "n_sets", "n_pretrainings", "n_seeds", "below_baseline", "verdict", "note",
-           "not_tested"]  # fmt: skip
+           "ci_high", "n", "p", "part", "unit", "n_sets", "n_pretrainings", "n_seeds", "below_baseline", "substituted",
+           "verdict", "note", "not_tested"]  # fmt: skip
 DIGITS = dict.fromkeys(["paper_effect", "paper_effect_here", "effect", "ci_low", "ci_high"], 2) | {"p": 4}
 VERDICTS = {
     "holds": "hold", "fails": "fail", "points that way": "point that way",
@@ -337,7 +337,7 @@ def list_recipes(judged: pd.DataFrame) -> list[str]:
 def describe_recipe(claim: dict, paper: str) -> str:
     """The line of one claim (Markdown)."""
     untested = NOT_TESTED[claim["claim"]]
-    note = claim["note"].replace("points; ", "", 1)
+    note = claim["note"]
     if untested:
         note += f"; not tested: {untested}"
     effect = f"{claim['effect']:+.2f} points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f})"

@@ -11,7 +11,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks import registry
 from lib.study import params, published, results, tables
-from lib.study.verdicts import Judgement, Test, Unit, decide_all, find_decisive
+from lib.study.verdicts import Judgement, Test, Unit, decide_all
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -79,10 +79,11 @@ def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
         reason = describe_obstacles(study, parts, shown)
         return replace(judged[0], note=f"not run: {reason}" if reason else "not run")
     if len(parts) == 1:
-        return replace(judged[0], note=f"points; {judged[0].note}")
-    notes = [f"points; part {find_decisive(judged) + 1} decides"]
+        return judged[0]
+    decided = decide_all(judged)
+    notes = [f"part {decided.part} decides"]
     notes += list_part_notes([describe_part(part, one) for part, one in zip(parts, judged, strict=True)])
-    return replace(decide_all(judged), note="; ".join(notes))
+    return replace(decided, note="; ".join(notes))
 
 
 def list_part_notes(described: list[str]) -> list[str]:
@@ -141,8 +142,11 @@ def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) 
     means = {place: (statistics.find_mean(better[place]), statistics.find_mean(than[place])) for place in ran}
     kept = list_above_chance([better] if part.at_chance else [better, than], baselines["chance"])
     lost = [f"{place} ({one - other:+.2f})" for place, (one, other) in means.items() if place not in kept]
-    note = describe_tested(part, kept, lost, len(printed), list_substitutions(part, shown))
-    judged = Judgement(note=note, paper_effect=paper_effect, paper_effect_here=printed[kept].mean())
+    substituted = describe_substitutions(part, shown)
+    note = describe_tested(part, kept, lost, len(printed), substituted)
+    judged = Judgement(
+        note=note, substituted=substituted, paper_effect=paper_effect, paper_effect_here=printed[kept].mean()
+    )  # fmt: skip
     if not kept:
         n_runs = count_seeds([*better.values(), *than.values()])
         return replace(judged, n=sum(n_runs)).leave_open()
@@ -180,13 +184,13 @@ def list_above_chance(sides: list[dict[str, list[list[float]]]], chance: pd.Seri
     return places
 
 
-def describe_tested(part: Pairs, kept: list[str], lost: list[str], printed: int, substituted: list[str]) -> str:
+def describe_tested(part: Pairs, kept: list[str], lost: list[str], printed: int, substituted: str) -> str:
     """What was asked, and of which datasets: those kept of so many printed ones, and those left out."""
     note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {printed} datasets"
     if kept:
         note += f" ({', '.join(kept)})"
     if substituted:
-        note += f", with {', '.join(substituted)}"
+        note += f", with {substituted}"
     if lost:
         note += f"; left out, as a side is no better than chance: {', '.join(lost)}"
     return note
@@ -339,11 +343,11 @@ def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     return cells
 
 
-def list_substitutions(part: Pairs, shown: pd.DataFrame) -> list[str]:
+def describe_substitutions(part: Pairs, shown: pd.DataFrame) -> str:
     """What the runs of a comparison have in place of what it asks for, each once."""
     of_pairs = shown["row"].isin(part.names) | shown["column"].isin(part.names)
     named = shown.loc[of_pairs & (shown["why_not"] == ""), "substituted"]
-    return named[named != ""].unique().tolist()
+    return ", ".join(named[named != ""].unique())
 
 
 def find_printed(asked: params.Run, score: str) -> float:

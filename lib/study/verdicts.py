@@ -23,6 +23,8 @@ class Judgement:
     """What a test found: `n` is 0 where nothing was measured, `p` empty where no interval decides.
 
     `paper_effect`: the same of the printed scores, over all sets of the comparison; `_here`: over those that ran.
+    `part`: of several parts of a claim the number of that which decides, whose effects these are; 1 of one alone.
+    `substituted`: what its runs have in place of what the claim names.
     `n_sets`, and of each side on each of them at least `n_pretrainings` and `n_seeds`; `below_baseline`: on how many of
     them a side is below the best baseline without pretraining.
     """
@@ -34,6 +36,8 @@ class Judgement:
     p: float = np.nan
     verdict: str = "n/a"
     note: str = ""
+    part: int = 1
+    substituted: str = ""
     paper_effect: float = np.nan
     paper_effect_here: float = np.nan
     n_sets: int = 0
@@ -75,7 +79,8 @@ def decide_all(judged: list[Judgement]) -> Judgement:
     often than that one does: p of a failure is multiplied by their number, and where it does not survive the claim
     only points the other way.
     """
-    decided = judged[find_decisive(judged)]
+    decisive = find_decisive(judged)
+    decided = replace(judged[decisive], part=decisive + 1)
     if decided.verdict != "fails":
         return decided if all(one.n for one in judged) else decided.leave_open()
     p = min(1.0, decided.p * len(judged))
