@@ -72,11 +72,18 @@ def list_entries(kind: str) -> dict[str, Place]:
             for number in read_yaml(path, Paper).tables
         }
     elif kind in FOLDERS:
-        found = {path.stem: Place(path) for path in (paths.PARAMS / kind).glob("*.yaml")}
+        folder = paths.PARAMS / kind
+        return list_files(folder, folder.stat().st_mtime_ns)
     else:
         path = paths.PARAMS / f"{kind}.yaml"
         found = {key: Place(path, (key,)) for key in read_yaml(path, dict[str, dict])}
     return dict(sorted(found.items()))
+
+
+@cache
+def list_files(folder: Path, changed: int) -> dict[str, Place]:
+    """The keys of a folder, sorted, each with its file. `changed`: when one came or went, so it is listed again."""
+    return dict(sorted((path.stem, Place(path)) for path in folder.glob("*.yaml")))
 
 
 def keys(kind: str) -> list[str]:
@@ -135,14 +142,14 @@ def load(kind: str, key: str):
 def split_seed(name: str) -> tuple[str, int]:
     """Key and seed of a registered model's name, `pubmedbert.2`; any other name is returned whole, with seed 1."""
     key, dot, seed = name.rpartition(".")
-    if dot and re.fullmatch("[2-9]|[1-9][0-9]+", seed) and key in keys("models"):
+    if dot and re.fullmatch("[2-9]|[1-9][0-9]+", seed) and key in list_entries("models"):
         return key, int(seed)
     return name, 1
 
 
 def is_model(name: str) -> bool:
     """Whether a name is a registered model's, of whatever seed."""
-    return split_seed(name)[0] in keys("models")
+    return split_seed(name)[0] in list_entries("models")
 
 
 def find_kind(name: str) -> str:

@@ -67,11 +67,11 @@ class Plan:
             of_model = [job for job in self.planned if job[0] == word]
             found = {"pretrain": made} if (made := self.registered(word)) else {"finetune": of_model}
         else:
-            jobs, found = Plan(self.scale).jobs, {}
+            found = {}
             for kind, stage in (("corpora", "corpus"), ("vocabularies", "vocabulary")):
                 if word in params.keys(kind):
                     found[stage] = [(word,)]
-            for stage, keys in jobs.items():
+            for stage, keys in self.whole_jobs.items():
                 notebooks = {job: self.notebook(stage, *job) for job in keys}
                 of_notebook = [job for job, notebook in notebooks.items() if word in (notebook, notebook[:2])]
                 if of_notebook:
@@ -81,6 +81,11 @@ class Plan:
         if not found:
             raise unknown("target", word, [name for names in list_targets(self.scale).values() for name in names])
         return found
+
+    @cached_property
+    def whole_jobs(self) -> dict[str, Keys]:
+        """Those of the whole study, whatever is asked for: a notebook's name stands for its jobs among them."""
+        return Plan(self.scale).jobs
 
     @cached_property
     def jobs(self) -> dict[str, Keys]:
