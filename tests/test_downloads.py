@@ -11,6 +11,7 @@ import pytest
 import yaml
 from conftest import each
 
+from lib import fetching
 from lib.errors import StudyError
 from lib.study import downloads, params, paths
 
@@ -62,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(downloads, "PAUSE", 0)
+    monkeypatch.setattr(fetching, "PAUSE", 0)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server = Server(("127.0.0.1", 0), Handler)
     server.requests = []
@@ -104,8 +105,8 @@ def visible(folder) -> list[str]:
 def test_a_file_is_fetched_once_however_many_ask_for_it(server, tmp_path):
     words = (tmp_path / "new" / "file", [server.url("good")], SHA256, len(CONTENT))
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: downloads.bring(*words), range(8)))
-    assert "fetched" in found and downloads.bring(*words) == "there"
+        found = list(pool.map(lambda _: fetching.bring(*words), range(8)))
+    assert "fetched" in found and fetching.bring(*words) == "there"
     assert words[0].read_bytes() == CONTENT and len(server.requests) == 1
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -126,7 +127,7 @@ def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
     path = tmp_path / "file"
     path.unlink(missing_ok=True)
     server.requests.clear()
-    downloads.download([server.url(how) for how in mirrors.split()], path, checksum, size)
+    fetching.download([server.url(how) for how in mirrors.split()], path, checksum, size)
     assert path.read_bytes() == CONTENT
     assert len(server.requests) == asked
     assert list(dict.fromkeys(address.split("/")[1] for address in server.requests)) == mirrors.split()
@@ -134,8 +135,8 @@ def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
 
 def test_of_a_file_that_never_comes_whole_nothing_is_left(server, tmp_path):
     with pytest.raises(StudyError, match="127.0.0.1:.*Run again"):
-        downloads.download([server.url("always-breaks")], tmp_path / "file", SHA256, len(CONTENT))
-    assert len(server.requests) == downloads.ATTEMPTS and not list(tmp_path.glob("*file*"))
+        fetching.download([server.url("always-breaks")], tmp_path / "file", SHA256, len(CONTENT))
+    assert len(server.requests) == fetching.ATTEMPTS and not list(tmp_path.glob("*file*"))
 
 
 @each("how", ["too-long", "too-short"])
@@ -144,14 +145,14 @@ def test_a_server_that_lies_about_the_length_is_left_or_found_out(server, tmp_pa
     """What is whole in the end is right, where we do not know the length better too."""
     (tmp_path / "file").unlink(missing_ok=True)
     server.requests.clear()
-    downloads.download([server.url(how), server.url("good")], tmp_path / "file", SHA256, size)
+    fetching.download([server.url(how), server.url("good")], tmp_path / "file", SHA256, size)
     assert (tmp_path / "file").read_bytes() == CONTENT
     assert any("/good/" in address for address in server.requests) or (how == "too-long" and size is None)
 
 
 def test_every_mirror_s_reason_is_told(server, tmp_path):
     with pytest.raises(StudyError) as error:
-        downloads.download([server.url("missing"), server.url("wrong")], tmp_path / "file", SHA256, len(CONTENT))
+        fetching.download([server.url("missing"), server.url("wrong")], tmp_path / "file", SHA256, len(CONTENT))
     assert "file: 127.0.0.1" in str(error.value) and "status 404" in str(error.value)
     assert re.search(f"expected {SHA256}, got sha256:[0-9a-f]{{64}}", str(error.value))
     assert visible(tmp_path) == [] and not list(tmp_path.glob(".file*"))
@@ -159,15 +160,15 @@ def test_every_mirror_s_reason_is_told(server, tmp_path):
 
 def test_gzip_is_stored_the_same_every_time_and_its_content_checked(server, tmp_path):
     path = tmp_path / "file.gz"
-    assert downloads.bring(path, [server.url("good")], SHA256, len(CONTENT), True) == "fetched"
+    assert fetching.bring(path, [server.url("good")], SHA256, len(CONTENT), True) == "fetched"
     stored = path.read_bytes()
     assert gzip.decompress(stored) == CONTENT
     assert stored[3] == 0 and stored[4:8] == bytes(4)  # no name, no time
     for checksum in (SHA256, BLOB):
-        assert downloads.bring(path, [], checksum, len(CONTENT), True) == "there"
+        assert fetching.bring(path, [], checksum, len(CONTENT), True) == "there"
     path.write_bytes(stored[: len(stored) // 2])
     with pytest.raises(StudyError, match="damaged gzip file"):
-        downloads.bring(path, [], SHA256, len(CONTENT), True)
+        fetching.bring(path, [], SHA256, len(CONTENT), True)
 
 
 def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
@@ -200,8 +201,8 @@ def test_without_a_network_each_host_is_asked_twice_and_one_line_says_so(study, 
     monkeypatch.setattr(
         downloads, "addresses", lambda source, file: closed if "b" in file.path else [study.server.url("good")]
     )
-    asked, receive = [], downloads.receive
-    monkeypatch.setattr(downloads, "receive", lambda url, *rest: asked.append(url) or receive(url, *rest))
+    asked, receive = [], fetching.receive
+    monkeypatch.setattr(fetching, "receive", lambda url, *rest: asked.append(url) or receive(url, *rest))
     steps = {"by_hand": {"path": "two/secret", "licence": "on request", "steps": ["Ask."]}}
     study(one=source(entry("one/b1"), entry("one/b2")), two=source(entry("two/b3"), entry("two/a")) | steps)
     assert downloads.fetch_groups([]) == 1
@@ -216,7 +217,7 @@ def test_without_a_network_each_host_is_asked_twice_and_one_line_says_so(study, 
 @each("lost", [[1], [2, 3]])
 def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, monkeypatch, lost):
     """At first once, and more often with a host that has answered."""
-    asked, receive, hosts = [], downloads.receive, {}
+    asked, receive, hosts = [], fetching.receive, {}
 
     def lose(url, *rest):
         asked.append(url)
@@ -224,9 +225,9 @@ def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, mo
             url = "http://127.0.0.1:1/file"
         return receive(url, *rest)
 
-    monkeypatch.setattr(downloads, "receive", lose)
+    monkeypatch.setattr(fetching, "receive", lose)
     for name in "ab":
-        downloads.download([server.url("good")], tmp_path / f"{name}{lost}", SHA256, len(CONTENT), hosts=hosts)
+        fetching.download([server.url("good")], tmp_path / f"{name}{lost}", SHA256, len(CONTENT), hosts=hosts)
     assert len(asked) == 2 + len(lost) and not any(hosts.values())
 
 
@@ -310,7 +311,7 @@ def test_the_real_data_are_those_of_the_manifest(real_data):
     entries = all_files()
     for path, checksum, size, compressed in entries:
         if (real_data / path).exists():
-            downloads.check_there(real_data / path, checksum, compressed)
+            fetching.check_there(real_data / path, checksum, compressed)
             if not compressed and size:
                 assert (real_data / path).stat().st_size == size, path
     sources = [params.load("sources", key) for key in params.keys("sources")]

@@ -10,9 +10,10 @@ import pytest
 import yaml
 from conftest import each
 
+from lib import repositories
 from lib.corpora import made
 from lib.errors import StudyError
-from lib.study import documents, downloads, open_study, params, paths, repositories
+from lib.study import documents, downloads, open_study, params, paths
 
 LONG = " ".join(f"word{i}" for i in range(60))
 BY = '<license href="https://creativecommons.org/licenses/by/4.0/"/>'

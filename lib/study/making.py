@@ -4,11 +4,11 @@ from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lib import artefacts
+from lib import artefacts, repositories
 from lib.corpora import made, readers
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import params, repositories
+from lib.study import params
 
 
 def make(path: Path, entry, data: Path, check: Callable[[Path], None], reachable: bool = True) -> None:

@@ -15,15 +15,12 @@ from pydantic import Field
 
 from lib import artefacts
 from lib.errors import StudyError
+from lib.fetching import Unreachable
 from lib.places import show_path
 from lib.settings import Settings
 
 HOST = "https://github.com/"
 NO_CONNECTION = ("Could not resolve", "Failed to connect", "Couldn't connect", "timed out", "Connection refused")
-
-
-class Unreachable(StudyError):
-    """No connection can be made: there is no network, or it does not let us out."""
 
 
 class RepositoryFiles(Settings):

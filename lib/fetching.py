@@ -1,0 +1,174 @@
+"""Public files by their addresses: the right bytes under their name, or nothing and the reason of each mirror."""
+
+import gzip
+import hashlib
+import os
+import re
+import time
+import zlib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+import urllib3
+
+from lib import artefacts
+from lib.errors import StudyError
+from lib.places import show_path
+
+ATTEMPTS = 4  # of one mirror
+PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
+TIMEOUT = (20, 60)  # seconds to connect, and between two pieces of an answer
+BLOCK = 1 << 20
+NO_CONNECTION = {
+    urllib3.exceptions.NameResolutionError: "no such name",
+    urllib3.exceptions.NewConnectionError: "no connection",
+    urllib3.exceptions.ConnectTimeoutError: "no answer",
+    urllib3.exceptions.ProxyError: "the proxy refuses",
+}
+
+
+class Unreachable(StudyError):
+    """No connection can be made: there is no network, or it does not let us out."""
+
+
+def bring(
+    path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
+) -> str:
+    """See that a file is there and right: there or fetched; StudyError when it is neither.
+
+    `hosts`: those that were asked, with why no connection is made: they are not asked again. Empty: it has answered.
+    """
+    if path.exists():
+        check_there(path, checksum, compress)
+        return "there"
+    download(urls, path, checksum, size, compress, hosts)
+    print(f"fetched  {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
+    return "fetched"
+
+
+def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
+    """The same as `bring` for a file whose checksum lies beside it."""
+    found = re.findall(r"\b[0-9a-f]{32}\b", read_url(url + ".md5"))
+    if len(found) != 1:
+        raise StudyError(f"{url}.md5: holds no checksum; run again later")
+    return bring(path, [url], f"md5:{found[0]}", hosts=hosts)
+
+
+def check_there(path: Path, checksum: str, compressed=False) -> None:
+    """StudyError when a file that is there is not the one that the study expects; it is kept."""
+    try:
+        got = digest(path, checksum.split(":")[0], compressed)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        got = f"a damaged gzip file ({error})"
+    if got != checksum:
+        raise StudyError(
+            f"{show_path(path)}: not the file of the study, and kept (expected {checksum}, got {got}): "
+            "move it away and run again"
+        )
+
+
+def digest(path: Path, kind: str, compressed=False) -> str:
+    """Checksum of a file's content, as `kind:hexadecimal digits`."""
+    with gzip.open(path) if compressed else open(path, "rb") as file:
+        if kind != "blob":
+            return f"{kind}:{hashlib.file_digest(file, kind).hexdigest()}"
+        hasher = hashlib.sha1(b"blob %d\0" % file.seek(0, os.SEEK_END))
+        file.seek(0)
+        return f"blob:{hashlib.file_digest(file, lambda: hasher).hexdigest()}"
+
+
+def download(
+    urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
+) -> None:
+    """Fetch a file from the first mirror that gives the right bytes; StudyError with the reason of each."""
+    with artefacts.locked(path.with_name("downloads")):
+        if path.exists():  # another process fetched it while this one waited
+            return
+        with artefacts.whole_file(path) as temporary:
+            fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts, show_path(path))
+            if compress:
+                content = temporary.read_bytes()
+                with open(temporary, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
+                    packed.write(content)  # no name, no time: the same bytes every day
+
+
+def fetch_first(
+    urls: list[str], target: Path, checksum: str, size: int | None, hosts: dict[str, str], name: str
+) -> None:
+    """Write what the first mirror with the right bytes gives; StudyError names the file and each mirror's reason."""
+    reasons = []
+    for url in urls:
+        host = urlsplit(url).netloc
+        reason = hosts.get(host) or transfer(url, target, checksum, size, hosts)
+        if not reason:
+            return
+        reasons.append(f"{host}: {reason}")
+    if urls and all(hosts[urlsplit(url).netloc] for url in urls):
+        raise Unreachable(no_way(hosts))
+    raise StudyError(f"{name}: {'; '.join(reasons)}. Run again, or put the file there by hand")
+
+
+def no_way(hosts: dict[str, str]) -> str:
+    refused = [f"{host} ({why})" for host, why in hosts.items() if why]
+    return f"no way to {', '.join(refused)}: run again with a network"
+
+
+def transfer(url: str, target: Path, checksum: str, size: int | None, hosts: dict[str, str]) -> str:
+    """Write what one mirror gives; why it could not be done, or an empty string.
+
+    A host that has never answered is given up after a second attempt: further ones would only wait.
+    """
+    reason, host = "", urlsplit(url).netloc
+    for attempt in range(ATTEMPTS):
+        time.sleep(PAUSE * 2 ** (attempt - 1) if attempt else 0)
+        try:
+            receive(url, target, size)
+        except requests.HTTPError as error:
+            hosts[host] = ""
+            return str(error)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            inner = error.args[0] if error.args else error
+            inner = getattr(inner, "reason", inner)  # of nested errors, the one that says what happened
+            why = next((why for kind, why in NO_CONNECTION.items() if isinstance(inner, kind)), "")
+            reason = why or str(inner)
+            if not why:
+                hosts[host] = ""
+            elif attempt and host not in hosts:
+                hosts[host] = why
+                break
+            continue
+        hosts[host] = ""
+        got = digest(target, checksum.split(":")[0])
+        return "" if got == checksum else f"wrong checksum, expected {checksum}, got {got}"
+    return reason
+
+
+def receive(url: str, target: Path, size: int | None) -> None:
+    """One request, written to a file.
+
+    An HTTPError says that this mirror does not have the file; any other error, that another attempt may help.
+    """
+    # Without identity a server may compress on the way, and lengths would count compressed bytes.
+    with requests.get(url, headers={"Accept-Encoding": "identity"}, stream=True, timeout=TIMEOUT) as response:
+        status, length = response.status_code, response.headers.get("Content-Length", "")
+        if status in (408, 429) or status >= 500:
+            raise requests.ConnectionError(f"status {status}")
+        if status != 200:
+            raise requests.HTTPError(f"status {status}")
+        if size is not None and length.isdecimal() and int(length) != size:
+            raise requests.HTTPError(f"offers {length} bytes, not {size}")
+        with open(target, "wb") as file:
+            for block in response.raw.stream(BLOCK, decode_content=False):
+                file.write(block)
+    if size is not None and target.stat().st_size < size:
+        raise requests.ConnectionError(f"broke off after {target.stat().st_size} of {size} bytes")
+
+
+def read_url(url: str) -> str:
+    try:
+        response = requests.get(url, timeout=TIMEOUT)
+        response.raise_for_status()
+    except requests.RequestException as error:
+        raise StudyError(f"{url}: {error}; run again later") from None
+    return response.text
