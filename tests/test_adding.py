@@ -19,7 +19,7 @@ wanted = plan.Plan("smoke", ["pubmedbert-many-masks", "lee-appendix-1", "masks-2
 print(json.dumps({
     "vocabularies": wanted.jobs["vocabulary"],
     "tables": [(wanted.notebook("table", *key), wanted.table_key(*key)) for key in wanted.jobs["table"]],
-    "runs": published.list_table_runs("masks-2", "paper"),
+    "runs": published.list_table_runs(study, "masks-2"),
     "masked": study.model("pubmedbert-many-masks").settings.masked_share,
     "words": [sentence.words for sentence in study.dataset("plant-names").load("train")],
     "why not": open_study("laptop").why_missing("bc2gm"),
