@@ -17,14 +17,16 @@ def home(tmp_path_factory):
     return top
 
 
+def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(len(words), classifiers.VECTORS))
+
+
 @pytest.fixture
 def study(home, monkeypatch):
     """The made-up data, and vectors drawn at random in the place of FastText's."""
     monkeypatch.setattr(paths, "output", home.joinpath)
     params.load.cache_clear()
-    rng = np.random.default_rng(0)
-    drawn = lambda study, words, *_: rng.normal(size=(len(words), classifiers.VECTORS))  # noqa: E731
-    monkeypatch.setattr(classifiers, "look_up_vectors", drawn)
+    monkeypatch.setattr(classifiers, "look_up_vectors", lambda study, seed, words: draw_vectors(words))
 
 
 POINTS = {
@@ -43,7 +45,7 @@ def test_documents_are_learnt_by_heart(study, key):
     found = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
     labels = [one.labels[0] for one in found]
     assert len(set(labels)) > 1
-    assert classifiers.predict_classes(open_study("smoke"), key, POINTS[key], found, found, 1) == labels
+    assert classifiers.predict_classes(key, POINTS[key], found, found, draw_vectors, 1) == labels
 
 
 @pytest.mark.parametrize("key", ["tfidf-svm", "cnn"])

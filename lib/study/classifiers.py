@@ -6,7 +6,7 @@ Optuna. Their files lie where those of encoders do, with the baseline's key in t
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from lib import artefacts, provenance
-from lib.benchmarks.datasets import hold_out
+from lib.benchmarks.datasets import Dataset, hold_out
 from lib.benchmarks.instances import Labelled, Pair
 from lib.corpora import cleaning
 from lib.errors import unknown
@@ -23,6 +23,7 @@ from lib.finetuning import tuning
 from lib.finetuning.examples import Batch, BucketedBatches, Example, Template, cut_evenly, pad
 from lib.finetuning.texts import class_of
 from lib.modeling import heads
+from lib.modeling.loading import Encoder
 from lib.progress import Progress
 from lib.study import paths
 from lib.study.settings import BASELINES_VERSION as VERSION
@@ -46,6 +47,7 @@ SPACES: dict[str, dict[str, list]] = {  # what Optuna chooses from; the paper do
 }  # fmt: skip
 TITLES = {"tfidf-svm": "TF-IDF + SVM", "cnn": "CNN", "bilstm": "biLSTM with self-attention"}
 TRIALS = 20
+Vectors = Callable[[tuple[str, ...]], np.ndarray]
 
 
 class Cnn(nn.Module):
@@ -115,11 +117,12 @@ def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict
     data, settings, budget = study.dataset(dataset), study.protocol(setting, dataset), study.budget
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
+    vectors = partial(look_up_vectors, study, seed)
     rest, held = hold_out(data.load("train"))
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
-        predicted = predict_classes(study, key, point, rest, held, seed)
+        predicted = predict_classes(key, point, rest, held, vectors, seed)
         return 100 * float(np.mean([one == other for one, other in zip(gold, predicted, strict=True)]))
 
     path = paths.tuning(study.scale, key, dataset, setting)
@@ -131,7 +134,7 @@ def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict
     for fold in range(1, min(data.folds, settings.folds or data.folds) + 1):
         train, test = (data.load(split, fold) for split in ("train", "test"))
         begun = time.monotonic()
-        predicted = [(name,) for name in predict_classes(study, key, chosen, train, test, seed)]
+        predicted = [(name,) for name in predict_classes(key, chosen, train, test, vectors, seed)]
         sizes = {"train": len(train), "test": len(test)}
         runs.append({
             "seed": seed, "fold": fold, "settings": chosen, "scores": data.score(test, predicted),
@@ -150,14 +153,17 @@ def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict
 
 
 def predict_classes(
-    study: "Study", key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], seed: int
+    key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], vectors: Vectors, seed: int
 ) -> list[str]:
-    """The class of each test document, by a baseline trained with one point of its space."""
+    """The class of each test document, by a baseline trained with one point of its space.
+
+    `vectors`: of words (words, VECTORS), from which the networks start.
+    """
     texts = [[split_words(one)[:WORDS] for one in part] for part in (train, test)]
     labels = [class_of(one) for one in train]
     if key == "tfidf-svm":
         return predict_svm(point, *texts, labels)
-    return predict_network(study, NETWORKS[key], point, *texts, labels, seed)
+    return predict_network(NETWORKS[key], point, *texts, labels, vectors, seed)
 
 
 def split_words(document: Labelled) -> list[str]:
@@ -183,20 +189,20 @@ def join_neighbours(words: list[str], most: int) -> list[str]:
 
 
 def predict_network(
-    study: "Study",
     network: Callable[..., nn.Module],
     point: dict,
     train: list[list[str]],
     test: list[list[str]],
     labels: list[str],
+    vectors: Vectors,
     seed: int,
 ) -> list[str]:
     classes = sorted(set(labels))
     known = {word: number for number, word in enumerate(sorted({w for text in train + test for w in text}), start=1)}
-    vectors = np.vstack([np.zeros((1, VECTORS)), look_up_vectors(study, tuple(known), seed)]).astype(np.float32)
+    table = np.vstack([np.zeros((1, VECTORS)), vectors(tuple(known))]).astype(np.float32)
     device = training.accelerator("float32")
     torch.manual_seed(seed)
-    model = network(torch.from_numpy(vectors), len(classes), point["width"], point["dropout"])
+    model = network(torch.from_numpy(table), len(classes), point["width"], point["dropout"])
     trained_on, tested_on = (
         [Example(number, [known[word] for word in text] or [0], 0, [], 0) for number, text in enumerate(part)]
         for part in (train, test)
@@ -223,10 +229,10 @@ def predict_network(
 
 
 @cache
-def look_up_vectors(study: "Study", words: tuple[str, ...], seed: int) -> np.ndarray:
+def look_up_vectors(study: "Study", seed: int, words: tuple[str, ...]) -> np.ndarray:
     """FastText vectors (Bojanowski et al. 2017) of words, trained on the clinical corpus; also of words it lacks."""
-    vectors = train_vectors(study, seed)
-    return np.array([vectors[word] for word in words])
+    trained = train_vectors(study, seed)
+    return np.array([trained[word] for word in words])
 
 
 @cache
@@ -238,15 +244,13 @@ def train_vectors(study: "Study", seed: int):
     return FastText(lines, vector_size=VECTORS, sg=1, min_count=1, bucket=BUCKETS, workers=1, seed=seed, epochs=3).wv
 
 
-def rank_by_likeness(study: "Study", model: str, key: str) -> dict[str, float]:
+def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
     """The scores of ranking a test set's candidates by the cosine of their vectors with the question's.
 
     A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
     section 2.2). Nothing is trained.
     """
-    encoder = study.encoder(model).load()
     body = encoder.body(dropout=0.0).eval()
-    dataset = study.dataset(key)
     pairs: list[Pair] = dataset.load("test")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     embedded = embed_texts(body, encoder.tokenizer, texts, encoder.length(128))
