@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from lib.errors import StudyError
+from lib.finetuning import document_classifiers
 from lib.study import classifiers, open_study, params, paths
 
 
@@ -18,7 +19,7 @@ def home(tmp_path_factory):
 
 
 def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
-    return np.random.default_rng(0).normal(size=(len(words), classifiers.VECTORS))
+    return np.random.default_rng(0).normal(size=(len(words), document_classifiers.VECTORS))
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_documents_are_learnt_by_heart(study, key):
     found = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
     labels = [one.labels[0] for one in found]
     assert len(set(labels)) > 1
-    assert classifiers.predict_classes(key, POINTS[key], found, found, draw_vectors, 1) == labels
+    assert document_classifiers.predict_classes(key, POINTS[key], found, found, draw_vectors, 1) == labels
 
 
 @pytest.mark.parametrize("key", ["tfidf-svm", "cnn"])
@@ -64,12 +65,12 @@ def test_an_unknown_baseline_names_the_nearest(study):
 
 
 def test_neighbours_are_joined():
-    assert classifiers.join_neighbours(["a", "b", "c"], 2) == ["a", "b", "c", "a b", "b c"]
+    assert document_classifiers.join_neighbours(["a", "b", "c"], 2) == ["a", "b", "c", "a b", "b c"]
 
 
 def test_attention_is_on_words_alone_and_rows_that_agree_cost():
     torch.manual_seed(0)
-    network = classifiers.AttentiveLstm(torch.randn(9, 8), 3, 4, 0.0).eval()
+    network = document_classifiers.AttentiveLstm(torch.randn(9, 8), 3, 4, 0.0).eval()
     ids = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0]])
     batch = {"input_ids": ids, "attention_mask": ids != 0, "labels": torch.tensor([0, 1])}
     scores, weights = network.attend(batch)
@@ -81,5 +82,5 @@ def test_attention_is_on_words_alone_and_rows_that_agree_cost():
 
 
 def test_a_short_document_is_no_error_for_a_wide_filter():
-    network = classifiers.Cnn(torch.randn(5, 8), 3, 4, 0.0).eval()
+    network = document_classifiers.Cnn(torch.randn(5, 8), 3, 4, 0.0).eval()
     assert network({"input_ids": torch.tensor([[1]])}).shape == (1, 3)

@@ -1,0 +1,157 @@
+"""Classifiers of documents without a pretrained encoder: an SVM, a CNN and a biLSTM with self-attention.
+
+Those of Wada et al. 2020, section 4.3: words by MeCab, the first 128 of them.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lib.benchmarks.instances import Labelled
+from lib.corpora import cleaning
+from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
+from lib.finetuning.texts import class_of
+from lib.modeling import heads
+from lib.progress import Progress
+from lib.training import optimizers, training
+from lib.training.optimization import Optimization
+
+WORDS = 128  # of a document (section 4.3)
+VECTORS = 300  # wide, as in Kim 2014; of FastText, trained on the clinical corpus as in section 4.3
+WINDOWS = (3, 4, 5)  # words that a filter sees (Kim 2014, section 3.1)
+Vectors = Callable[[tuple[str, ...]], np.ndarray]
+
+
+class Cnn(nn.Module):
+    """Filters of three widths over words, the highest value of each (Kim 2014, section 2)."""
+
+    def __init__(self, vectors: torch.Tensor, classes: int, width: int, dropout: float):
+        super().__init__()
+        self.words = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
+        self.filters = nn.ModuleList(nn.Conv1d(vectors.shape[1], width, size) for size in WINDOWS)
+        self.dropout = nn.Dropout(dropout)
+        self.score = heads.linear(width * len(WINDOWS), classes)
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        words = functional.pad(self.words(batch["input_ids"]), (0, 0, 0, max(WINDOWS) - 1)).transpose(1, 2)
+        highest = [functional.relu(filters(words)).amax(2) for filters in self.filters]
+        return self.score(self.dropout(torch.cat(highest, 1)))
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        return functional.cross_entropy(self(batch), batch["labels"])
+
+
+class AttentiveLstm(nn.Module):
+    """A biLSTM whose states several rows of attention weigh; rows that agree cost (Lin et al. 2017, section 2)."""
+
+    ROWS, INNER, PENALTY = 10, 100, 1.0
+
+    def __init__(self, vectors: torch.Tensor, classes: int, width: int, dropout: float):
+        super().__init__()
+        self.words = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
+        self.recurrent = heads.Recurrent(vectors.shape[1], width)
+        self.inner = nn.Linear(2 * width, self.INNER, bias=False)
+        self.rows = nn.Linear(self.INNER, self.ROWS, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.score = heads.linear(2 * width * self.ROWS, classes)
+
+    def attend(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores of the classes, and the attention (documents, words, rows)."""
+        ids = batch["input_ids"]
+        mask = batch.get("attention_mask", torch.ones_like(ids, dtype=torch.bool))
+        states = self.recurrent(self.dropout(self.words(ids)), mask)[0]
+        scores = self.rows(self.inner(states).tanh())
+        weights = scores.masked_fill(~mask[..., None], -1e9).softmax(1)
+        weighed = weights.transpose(1, 2) @ states
+        return self.score(self.dropout(weighed.flatten(1))), weights
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        return self.attend(batch)[0]
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        scores, weights = self.attend(batch)
+        same = weights.transpose(1, 2) @ weights - torch.eye(self.ROWS, device=weights.device)
+        penalty = self.PENALTY * same.pow(2).sum((1, 2)).mean()
+        return functional.cross_entropy(scores, batch["labels"]) + penalty
+
+
+NETWORKS = {"cnn": Cnn, "bilstm": AttentiveLstm}
+
+
+def predict_classes(
+    key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], vectors: Vectors, seed: int
+) -> list[str]:
+    """The class of each test document, by a baseline trained with one point of its space.
+
+    `vectors`: of words (words, VECTORS), from which the networks start.
+    """
+    texts = [[split_words(one)[:WORDS] for one in part] for part in (train, test)]
+    labels = [class_of(one) for one in train]
+    if key == "tfidf-svm":
+        return predict_svm(point, *texts, labels)
+    return predict_network(NETWORKS[key], point, *texts, labels, vectors, seed)
+
+
+def split_words(document: Labelled) -> list[str]:
+    """The words of a document, or of a question and the document that it is asked of."""
+    return " ".join(map(cleaning.segment_japanese, document.sentences)).split()
+
+
+def predict_svm(point: dict, train: list[list[str]], test: list[list[str]], labels: list[str]) -> list[str]:
+    from sklearn.feature_extraction.text import TfidfVectorizer  # here, as it takes seconds
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    def join(text: list[str]) -> list[str]:
+        return join_neighbours(text, point["words"])
+
+    words = TfidfVectorizer(analyzer=join, sublinear_tf=point["sublinear"])
+    return make_pipeline(words, LinearSVC(C=point["C"], random_state=0)).fit(train, labels).predict(test).tolist()
+
+
+def join_neighbours(words: list[str], most: int) -> list[str]:
+    """Words, pairs of neighbours and so on, up to `most` words."""
+    return [" ".join(words[i : i + n]) for n in range(1, most + 1) for i in range(len(words) - n + 1)]
+
+
+def predict_network(
+    network: Callable[..., nn.Module],
+    point: dict,
+    train: list[list[str]],
+    test: list[list[str]],
+    labels: list[str],
+    vectors: Vectors,
+    seed: int,
+) -> list[str]:
+    classes = sorted(set(labels))
+    known = {word: number for number, word in enumerate(sorted({w for text in train + test for w in text}), start=1)}
+    table = np.vstack([np.zeros((1, VECTORS)), vectors(tuple(known))]).astype(np.float32)
+    device = training.accelerator("float32")
+    torch.manual_seed(seed)
+    model = network(torch.from_numpy(table), len(classes), point["width"], point["dropout"])
+    trained_on, tested_on = (
+        [Example(number, [known[word] for word in text] or [0], 0, [], 0) for number, text in enumerate(part)]
+        for part in (train, test)
+    )
+    targets = [classes.index(label) for label in labels]
+
+    def collate(some: Sequence[Example]) -> Batch:
+        return pad(some, 0) | {"labels": torch.tensor([targets[one.instance] for one in some])}
+
+    batches = BucketedBatches(trained_on, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
+    training.train(
+        model, batches, lambda module, batch: module.loss(batch), device=device, seed=seed,
+        settings=Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
+        rate_of=lambda step: point["learning_rate"] * optimizers.slanted_triangle(step, len(batches), 0.1),
+        progress=Progress(network.__name__),
+    )  # fmt: skip
+    best: dict[int, str] = {}
+    with torch.inference_mode():
+        for numbers in cut_evenly(tested_on):
+            batch = pad([tested_on[i] for i in numbers], 0)
+            batch = {name: tensor.to(device.device) for name, tensor in batch.items()}
+            best |= {i: classes[c] for i, c in zip(numbers, model(batch).argmax(-1).tolist(), strict=True)}
+    return [best[number] for number in range(len(tested_on))]

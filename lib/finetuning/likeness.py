@@ -1,0 +1,49 @@
+"""A test set's candidates ranked by the cosine of an encoder's vectors; nothing is trained."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.instances import Pair
+from lib.finetuning.examples import Example, Template, cut_evenly, pad
+from lib.modeling import heads
+from lib.modeling.loading import Encoder
+from lib.vocabularies.tokenization import encode_texts
+
+
+def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
+    """The scores of ranking a test set's candidates by the cosine of their vectors with the question's.
+
+    A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
+    section 2.2). Nothing is trained.
+    """
+    body = encoder.body(dropout=0.0).eval()
+    pairs: list[Pair] = dataset.load("test")
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
+    embedded = embed_texts(body, encoder.tokenizer, texts, encoder.length(128))
+    vectors = dict(zip(texts, embedded, strict=True))
+    likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
+    return dataset.score(pairs, likeness)
+
+
+def embed_texts(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:
+    """The mean of the last states of each text, of length 1."""
+    template = Template(tokenizer)
+    capacity = template.capacity(length, pair=False)
+    sequences = [
+        Example(number, template.join(ids[:capacity])[0], 0, [], None)
+        for number, ids in enumerate(encode_texts(tokenizer, texts)["input_ids"])
+    ]
+    vectors: list = [None] * len(sequences)
+    with torch.inference_mode():
+        for numbers in cut_evenly(sequences):
+            batch = pad([sequences[number] for number in numbers], tokenizer.pad_token_id)
+            mask = batch.get("attention_mask", torch.ones_like(batch["input_ids"], dtype=torch.bool))
+            states = heads.encode(body, batch) * mask[..., None]
+            means = functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1)
+            for number, mean in zip(numbers, means.numpy(), strict=True):
+                vectors[number] = mean
+    return vectors
