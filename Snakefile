@@ -110,7 +110,7 @@ rule tuning:  # the search of settings of a protocol that has one
     threads: budget.threads
     shell:
         RUN + "tuning/{params.made}.json model={wildcards.model} dataset={wildcards.dataset} "
-        "setting={wildcards.protocol}"
+        "protocol={wildcards.protocol}"
 
 
 rule finetune:  # a model on a family of tasks under a protocol: every dataset, seed and fold, each kept on its own
@@ -128,7 +128,7 @@ rule finetune:  # a model on a family of tasks under a protocol: every dataset, 
     resources:
         **gpus(1),
     shell:
-        RUN + "{params.made} model={wildcards.model} setting={wildcards.protocol} datasets={params.datasets}"
+        RUN + "{params.made} model={wildcards.model} protocol={wildcards.protocol} datasets={params.datasets}"
 
 
 rule table:  # a published table or figure with our results beside it
@@ -185,4 +185,4 @@ rule evaluation:  # somebody's encoder on a paper's benchmarks: ./run_all.sh eva
     threads: budget.threads
     shell:
         RUN + "evaluations/{wildcards.model}--{wildcards.protocol}.csv model={wildcards.model} "
-        "setting={wildcards.protocol}"
+        "protocol={wildcards.protocol}"

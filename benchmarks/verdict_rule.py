@@ -61,7 +61,7 @@ SPREADS = {
 def measure_seeds() -> np.ndarray:
     """How far seeds scatter: of each dataset of the record the median over models, of the score that ranks them."""
     runs = results.read_table(paths.recorded(paths.output("laptop", "results.csv")))
-    each = runs.groupby(["dataset", "model", "setting", "score name"])["score"].std().dropna()
+    each = runs.groupby(["dataset", "model", "protocol", "score name"])["score"].std().dropna()
     return each.groupby("dataset").median().to_numpy()
 
 

@@ -59,7 +59,7 @@ def write_runs(folder: Path) -> None:
         name = params.name_model(model, 1 + number // len(pairs))
         score = registry.lookup(dataset).main_score
         run = {"fold": 0, "instances": {"train": 1000}, "device": "", "scores": {score: 80.0}}
-        result = {"model": name, "dataset": dataset, "setting": "gu", "main score": score}
+        result = {"model": name, "dataset": dataset, "protocol": "gu", "main score": score}
         result["runs"] = [run | {"seed": seed} for seed in SEEDS]
         (folder / f"{name}--{dataset}--gu.json").write_text(json.dumps(result), encoding="utf-8")
 

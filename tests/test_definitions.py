@@ -106,7 +106,7 @@ def study(tmp_path, monkeypatch):
 
 def write_run(dataset: str, runs: dict[str, tuple[list, list]], fingerprint: str = "f") -> dict:
     """A result with a run for each name (`seed`, or `seed.fold`), and its predictions."""
-    result = {"model": "m", "dataset": dataset, "setting": "lee", "main score": "f1", "runs": []}
+    result = {"model": "m", "dataset": dataset, "protocol": "lee", "main score": "f1", "runs": []}
     for name, (gold, predicted) in runs.items():
         seed, _, fold = name.partition(".")
         record = {"seed": int(seed), "fold": int(fold or 1), "fingerprint": "f", "scores": {"f1": 1.0}}
@@ -146,7 +146,7 @@ def test_what_cannot_be_scored_says_why(study):
 
 
 def test_answers_to_questions_are_scored_from_the_record(study):
-    result = {"model": "m", "dataset": "bioasq-4b-factoid", "setting": "lee", "runs": []}
+    result = {"model": "m", "dataset": "bioasq-4b-factoid", "protocol": "lee", "runs": []}
     for seed, scores in ((1, (20.0, 30.0)), (2, (30.0, 44.0))):
         named = dict(zip(("mrr", "lenient accuracy"), scores, strict=True))
         result["runs"].append({"seed": seed, "fold": 1, "fingerprint": "f", "scores": named})

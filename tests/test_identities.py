@@ -24,7 +24,7 @@ def test_every_committed_run_has_the_identity_that_its_settings_give():
         result = json.loads(path.read_text())
         if result["model"] in classifiers.SPACES:
             continue
-        settings = open_study(result["scale"]).protocol(result["setting"], result["dataset"])
+        settings = open_study(result["scale"]).protocol(result["protocol"], result["dataset"])
         threads = params.load("scales", result["scale"]).threads
         for run in result["runs"]:
             made = run["settings"]

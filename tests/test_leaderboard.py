@@ -38,7 +38,7 @@ def write_result(model: str, dataset: str, values: list[float]) -> None:
          "body parameters": 1000, "jackknife": [1.0, 2.0, 3.0], "device": "a CPU", "commit": "c", "versions": {}}
         for seed, value in enumerate(values, 1)
     ]  # fmt: skip
-    result = {"model": model, "model title": "A model", "dataset": dataset, "setting": "gu", "main score": name}
+    result = {"model": model, "model title": "A model", "dataset": dataset, "protocol": "gu", "main score": name}
     artefacts.write_json(paths.results("smoke", model, dataset, "gu"), result | {"runs": runs})
 
 

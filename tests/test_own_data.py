@@ -235,7 +235,7 @@ def test_bad_data_end_in_one_line_before_anything_is_written(tmp_path, monkeypat
 def test_own_results_are_no_part_of_the_study(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     run = {"seed": 1, "fold": 1, "instances": {"train": 9}, "scores": {"accuracy": 50.0}}
-    result = {"model": "bert-general", "dataset": "own-x-1", "setting": "gu", "main score": "accuracy", "runs": [run]}
+    result = {"model": "bert-general", "dataset": "own-x-1", "protocol": "gu", "main score": "accuracy", "runs": [run]}
     write(paths.results("smoke", "bert-general", "own-x-1", "gu"), json.dumps(result))
     study = open_study("smoke")
     assert study.results().empty and study.results(own=True)["value"].tolist() == [50.0]

@@ -215,7 +215,7 @@ def study(tmp_path_factory):
 
 def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, which the graph asks for where data are made up alone."""
-    given = {"scale": "laptop", "model": MODEL, "datasets": [SET], "setting": "lee", "show_text": True}
+    given = {"scale": "laptop", "model": MODEL, "datasets": [SET], "protocol": "lee", "show_text": True}
     job = f"from lib.study import runner; runner.run('laptop', '30_finetune_words', {TAGGING!r}, {given})"
     return study.start_code(job)
 

@@ -137,4 +137,4 @@ def test_every_notebook_takes_the_parameters_that_the_graph_gives():
             values = {name: ["some-key"] if name == "datasets" else "some-key" for name in named}
             if notebook:
                 runner.check_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb", values)
-    assert given["finetune"] == ["model", "setting", "datasets"]
+    assert given["finetune"] == ["model", "protocol", "datasets"]

@@ -31,7 +31,7 @@ def outputs(tmp_path, monkeypatch):
 
 def write_run(model: str, dataset: str, gold: list, predicted: list, seeds=(1,), fingerprint: str = "f") -> None:
     runs = [{"seed": seed, "fold": 1, "fingerprint": "f"} for seed in seeds]
-    result = {"model": model, "dataset": dataset, "setting": "gu", "runs": runs}
+    result = {"model": model, "dataset": dataset, "protocol": "gu", "runs": runs}
     artefacts.write_json(paths.results("smoke", model, dataset, "gu"), result)
     for seed in seeds:
         path = paths.predictions("smoke", model, dataset, "gu", str(seed))

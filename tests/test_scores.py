@@ -80,7 +80,7 @@ def test_pretrainings_of_a_model_are_set_beside_each_other_with_their_losses(out
     values = {"pubmedbert": 70.0, "pubmedbert.2": 72.0, "bert-general": 60.0}
     for model, value in values.items():
         run = {"seed": 1, "fold": 1, "scores": {"f1": value}, "instances": {"train": 9}}
-        result = {"model": model, "dataset": "bc2gm", "setting": "gu", "main score": "f1", "runs": [run]}
+        result = {"model": model, "dataset": "bc2gm", "protocol": "gu", "main score": "f1", "runs": [run]}
         artefacts.write_json(paths.results("gpu-minutes", model, "bc2gm", "gu"), result)
     losses = {"pubmedbert": 3.5, "pubmedbert.2": 3.25, "bert-general-half": 6.0}
     lines = [{"model": model, "held-out loss": loss} for model, loss in losses.items()]
@@ -139,7 +139,7 @@ def test_seeds_that_score_alike_are_drawn_without_an_interval():
 def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_names(outputs):
     run = {"fold": 1, "instances": {"train": 9}}
     runs = [run | {"seed": n, "scores": {"f1": 70.0 + n}, "f1_seen": 80.0 + n, "f1_unseen": 50.0 + n} for n in (1, 2)]
-    result = {"dataset": "bc2gm", "setting": "gu", "main score": "f1", "runs": runs}
+    result = {"dataset": "bc2gm", "protocol": "gu", "main score": "f1", "runs": runs}
     for model in ("bert-random", "another"):
         artefacts.write_json(paths.results("laptop", model, "bc2gm", "gu"), result | {"model": model})
     unseen = {"dictionary": 5.0, "CRF": 60.0}

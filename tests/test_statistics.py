@@ -190,7 +190,7 @@ def laptop_results(tmp_path, monkeypatch):
         runs = [run | {"seed": s, "scores": found} for s, found in enumerate(scores, 1)]
         path = paths.results("laptop", model, "ncbi-disease", "lee")
         path.parent.mkdir(parents=True, exist_ok=True)
-        result = {"model": model, "dataset": "ncbi-disease", "setting": "lee", "main score": "f1", "runs": runs}
+        result = {"model": model, "dataset": "ncbi-disease", "protocol": "lee", "main score": "f1", "runs": runs}
         path.write_text(json.dumps(result))
     return tmp_path
 

@@ -2,7 +2,7 @@
 
     python tools/stamp.py [FOLDER ...]    folders of scales; none: all below outputs/
 
-Values of settings that have another name since are renamed in all records that have an identity.
+What has another name since is renamed: values of settings in all records that have an identity, keys of results.
 
 Taken are records that were right at commit 41b8d68, whose code and readers are those of that commit
 (tools/right-at-41b8d68.json): results, predictions, models and all that these are made from. The others are listed and
@@ -28,6 +28,7 @@ RIGHT = json.loads((ROOT / "tools" / "right-at-41b8d68.json").read_text())
 ADAMW = {"optimizer": "adamw", "betas": [0.9, 0.999], "clip": 1.0, "epsilon": 1e-6}  # of fine-tuning, at that commit
 RENAMED = {"first piece": "first token", "masked pieces": "masked tokens", "replaced pieces": "replaced tokens",
            "piece counts": "token counts"}  # fmt: skip
+RENAMED_KEYS = {"setting": "protocol"}  # of results
 STAGES = {"test-sentences": "test sentences", "documents": "documents", "corpora": "corpora",
           "vocabularies": "vocabularies", "tokens": "tokens", "vectors": "word vectors",
           "models": "pretraining"}  # fmt: skip
@@ -105,6 +106,7 @@ def stamp_folder(record: dict, stage: str, scale: str) -> tuple[dict, str]:
 
 def stamp_results(path: Path) -> Iterable[str]:
     result = artefacts.read_json(path)
+    result = {RENAMED_KEYS.get(name, name): value for name, value in result.items()}
     found = [stamp_run(run, result["dataset"]) for run in result["runs"]]
     artefacts.write_json(path, result | {"runs": [run for run, _ in found]})
     yield from {reason for _, reason in found if reason}

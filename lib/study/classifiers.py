@@ -35,7 +35,7 @@ TITLES = {"tfidf-svm": "TF-IDF + SVM", "cnn": "CNN", "bilstm": "biLSTM with self
 TRIALS = 20
 
 
-def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict:
+def run_classifier(study: "Study", key: str, dataset: str, protocol: str) -> dict:
     """Tune one of the classifiers on a tenth of the first fold's training set, then train and test it on every fold.
 
     Returns the results record, also written to outputs/<scale>/results/, in the form of Study.finetune. StudyError for
@@ -43,7 +43,7 @@ def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict
     """
     if key not in SPACES:
         raise unknown("baseline", key, SPACES)
-    data, settings, budget = study.dataset(dataset), study.protocol(setting, dataset), study.budget
+    data, settings, budget = study.dataset(dataset), study.protocol(protocol, dataset), study.budget
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
     vectors = partial(look_up_vectors, study, seed)
@@ -54,7 +54,7 @@ def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict
         predicted = predict_classes(key, point, rest, held, vectors, seed)
         return 100 * float(np.mean([one == other for one, other in zip(gold, predicted, strict=True)]))
 
-    path = paths.tuning(study.scale, key, dataset, setting)
+    path = paths.tuning(study.scale, key, dataset, protocol)
     text = (artefacts.read_record(paths.corpus(study.scale, CORPUS)) or {}).get("content", "")
     name = provenance.fingerprint(VERSION, data.fingerprints(), text, seed)
     tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
@@ -72,12 +72,12 @@ def run_classifier(study: "Study", key: str, dataset: str, setting: str) -> dict
             "seconds": round(time.monotonic() - begun), "commit": provenance.commit(),
         })  # fmt: skip
     result = {
-        "model": key, "model title": TITLES[key], "dataset": dataset, "setting": setting, "scale": study.scale,
+        "model": key, "model title": TITLES[key], "dataset": dataset, "protocol": protocol, "scale": study.scale,
         "metric": data.metric, "main score": data.main_score, "chosen on dev": chosen,
         "candidates": [{("dev accuracy" if name == "score" else name): v for name, v in t.items()} for t in tried],
         "runs": runs,
     }  # fmt: skip
-    artefacts.write_json(paths.results(study.scale, key, dataset, setting), result)
+    artefacts.write_json(paths.results(study.scale, key, dataset, protocol), result)
     return result
 
 

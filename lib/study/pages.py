@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lib.study import Study
 
 REGISTERED = {  # parameters of pages -> the kind of settings whose keys they take
-    "scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models", "setting": "protocols"
+    "scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models", "protocol": "protocols"
 }  # fmt: skip
 
 

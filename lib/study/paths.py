@@ -90,26 +90,26 @@ def released(repository: str) -> Path | None:
     return Path(os.environ["RELEASED"], repository) if os.environ.get("RELEASED") else None
 
 
-def predictions(scale: str, model_key: str, dataset: str, setting: str, run: str) -> Path:
-    return output(scale, "predictions", f"{model_key}--{dataset}--{setting}--{run}.parquet")
+def predictions(scale: str, model_key: str, dataset: str, protocol: str, run: str) -> Path:
+    return output(scale, "predictions", f"{model_key}--{dataset}--{protocol}--{run}.parquet")
 
 
-def intermediate(scale: str, model_key: str, dataset: str, setting: str) -> Path:
-    return output(scale, "intermediate", f"{model_key}--{dataset}--{setting}.safetensors")
+def intermediate(scale: str, model_key: str, dataset: str, protocol: str) -> Path:
+    return output(scale, "intermediate", f"{model_key}--{dataset}--{protocol}.safetensors")
 
 
-def tuning(scale: str, model_key: str, dataset: str, setting: str) -> Path:
-    return output(scale, "tuning", f"{model_key}--{dataset}--{setting}.sqlite")
+def tuning(scale: str, model_key: str, dataset: str, protocol: str) -> Path:
+    return output(scale, "tuning", f"{model_key}--{dataset}--{protocol}.sqlite")
 
 
-def results(scale: str, model_key: str, dataset: str, setting: str) -> Path:
-    return output(scale, "results", f"{model_key}--{dataset}--{setting}.json")
+def results(scale: str, model_key: str, dataset: str, protocol: str) -> Path:
+    return output(scale, "results", f"{model_key}--{dataset}--{protocol}.json")
 
 
-def find_page(scale: str, model_key: str, dataset: str, setting: str) -> Path | None:
+def find_page(scale: str, model_key: str, dataset: str, protocol: str) -> Path | None:
     """The executed notebook of a run, which has all of its family under that protocol; None where there is none."""
     family = registry.lookup(dataset).family
-    return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{setting}--{family}.ipynb")), None)
+    return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{protocol}--{family}.ipynb")), None)
 
 
 def explored(scale: str, model_key: str) -> Path:
@@ -121,13 +121,13 @@ def evaluations(scale: str) -> Path:
     return output(scale, "evaluations")
 
 
-def evaluation(scale: str, model_key: str, setting: str) -> Path:
-    return evaluations(scale) / f"{model_key}--{setting}.json"
+def evaluation(scale: str, model_key: str, protocol: str) -> Path:
+    return evaluations(scale) / f"{model_key}--{protocol}.json"
 
 
-def result_file(scale: str, model_key: str, setting: str) -> Path:
+def result_file(scale: str, model_key: str, protocol: str) -> Path:
     """Not among the evaluations: each JSON file there is a target of the command line."""
-    return output(scale, "result-files", f"{model_key}--{setting}.json")
+    return output(scale, "result-files", f"{model_key}--{protocol}.json")
 
 
 def leaderboard(scale: str) -> Path:

@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 REQUEST = {"compared": [], "words": {}, "cut": {}, "save": ""}
 
 
-def read_request(scale: str, model: str, setting: str) -> dict:
+def read_request(scale: str, model: str, protocol: str) -> dict:
     """What was asked for of somebody's encoder, its source and datasets; StudyError where nothing was."""
-    path = paths.evaluation(scale, model, setting)
+    path = paths.evaluation(scale, model, protocol)
     if not path.exists():
         raise StudyError(
-            f"'{model}' has not been evaluated under {setting} at scale '{scale}': run ./run_all.sh evaluate --model "
-            f"{model if params.is_model(model) else 'FOLDER_OR_HUB_NAME'} --protocol {setting} --scale {scale}"
+            f"'{model}' has not been evaluated under {protocol} at scale '{scale}': run ./run_all.sh evaluate --model "
+            f"{model if params.is_model(model) else 'FOLDER_OR_HUB_NAME'} --protocol {protocol} --scale {scale}"
         )
     return REQUEST | artefacts.read_json(path)
 
 
-def write_request(scale: str, encoder: "Checkpoint", setting: str, **asked) -> None:
+def write_request(scale: str, encoder: "Checkpoint", protocol: str, **asked) -> None:
     """Keep what is asked for of an encoder: its `datasets`, and what else REQUEST has."""
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    artefacts.write_json(paths.evaluation(scale, encoder.key, setting), REQUEST | asked | {"source": source})
+    artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), REQUEST | asked | {"source": source})
 
 
-def name_save_folder(scale: str, model: str, dataset: str, setting: str) -> Path | None:
+def name_save_folder(scale: str, model: str, dataset: str, protocol: str) -> Path | None:
     """Where the best model of an encoder on a dataset is to be saved, as `evaluate --save` asked; None where nothing
     did."""
-    if not paths.evaluation(scale, model, setting).exists():
+    if not paths.evaluation(scale, model, protocol).exists():
         return None
-    request = read_request(scale, model, setting)
+    request = read_request(scale, model, protocol)
     return Path(request["save"], dataset) if request["save"] and dataset in request["datasets"] else None

@@ -51,15 +51,15 @@ def read_terms() -> pd.DataFrame:
     return pd.read_csv(paths.PUBLISHED / "vocabulary_terms.csv", dtype=str, keep_default_na=False)
 
 
-def read_result(scale: str, model: str, dataset: str, setting: str) -> dict | None:
+def read_result(scale: str, model: str, dataset: str, protocol: str) -> dict | None:
     """The results of one model on one dataset, of a run here or of the record; None when it has not been run."""
-    path = paths.find(paths.results(scale, model, dataset, setting))
+    path = paths.find(paths.results(scale, model, dataset, protocol))
     return artefacts.read_json(path) if path.exists() else None
 
 
 def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
     """Gold and predicted of one run of a result; StudyError where they are not here, or are those of another run."""
-    keys = result["model"], result["dataset"], result["setting"]
+    keys = result["model"], result["dataset"], result["protocol"]
     registered = registry.DATASETS.get(result["dataset"])  # data of one's own have no folds
     name = runs.name_run(run["seed"], run["fold"], registered.folds if registered else 1)
     path = paths.predictions(scale, *keys, name)
@@ -107,18 +107,18 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
 def gather_runs(scale: str) -> pd.DataFrame:
     """Every run of a registered model on a test set at one scale, one row each."""
-    columns = ["scale", "model", "dataset", "setting", "metric", "seed", "fold", "score name", "score",
+    columns = ["scale", "model", "dataset", "protocol", "metric", "seed", "fold", "score name", "score",
                "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
     rows, is_model = [], cache(params.is_model)  # which looks through all models
     for path in paths.find_all(scale, "results", "*.json"):
-        model, dataset, setting = path.stem.split("--")
+        model, dataset, protocol = path.stem.split("--")
         if not is_model(model) or dataset not in registry.DATASETS:
             continue  # somebody's own encoder or data: not part of the study
-        result = read_result(scale, model, dataset, setting)
+        result = read_result(scale, model, dataset, protocol)
         for run in result["runs"]:
             rows.append(
                 {"scale": scale}
-                | {name: result[name] for name in ("model", "dataset", "setting", "metric")}
+                | {name: result[name] for name in ("model", "dataset", "protocol", "metric")}
                 | {"score name": result["main score"], "score": run["scores"][result["main score"]]}
                 | {"test instances": run["instances"]["test"], "test rows": run["rows"]["test"]}
                 | {name: run[name] for name in ("seed", "fold", "collapsed", "steps", "tokens", "device", "commit")}
@@ -146,7 +146,7 @@ def read_run_scores(files: tuple[tuple[Path, int], ...]) -> pd.DataFrame:
         model, pretraining = split_seed(result["model"])
         run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
         for run in result["runs"]:
-            place = run_of | {"protocol": result["setting"], "seed": run["seed"], "fold": run["fold"]}
+            place = run_of | {"protocol": result["protocol"], "seed": run["seed"], "fold": run["fold"]}
             place |= {"train": run["instances"]["train"], "device": run.get("device", "")}
             found = run["scores"] | {name: run[name] for name in seen.SCORES if name in run}
             kept = {result["main score"]: tuple(run.get("jackknife", ()))}

@@ -207,7 +207,7 @@ class Study:
         asked for. Returns the results record, also written to outputs/<scale>/results/.
         """
         work = self.finetuning(model, dataset, protocol)
-        keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "setting": protocol,
+        keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "protocol": protocol,
                 "scale": self.scale}  # fmt: skip
         if params.is_released(model, self.scale):
             keys["weights"] = params.say_released(model)
@@ -230,7 +230,7 @@ class Study:
         work, seed = self.finetuning(model, dataset, protocol), self.budget.seeds[0]
         chosen, trials = work.choose(seed)
         record = {
-            "model": work.encoder.key, "dataset": dataset, "setting": protocol, "scale": self.scale, "seed": seed,
+            "model": work.encoder.key, "dataset": dataset, "protocol": protocol, "scale": self.scale, "seed": seed,
             "score": f"dev {work.dataset.main_score}", "chosen on dev": chosen, "trials": trials,
             "shares of variance": tuning.weigh_settings(tuning.load_search(work.search_file, work.name_search(seed))),
             "commit": provenance.commit(),
