@@ -1,7 +1,7 @@
 """Reading what exists: our results, and the papers' printed numbers."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -109,16 +109,16 @@ def gather_runs(scale: str) -> pd.DataFrame:
     """Every run of a registered model on a test set at one scale, one row each."""
     columns = ["scale", "model", "dataset", "protocol", "metric", "seed", "fold", "score name", "score",
                "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
-    rows, is_model = [], cache(params.is_model)  # which looks through all models
+    rows = []
     for path in paths.find_all(scale, "results", "*.json"):
         model, dataset, protocol = path.stem.split("--")
-        if not is_model(model) or dataset not in registry.DATASETS:
+        if not params.is_model(model) or dataset not in registry.DATASETS:
             continue  # somebody's own encoder or data: not part of the study
-        result = read_result(scale, model, dataset, protocol)
+        result = artefacts.read_json(path)
+        named = {"scale": scale, "model": model, "dataset": dataset, "protocol": protocol, "metric": result["metric"]}
         for run in result["runs"]:
             rows.append(
-                {"scale": scale}
-                | {name: result[name] for name in ("model", "dataset", "protocol", "metric")}
+                named
                 | {"score name": result["main score"], "score": run["scores"][result["main score"]]}
                 | {"test instances": run["instances"]["test"], "test rows": run["rows"]["test"]}
                 | {name: run[name] for name in ("seed", "fold", "collapsed", "steps", "tokens", "device", "commit")}
@@ -140,13 +140,14 @@ def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
 @lru_cache(maxsize=4)
 def read_run_scores(files: tuple[tuple[Path, int], ...]) -> pd.DataFrame:
     """The scores of result files, each with the time it was written at: read again when one has changed."""
-    lines, split_seed = [], cache(params.split_seed)  # which looks through all models
+    lines = []
     for path, _ in files:
         result = artefacts.read_json(path)
-        model, pretraining = split_seed(result["model"])
-        run_of = {"model": model, "pretraining": pretraining, "dataset": result["dataset"]}
+        name, dataset, protocol = path.stem.split("--")
+        model, pretraining = params.split_seed(name)
+        run_of = {"model": model, "pretraining": pretraining, "dataset": dataset, "protocol": protocol}
         for run in result["runs"]:
-            place = run_of | {"protocol": result["protocol"], "seed": run["seed"], "fold": run["fold"]}
+            place = run_of | {"seed": run["seed"], "fold": run["fold"]}
             place |= {"train": run["instances"]["train"], "device": run.get("device", "")}
             found = run["scores"] | {name: run[name] for name in seen.SCORES if name in run}
             kept = {result["main score"]: tuple(run.get("jackknife", ()))}
