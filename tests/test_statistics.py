@@ -6,12 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from filled import fill
+from notebook_code import definitions
 from scipy import stats
 
 from benchmarks import verdict_rule
 from lib import statistics
 from lib.errors import StudyError
 from lib.study import agreement, open_study, paths, results
+
+CELLS = definitions("04_printed_numbers")
 
 
 @pytest.mark.parametrize(
@@ -246,25 +249,25 @@ def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
 
 def test_pairs_of_models_are_ordered_as_printed_or_not():
     cells = [("a", 80, 60), ("a", 82, 65), ("a", 84, 63), ("a", 84, 10), ("a", 90, None), ("b", 70, 50), ("b", 60, 51)]
-    found = agreement.decision_accuracy(pd.DataFrame(cells, columns=["dataset", "published", "ours"]))
+    found = CELLS.decision_accuracy(pd.DataFrame(cells, columns=["dataset", "published", "ours"]))
     # of a: 80-82 and 80-84 alike, 82-84 not; the other of 84 is below both; the two of 84 are printed equal
     assert found.to_numpy().tolist() == [["a", 4, 5, 2], ["b", 2, 1, 0]]
-    share, low, high = agreement.find_share(found)
+    share, low, high = CELLS.find_share(found)
     # of four independent ones a third, between what one and two of four have
     one, two = (stats.binomtest(hits, 4).proportion_ci() for hits in (1, 2))
     assert share == pytest.approx(1 / 3) and one.low < low < two.low and one.high < high < two.high
     whole = pd.DataFrame({"models": [2] * 4, "pairs": [1] * 4, "alike": [1] * 4})
-    assert agreement.find_share(whole) == (1.0, pytest.approx(stats.binomtest(4, 4).proportion_ci().low), 1.0)
+    assert CELLS.find_share(whole) == (1.0, pytest.approx(stats.binomtest(4, 4).proportion_ci().low), 1.0)
 
 
 def test_signal_to_noise_of_a_dataset():
     """Models at 60 and 64, whose seeds have variances 2 and 0: sqrt(8) over 1."""
     lines = [("x", "a", 59.0), ("x", "a", 61.0), ("x", "b", 64.0), ("x", "b", 64.0), ("y", "a", 1.0), ("y", "a", 2.0)]
-    found = agreement.signal_to_noise(pd.DataFrame(lines, columns=["dataset", "model", "ours"]))
+    found = CELLS.signal_to_noise(pd.DataFrame(lines, columns=["dataset", "model", "ours"]))
     assert found.to_dict() == {"x": pytest.approx(np.sqrt(8))}
 
 
 def test_the_degree_of_reproduction_of_two_scores():
     """Their deviation is |a - b| / sqrt(2), over c4(2) = 0.7979; 1 + 1/8 for two scores."""
-    assert agreement.variation(90.0, 80.0) == pytest.approx(1.125 * 7.0711 / 0.7979 / 85 * 100, rel=1e-3)
-    assert agreement.variation(70.0, 70.0) == 0
+    assert CELLS.variation(90.0, 80.0) == pytest.approx(1.125 * 7.0711 / 0.7979 / 85 * 100, rel=1e-3)
+    assert CELLS.variation(70.0, 70.0) == 0
