@@ -62,8 +62,9 @@ def make_study(across: str = "column", chance=None) -> SimpleNamespace:
     found = make_runs(scores | {("b", name, "p"): (79.9, 80.1) for name in "wxy"})
     baselines = [{"dataset": name, "score": "f1", "chance": value, "without_pretraining": 80.5, "unlabelled_text": NAN}
               for name, value in ({"x": 10.0} | (chance or {})).items()]  # fmt: skip
-    return SimpleNamespace(scale="laptop", budget=LAPTOP.budget, published=lambda _: published,
-                           results=lambda: found, baselines=lambda: pd.DataFrame(baselines))  # fmt: skip
+    return SimpleNamespace(scale="laptop", budget=LAPTOP.budget, outside_budget=LAPTOP.outside_budget,
+                           published=lambda _: published, results=lambda: found,
+                           baselines=lambda: pd.DataFrame(baselines))  # fmt: skip
 
 
 @each("across", ["column", "row"])
@@ -199,7 +200,7 @@ def test_parts_are_said_and_one_decides():
         "part 2: -1.50 points, points the other way, tested: above 0, on 3 of 4 datasets (w, x, y); "
         "part 3: not run"
     )
-    assert found.paper_effect == -1.75 and found.effect == pytest.approx(-1.5)
+    assert found.paper_effect == -1.75 and found.effect == pytest.approx(-1.5) and found.part == 2
     found = paired("t", ("A", "B"), ("A", "C"), ("B", "C"), ("A", "C")).decide(make_study())
     assert found.note.endswith("3 of 4 datasets (w, x, y); parts 2 to 4: not run")
 
@@ -233,6 +234,7 @@ def test_runs_that_no_table_prints(monkeypatch):
     judged = test.decide(LAPTOP)
     assert judged.effect == 9
     assert judged.note.endswith("2 of 3 datasets (bc5cdr-chem, ncbi-disease), with gu in place of naseem")
+    assert judged.substituted == "gu in place of naseem"
     assert ("albert-base", "bc2gm", "gu") in claims.list_claim_runs(LAPTOP)
     judged = claims.find_claim("ozyurt-small-comparable").test.decide(LAPTOP)  # by tables 2, 3 and 6
     assert judged.paper_effect == pytest.approx(np.mean([67.48 - 70.25, 69.84 - 51.71, -5.58, 80.96 - 79.91]))
