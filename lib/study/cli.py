@@ -166,7 +166,7 @@ def run_targets(options: argparse.Namespace) -> int:
         if not options.verbose and not status:
             print(graph.describe_plan(wanted, output))
         return status
-    if wanted.jobs["corpus"] and (difference := dataset_texts.compare_sets(open_study(scale))):
+    if wanted.jobs["corpus"] and (difference := dataset_texts.compare_sets(wanted.study)):
         print(difference)
     with the_only_study():
         artefacts.remove_leftovers(paths.output(scale))

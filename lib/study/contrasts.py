@@ -38,7 +38,7 @@ def why_not_pretrained(study: "Study", model: str) -> str:
         return why_not
     if budget.compared is None or model in {*budget.compared, *budget.models, *panels}:
         return ""
-    return f"outside the budget of scale '{study.scale}': {model} is not among its models"
+    return f"{study.outside_budget}: {model} is not among its models"
 
 
 def list_attended(study: "Study") -> list[str]:

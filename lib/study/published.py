@@ -187,11 +187,7 @@ def find_obstacle(study: "Study", model: str, groups: list[list[str]], protocol:
     missing = [dataset for dataset in named if why[dataset]]
     if missing:
         return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
-    return "" if is_planned(study, model, named, protocol) else outside(study)
-
-
-def outside(study: "Study") -> str:
-    return f"outside the budget of scale '{study.scale}'"
+    return "" if is_planned(study, model, named, protocol) else study.outside_budget
 
 
 def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protocol: str) -> str:
@@ -199,7 +195,7 @@ def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protoco
     if why_not := params.why_no_weights(model, study.scale):
         return why_not
     planned = any(is_planned(study, model, [dataset], protocol) for dataset in datasets)
-    return "" if planned else outside(study)
+    return "" if planned else study.outside_budget
 
 
 def why_not_run(study: "Study", model: str, dataset: str, protocol: str) -> str:

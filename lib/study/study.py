@@ -43,6 +43,11 @@ class Study:
         return params.load("scales", self.scale)
 
     @property
+    def outside_budget(self) -> str:
+        """What is said of a run or a set that the budget leaves out."""
+        return f"outside the budget of scale '{self.scale}'"
+
+    @property
     def data(self) -> Path:
         """The folder of raw data, which need not be there."""
         return paths.data(self.scale)
@@ -177,7 +182,7 @@ class Study:
         # Made-up data are written by the study itself, so they need not be there yet.
         reason = "" if self.budget.made_up else self.why_missing(dataset, protocol)
         if not reason and self.budget.datasets is not None and dataset not in self.budget.datasets:
-            return f"outside the budget of scale '{self.scale}'"
+            return self.outside_budget
         return reason
 
     def finetuning(self, model: str, dataset: str, protocol: str) -> "Finetuning":
