@@ -142,7 +142,7 @@ def test_sides_start_from_vectors_of_the_same_texts(models, fair):
     study.published(0)["model"] = study.published(0)["model"].replace(named)
     runs = study.results().replace({"model": named})
     study.results, study.model, study.corpus = lambda: runs, LAPTOP.model, LAPTOP.corpus
-    found = pairs.judge_pairs(part, study)
+    found = pairs.judge_pairs(part, study, pairs.tabulate_pairs(part, study))
     assert found.verdict == ("holds" if fair else "undecided")
     assert fair == (not found.note.endswith("only one side starts from word vectors of pubmed-gu"))
 
@@ -216,10 +216,11 @@ def test_what_is_not_run_says_why():
 def test_where_only_means_are_printed_the_effect_is_theirs():
     """Table 8 prints ouBioBERT's total, clinical and biomedical score, and none of a single set."""
     total, clinical = claims.find_claim("wada-simpt-alone").test.parts
-    found = [pairs.judge_pairs(part, LAPTOP).paper_effect for part in (total, clinical)]
+    source = pairs.tabulate_pairs(total, LAPTOP)  # one table for both
+    found = [pairs.judge_pairs(part, LAPTOP, source).paper_effect for part in (total, clinical)]
     assert found == pytest.approx([83.9 - 83.6, 80.6 - 80.2])
     other = replace(total, only=("DDI", "HoC"))  # of which no mean is printed
-    assert np.isnan(pairs.judge_pairs(other, LAPTOP).paper_effect)
+    assert np.isnan(pairs.judge_pairs(other, LAPTOP, source).paper_effect)
 
 
 def test_runs_that_no_table_prints(monkeypatch):
@@ -482,7 +483,7 @@ def test_predictions_of_another_model_do_not_measure_the_gain_in_entities(scored
 
 def check_pairs(part: Pairs, unit: str) -> None:
     """That a comparison names what is there, has a margin where one is asked for, and is of the unit that it says."""
-    shown = pairs.tabulate_pairs(part, LAPTOP)
+    shown = pairs.tabulate_pairs(part, LAPTOP).cells
     if part.metric:
         shown = shown[shown["metric"] == part.metric]
     assert (part.relation == "beats") == (part.margin == 0)
@@ -538,10 +539,10 @@ UNPRINTED = {"gu-cased-as-good", "lee-bio-beats-bioes", "lee-anonymise-beats-tag
 def test_a_comparison_asks_for_what_its_paper_prints():
     """So that none is turned round: by the printed scores each holds, or nothing is printed."""
     parts = [(claim.key, part) for claim in claims.CLAIMS for part in claim.test.parts if isinstance(part, Pairs)]
-    shown = {part.table: pairs.tabulate_pairs(part, LAPTOP) for _, part in parts if part.table}
+    shown = {part.table: pairs.tabulate_pairs(part, LAPTOP).cells for _, part in parts if part.table}
     found = set()
     for key, part in parts:
-        shown_here = shown[part.table] if part.table else pairs.tabulate_pairs(part, LAPTOP)
+        shown_here = shown[part.table] if part.table else pairs.tabulate_pairs(part, LAPTOP).cells
         cells = pairs.find_cells(part, shown_here)
         by_set = pairs.subtract_printed(part, cells)
         printed = by_set.mean() if by_set.notna().any() else pairs.subtract_means(part, shown_here, {*cells["dataset"]})

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 ASKED = {"beats": "above 0", "as good as": "above -{:g}", "equals": "within {:g} of 0"}
 Side = tuple[str, str]  # a model and a protocol
+
+
+class Tabulated(NamedTuple):
+    """The cells that comparisons are over, as of Study.published, and our scores in them, as of tables.by_seed."""
+
+    cells: pd.DataFrame
+    seeds: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -67,16 +74,16 @@ def compare(*parts: Pairs) -> Test:
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
     """A claim of paired comparisons, as many as it has parts."""
-    tabulated: dict[tuple, pd.DataFrame] = {}
-    shown = []
+    tabulated: dict[tuple, Tabulated] = {}
+    sources = []
     for part in parts:
         source = part.table, part.runs, part.datasets
         if source not in tabulated:
             tabulated[source] = tabulate_pairs(part, study)
-        shown.append(tabulated[source])
-    judged = [judge_pairs(part, study, cells) for part, cells in zip(parts, shown, strict=True)]
+        sources.append(tabulated[source])
+    judged = [judge_pairs(part, study, source) for part, source in zip(parts, sources, strict=True)]
     if not any(one.n for one in judged):
-        reason = describe_obstacles(study, parts, shown)
+        reason = describe_obstacles(study, parts, [source.cells for source in sources])
         return replace(judged[0], note=f"not run: {reason}" if reason else "not run")
     if len(parts) == 1:
         return judged[0]
@@ -123,15 +130,15 @@ def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], shown: list[pd.
     return "; ".join(f"{reason} ({', '.join(names)})" for reason, names in reasons.items())
 
 
-def judge_pairs(part: Pairs, study: "Study", shown: pd.DataFrame | None = None) -> Judgement:
+def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
     """One comparison; its note says of what.
 
     Sets on which a side is no better than chance are named and not pooled, but for the side of which the claim says so.
-    Undecided while only one of several sets has run. `shown`: the cells, as of tabulate_pairs, where they are known.
+    Undecided while only one of several sets has run. `source`: of tabulate_pairs.
     """
-    shown = tabulate_pairs(part, study) if shown is None else shown
+    shown = source.cells
     cells = find_cells(part, shown)
-    printed, sides = subtract_printed(part, cells), list_sides(part, cells, study)
+    printed, sides = subtract_printed(part, cells), list_sides(part, cells, source.seeds)
     paper_effect = printed.mean() if printed.notna().any() else subtract_means(part, shown, {*cells["dataset"]})
     ran = [place for place in printed.index if all(place in side for side in sides)]
     if not ran:
@@ -267,10 +274,14 @@ def is_chance(runs: list[list[float]], chance: float) -> bool:
     return lowest <= chance
 
 
-def tabulate_pairs(part: Pairs, study: "Study") -> pd.DataFrame:
-    """The cells of a comparison as of Study.published: of its table, or of its two runs as columns of one."""
-    if part.table:
-        return study.published(part.table)
+def tabulate_pairs(part: Pairs, study: "Study") -> Tabulated:
+    """What a comparison is over: its table with all that the paper prints, or its two runs as columns of one."""
+    cells = fill_printed(study.published(part.table), part.table) if part.table else tabulate_runs(part, study)
+    return Tabulated(cells, tables.by_seed(cells, study.results()))
+
+
+def tabulate_runs(part: Pairs, study: "Study") -> pd.DataFrame:
+    """The cells of a comparison of two runs, as of Study.published."""
     lines = []
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
@@ -292,8 +303,6 @@ def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
     kept = shown[~shown["is_mean"] & (shown["dataset"] != "")]
     if part.metric:
         kept = kept[kept["metric"] == part.metric]
-    if part.table:
-        kept = fill_printed(kept, part.table)
     across, along = ("column", "row") if {*part.names} <= {*kept["column"]} else ("row", "column")
     kept = kept[kept[across].isin(part.names)]
     if part.only:
@@ -320,16 +329,17 @@ def subtract_means(part: Pairs, shown: pd.DataFrame, datasets: set[str]) -> floa
     return float(better - np.mean(than))
 
 
-def list_sides(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[dict[str, dict[int, list[float]]]]:
+def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[dict[str, dict[int, list[float]]]]:
     """Our scores of both sides: place -> pretraining -> those of such seeds as all names of the side have."""
-    seeds = tables.by_seed(cells, study.results()).dropna(subset="ours")
+    named = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
+    ours = seeds.dropna(subset="ours").merge(named, on=tables.PLACE)
     sides = []
     for names in (part.names[:1], part.names[1:]):
-        each = seeds[seeds["name"].isin(names)].groupby(["place", *tables.SEED], sort=False)["ours"]
+        each = ours[ours["name"].isin(names)].groupby(["place", *tables.SEED], sort=False)["ours"]
         mean = each.mean()[each.size() == len(names)].reset_index()
-        side = {}
-        for place, lines in mean.groupby("place", sort=False):
-            side[place] = {number: values.tolist() for number, values in lines.groupby("pretraining")["ours"]}
+        side: dict[str, dict[int, list[float]]] = {}
+        for (place, number), values in mean.groupby(["place", "pretraining"], sort=False)["ours"]:
+            side.setdefault(place, {})[number] = values.tolist()
         sides.append(side)
     return sides
 

@@ -22,11 +22,13 @@ def tabulate_cells(study: "Study", key: str) -> pd.DataFrame:
 
 
 def list_lines(study: "Study", key: str) -> list[dict]:
-    """The same as records."""
+    """The same as records, made once for a study."""
     table = params.load("tables", key)
     if table.kind not in ("scores", "curves"):
         raise StudyError(f"{key} is a table of {table.kind}: no runs stand for its cells")
-    return list_cells(study, table) if table.kind == "scores" else list_figure_lines(study, table)
+    if key not in study.cells:
+        study.cells[key] = list_cells(study, table) if table.kind == "scores" else list_figure_lines(study, table)
+    return study.cells[key]
 
 
 def list_table_runs(study: "Study", key: str) -> list[params.RunKey]:

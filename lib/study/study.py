@@ -1,7 +1,7 @@
 """A scale of the study, opened: what stands behind each key, as objects."""
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,11 @@ class Study:
     def outside_budget(self) -> str:
         """What is said of a run or a set that the budget leaves out."""
         return f"outside the budget of scale '{self.scale}'"
+
+    @cached_property
+    def cells(self) -> dict[str, list[dict]]:
+        """The cells of the tables that were asked for, by key: published.list_lines makes those of each once."""
+        return {}
 
     @property
     def data(self) -> Path:
@@ -116,7 +121,7 @@ class Study:
         paper names), differs (how its dataset is another than the paper's). Columns that only we have are there without
         a printed number. A figure also has `side` (`than` for lines whose score is subtracted), and `x` and
         `published_x`, where our run and the paper's stand on its axis.
-        StudyError with the nearest names.
+        What can be run is as it was when a table was first asked for. StudyError with the nearest names.
         """
         from lib.study import published
 
