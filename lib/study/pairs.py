@@ -276,11 +276,11 @@ def is_chance(runs: list[list[float]], chance: float) -> bool:
 
 def tabulate_pairs(part: Pairs, study: "Study") -> Tabulated:
     """What a comparison is over: its table with all that the paper prints, or its two runs as columns of one."""
-    cells = fill_printed(study.published(part.table), part.table) if part.table else tabulate_runs(part, study)
+    cells = fill_printed(study.published(part.table), part.table) if part.table else tabulate_sides(part, study)
     return Tabulated(cells, tables.by_seed(cells, study.results()))
 
 
-def tabulate_runs(part: Pairs, study: "Study") -> pd.DataFrame:
+def tabulate_sides(part: Pairs, study: "Study") -> pd.DataFrame:
     """The cells of a comparison of two runs, as of Study.published."""
     lines = []
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
@@ -333,15 +333,19 @@ def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[di
     """Our scores of both sides: place -> pretraining -> those of such seeds as all names of the side have."""
     named = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
     ours = seeds.dropna(subset="ours").merge(named, on=tables.PLACE)
-    sides = []
-    for names in (part.names[:1], part.names[1:]):
-        each = ours[ours["name"].isin(names)].groupby(["place", *tables.SEED], sort=False)["ours"]
-        mean = each.mean()[each.size() == len(names)].reset_index()
-        side: dict[str, dict[int, list[float]]] = {}
-        for (place, number), values in mean.groupby(["place", "pretraining"], sort=False)["ours"]:
-            side.setdefault(place, {})[number] = values.tolist()
-        sides.append(side)
-    return sides
+    return [list_side(ours, names) for names in (part.names[:1], part.names[1:])]
+
+
+def list_side(ours: pd.DataFrame, names: tuple[str, ...]) -> dict[str, dict[int, list[float]]]:
+    """The same of one side, which is the mean of its names."""
+    of_side = ours[ours["name"].isin(names)]
+    each = of_side.groupby(["place", *tables.SEED], sort=False)["ours"]
+    has_all = each.size() == len(names)
+    whole = each.mean()[has_all].reset_index()
+    side: dict[str, dict[int, list[float]]] = {}
+    for (place, number), scores in whole.groupby(["place", "pretraining"], sort=False)["ours"]:
+        side.setdefault(place, {})[number] = scores.tolist()
+    return side
 
 
 def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
