@@ -16,6 +16,7 @@ from lib.errors import StudyError
 from lib.study import paths, results
 from lib.study.study import Study
 
+COUNTS = definitions("13_dataset_counts")
 QUICK = settings(max_examples=25, deadline=None)
 ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 TAGGED = [Sentence(["An", "ulcer", "of", "skin"], ["O", "B", "O", "B-Part"]), Sentence(["It"], ["O"])]
@@ -38,8 +39,10 @@ def test_words_entities_elements_and_positives():
 
 
 def test_distinct_rows_are_of_text_and_label():
-    assert counting.distinct([relation("a", "1"), relation("a", "1"), relation("a", "0"), relation("b", "1")]) == 3
-    assert counting.distinct([Pair("1", "a", "b", "yes"), Pair("2", "a", "b", "yes"), Pair("3", "a", "c", "yes")]) == 2
+    rows = [relation("a", "1"), relation("a", "1"), relation("a", "0"), relation("b", "1")]
+    assert COUNTS.count_distinct(rows) == 3
+    pairs = [Pair("1", "a", "b", "yes"), Pair("2", "a", "b", "yes"), Pair("3", "a", "c", "yes")]
+    assert COUNTS.count_distinct(pairs) == 2
 
 
 @each(
@@ -56,7 +59,7 @@ def test_distinct_rows_are_of_text_and_label():
     ],
 )
 def test_a_double_quote_swallows_lines(found, rows, lines):
-    assert (counting.csv_rows(found), counting.csv_rows(found, blank=True)) == (rows, lines)
+    assert (COUNTS.count_csv_rows(found), COUNTS.count_csv_rows(found, blank=True)) == (rows, lines)
 
 
 @QUICK
@@ -71,8 +74,8 @@ def test_rows_of_a_tagged_file_are_those_of_a_reader_of_the_file(tmp_path_factor
     with open(path, newline="") as file:
         rows = list(csv.reader(file, delimiter="\t"))
     sentences = [sentence(*words) for words in found]
-    assert counting.csv_rows(sentences) == len([row for row in rows if row])
-    assert counting.csv_rows(sentences, blank=True) == len(rows) - 1
+    assert COUNTS.count_csv_rows(sentences) == len([row for row in rows if row])
+    assert COUNTS.count_csv_rows(sentences, blank=True) == len(rows) - 1
 
 
 @each("total", [2, 5, 9, 10, 355, 5122])
@@ -82,8 +85,8 @@ def test_fifths_are_scikit_learns(total):
     rows = [relation(f"text {i}", "1") for i in range(total)]
     rest, dev = train_test_split(range(total), test_size=0.2, random_state=0)
     train, test = train_test_split(rest, test_size=0.2, random_state=0) if len(rest) > 1 else (rest[1:], rest[:1])
-    assert counting.fifths(rows) == {"train": len(train), "dev": len(dev), "test": len(test)}
-    assert counting.fifths([*rows, *rows]) == counting.fifths(rows)  # distinct ones
+    assert COUNTS.count_fifths(rows) == {"train": len(train), "dev": len(dev), "test": len(test)}
+    assert COUNTS.count_fifths([*rows, *rows]) == COUNTS.count_fifths(rows)  # distinct ones
 
 
 # Pages
@@ -122,7 +125,7 @@ def test_what_a_split_holds(family, found, said):
     ],
 )
 def test_verdicts_on_a_printed_count(ours, reason, explained, said):
-    assert definitions("13_dataset_counts").judge(5, ours, reason, explained, "in words", "odd") == said
+    assert COUNTS.judge(5, ours, reason, explained, "in words", "odd") == said
 
 
 def without_punkt(table: bytes) -> list[bytes]:
