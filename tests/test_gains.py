@@ -72,12 +72,12 @@ def test_quoted_scores_and_classifiers_without_an_encoder_are_not_counted(lines)
 def test_the_sentences_count_what_lies_below(lines):
     known = gains.keep_known(lines)
     printed = known.dropna(subset="published")
-    (first, ours), (papers,) = gains.say(lines), gains.say_papers(lines)
+    (first, ours), (papers,) = gains.say(lines), PAGE.say_papers(lines)
     below = (printed["published"] < printed["without_pretraining"]).sum()
     assert first.startswith(f"{below} of {len(printed)} printed scores are below")
     assert all(name in papers for name in results.list_papers().values())
     assert ours == "1 of 2 scores of ours are below; the median is -5.8."
-    sets = gains.by_dataset(lines).set_index("dataset")
+    sets = PAGE.by_dataset(lines).set_index("dataset")
     assert sets["printed"].sum() == len(printed) and sets.loc["ncbi-disease", "largest of ours"] == -17.5
     axes = PAGE.draw_gains(lines).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(sets.index)
@@ -87,7 +87,7 @@ def test_the_sentences_count_what_lies_below(lines):
 def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
     monkeypatch.setattr(Study, "baselines", lambda _: KNOWN[:0])
     empty = gains.tabulate_gains(open_study("laptop"))
-    assert gains.say(empty) == [] and gains.by_dataset(empty).empty
+    assert gains.say(empty) == [] and PAGE.by_dataset(empty).empty
     PAGE.draw_gains(empty)
 
 

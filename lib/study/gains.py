@@ -101,8 +101,9 @@ def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
     said = []
     if line["model"] in params.BASELINES:
         said.append(UNTRAINED)
+    if is_quoted(line):
+        said.append(QUOTED)
     if pd.notna(line["published"]):
-        said += [QUOTED] if is_quoted(line) else []
         said += [counted.get((line["paper"], line["dataset"]), "")]
         said += [UNSAID.get((line["table"], registry.lookup(line["dataset"]).family), "")]
     if pd.isna(line["without_pretraining"]):
@@ -113,33 +114,22 @@ def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
 
 
 def is_quoted(line: dict) -> bool:
-    """Whether a paper quotes a score of its tables from elsewhere."""
+    """Whether a line is of a printed score that the paper quotes from elsewhere."""
+    if pd.isna(line["published"]):
+        return False
     return params.load("tables", line["table"]).not_run.get(line["column"], "").startswith("scores of other systems")
 
 
 def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
-    apart = lines["note"].fillna("").str.contains(f"{QUOTED}|{UNTRAINED}")
-    return lines[lines["without_pretraining"].notna() & ~apart]
+    known = lines.dropna(subset="without_pretraining")
+    known = known[~known["model"].isin(params.BASELINES)]
+    return known.loc[[not is_quoted(line) for line in known.to_dict("records")]]
 
 
 def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines with a score of ours, each run once."""
     return lines.dropna(subset="ours").drop_duplicates(["model", "protocol", "dataset", "metric"])
-
-
-def by_dataset(lines: pd.DataFrame) -> pd.DataFrame:
-    """A line for each dataset, the largest printed gain first: its references, how many scores are printed and how many
-    of them are below; the least, median and largest gain, and the largest of ours."""
-    known = keep_known(lines)
-    printed = known.dropna(subset="published").groupby("dataset")["above_without_pretraining"]
-    found = known.groupby("dataset")[tables.BASELINES].first()
-    found["printed"] = printed.size()
-    found["below"] = printed.agg(lambda gains: (gains < 0).sum())
-    found = found.join(printed.agg(least="min", median="median", largest="max"))
-    found["largest of ours"] = keep_ours(known).groupby("dataset")["ours_above_without_pretraining"].max()
-    whole = found.astype({"printed": "Int64", "below": "Int64"})
-    return whole.sort_values("median", ascending=False, kind="stable").reset_index()
 
 
 def say(lines: pd.DataFrame) -> list[str]:
@@ -153,15 +143,3 @@ def say(lines: pd.DataFrame) -> list[str]:
     if len(ours):
         said.append(f"{(ours < 0).sum()} of {len(ours)} scores of ours are below; the median is {ours.median():+.1f}.")
     return said
-
-
-def say_papers(lines: pd.DataFrame) -> list[str]:
-    """The median printed gain of each paper, in a sentence; none where nothing is known."""
-    printed = keep_known(lines).dropna(subset="published")
-    gains = printed.groupby("paper", sort=False)["above_without_pretraining"]
-    titles = results.list_papers()
-    papers = []
-    for key, gain in gains:
-        below = f"{(gain < 0).sum()} of {len(gain)} below"
-        papers.append(f"{titles[key]} {gain.median():+.1f} ({below})")
-    return [f"Median printed gain by paper: {', '.join(papers)}."] if papers else []
