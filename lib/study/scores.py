@@ -121,19 +121,6 @@ def keep_main(lines: pd.DataFrame) -> pd.DataFrame:
     return lines[lines["score"] == [registry.lookup(dataset).main_score for dataset in lines["dataset"]]]
 
 
-def list_beside(study: "Study", key: str) -> pd.DataFrame:
-    """The cells of a table that have a printed score and ours, a line each: the score that ranks on its one dataset.
-
-    Columns: row, column, metric, dataset, published, ours (the mean over seeds).
-    """
-    cells = study.published(key)
-    cells = keep_main(cells[~cells["is_mean"] & (cells["dataset"] != "")])
-    place = [*tables.PLACE, "dataset"]
-    seeds = tables.by_seed(cells, study.results()).merge(cells[place], on=tables.PLACE)
-    each = seeds.groupby(place, sort=False)
-    return each.agg(published=("published", "first"), ours=("ours", "mean")).dropna().reset_index()
-
-
 def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """What stands beside our scores: a line for each protocol, dataset and score of `lines`.
 
