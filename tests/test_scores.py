@@ -147,10 +147,11 @@ def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_n
     baselines = pd.DataFrame(rows, columns=["dataset", "method", "f1", "f1_seen", "f1_unseen"])
     results.write_csv(paths.table("laptop", "seen"), baselines)
     asked = pd.DataFrame({"protocol": ["gu"], "dataset": ["bc2gm"], "model": ["bert-random"]})
-    found = scores.list_seen(open_study("laptop"), asked)
+    list_seen = definitions("33_all_benchmarks").list_seen
+    found = list_seen(open_study("laptop"), asked)
     assert found["method"].tolist() == ["dictionary", "bert-random", "CRF"]  # the best on unseen names last
     assert found.iloc[1].tolist() == ["bc2gm", "gu", "bert-random", 9, 71.5, 81.5, 51.5]
-    assert scores.list_seen(open_study("laptop"), asked.assign(dataset="s800")).empty
+    assert list_seen(open_study("laptop"), asked.assign(dataset="s800")).empty
 
 
 def test_models_share_a_rank_unless_seeds_and_test_documents_tell_them_apart():

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lib import statistics
-from lib.benchmarks import metrics, registry, seen
+from lib.benchmarks import metrics, registry
 from lib.finetuning.runs import average_folds
 from lib.study import own_sets, params, paths, published, results, show, tables
 
@@ -180,26 +180,6 @@ def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
     seeds = [[found.groupby("seed")["value"].mean().tolist()] for found in (better, than)]
     sample = tables.find_sample(better, than) or (0.0, 1)
     return statistics.judge(statistics.estimate_on_few([seeds[0]], [seeds[1]], [sample]))["verdict"] == "holds"
-
-
-def list_seen(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
-    """F1 of entities whose name the training set has, and of the others: of lines of `tabulate_runs` whose runs kept
-    it, and of the baselines on the same sets.
-
-    A line for each dataset and method, means over seeds; `train`: the sentences that a model read, of its whole
-    training set.
-    """
-    measured = ["f1", *seen.SCORES]
-    columns = ["dataset", "protocol", "method", "train", *measured]
-    runs = list_study_runs(study).merge(lines[["protocol", "dataset", "model"]])
-    means = runs.pivot_table(index=["dataset", "protocol", "model", "train"], columns="score", values="value")
-    found = means.reindex(columns=measured).dropna().reset_index().rename(columns={"model": "method"})
-    without = results.find_table(paths.table(study.scale, "seen"))
-    if without is not None and len(found):
-        same_sets = without["dataset"].isin(found["dataset"])
-        found = pd.concat([without[same_sets], found])
-    found = found.reindex(columns=columns).sort_values(["dataset", "f1_unseen"], ignore_index=True)
-    return found.round(2).astype({"train": "Int64"}).fillna({"protocol": ""})
 
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:
