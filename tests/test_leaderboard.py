@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 from conftest import each
+from notebook_code import definitions
 
 from lib import artefacts
 from lib.benchmarks import registry
@@ -182,7 +183,8 @@ def test_a_mean_is_of_models_that_have_all_its_sets(monkeypatch):
         for model, of in values.items()
         for dataset, value in of.items()
     )
-    (mean,) = leaderboard.list_model_means(open_study("smoke"), lines).to_dict("records")
+    list_model_means = definitions("03_leaderboard").list_model_means
+    (mean,) = list_model_means(open_study("smoke"), lines).to_dict("records")
     assert (mean["model"], mean["of"], mean["ours"]) == ("whole", 3, (65 + 80) / 2)  # over groups of sets
 
 

@@ -1,4 +1,4 @@
-"""Encoders of result files and of this study beside printed scores and baselines: one frame, ties, means."""
+"""Encoders of result files and of this study beside printed scores and baselines: one frame, and ties."""
 
 import string
 from collections.abc import Iterable, Mapping
@@ -55,27 +55,6 @@ def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFra
     baselines = make_baseline_lines(study, pd.concat([measured, printed]), files)
     found = pd.concat([frame for frame in (measured, printed, baselines) if len(frame)], ignore_index=True)
     return found.reindex(columns=COLUMNS), pd.DataFrame(runs, columns=RUNS)
-
-
-def choose_columns(lines: pd.DataFrame) -> pd.DataFrame:
-    """What the page shows of each line."""
-    named = lines.rename(columns={"ours": "value", "low": "95% low", "high": "95% high"})
-    columns = ["model", "kind", "task", "dataset", "score", "protocol", "value", "group", "95% low", "95% high"]
-    return named[[*columns, "seeds", "scale", "source"]]
-
-
-def describe_files(sent: Iterable[Sent]) -> list[dict]:
-    """A line for each result file: what it is of, and what computed it."""
-    rows = []
-    for one in sent:
-        content, runs = one.content, [run for task in one.content.results for run in task.scores]
-        rows.append({
-            "file": one.source, "model": content.model.name, "from": content.model.source,
-            "protocol": content.protocol, "scale": content.scale, "datasets": len(content.results),
-            "seeds": len({run.seed for run in runs}), "computed on": "; ".join(sorted({run.device for run in runs})),
-            "commit": ", ".join(sorted({run.commit for run in runs})),
-        })  # fmt: skip
-    return rows
 
 
 def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
@@ -232,41 +211,3 @@ def widen(lines: pd.DataFrame) -> pd.DataFrame:
     wide = wide.iloc[order.argsort(kind="stable")].fillna("").reset_index().rename_axis(columns=None)
     last = wide[["kind", "scale"]]  # so that scores begin near the model
     return wide.drop(columns=last.columns).join(last)
-
-
-def list_model_means(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
-    """The papers' means over datasets of every model that has all of them, recomputed from its lines."""
-    found = scores.totals(study, lines).dropna(subset="ours")
-    kinds = lines[["protocol", "model", "kind"]].drop_duplicates()
-    return found.merge(kinds, on=["protocol", "model"])[["protocol", "mean", "of", "kind", "model", "ours"]]
-
-
-def say_leaderboard(lines: pd.DataFrame, means: pd.DataFrame) -> list[str]:
-    """What the page shows, in sentences."""
-    counts = lines["kind"].value_counts()
-    ours, sets = lines[lines["kind"] == "encoder"], lines.groupby("kind")["dataset"].nunique()
-    kinds = [kind for kind in KINDS if kind in counts]
-    said = [f"{counts[kind]} scores of {KINDS[kind]} on {sets[kind]} datasets." for kind in kinds]
-    if ours.empty:
-        return [*said, "No encoder has been run at this scale, and no result file has one."]
-    compared = ours[ours["group"] != ""]
-    best = compared[compared["group"].str.match(r"a(?!\d)")].groupby(COMPARED)["model"].nunique()
-    if len(best):
-        said.append(f"Encoders were compared in {len(best)} places (dataset, protocol, scale): one is best in "
-                    f"{(best == 1).sum()}, and in {(best > 1).sum()} the best cannot be told from others.")  # fmt: skip
-    return [*said, say_above_baseline(lines, ours), say_means(means)]
-
-
-def say_above_baseline(lines: pd.DataFrame, ours: pd.DataFrame) -> str:
-    """How many scores of encoders are above the best baseline that uses the training set alone."""
-    place = ["dataset", "score"]
-    baselines = lines[lines["model"] == show.REFERENCES["without_pretraining"]].drop_duplicates(place)
-    known = ours.merge(baselines[[*place, "ours"]], on=place, suffixes=("", "_baseline"))
-    above = (known["ours"] > known["ours_baseline"]).sum()
-    return f"{above} of {len(known)} scores of encoders are above the best without pretraining."
-
-
-def say_means(means: pd.DataFrame) -> str:
-    """How many encoders have all datasets of a paper's mean."""
-    whole = means.loc[means["kind"] == "encoder", "model"].nunique()
-    return f"{whole} encoders have all datasets of some paper's mean."
