@@ -1,9 +1,7 @@
 """What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
 
 import ast
-import itertools
 import sys
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from IPython import get_ipython
@@ -15,9 +13,6 @@ from lib.places import show_path
 from lib.study import params, paths, widgets
 from lib.study.show import bracket, list_made_up
 from lib.study.show import table as show
-
-if TYPE_CHECKING:
-    from lib.study import Study
 
 REGISTERED = {  # parameters of pages -> the kind of settings whose keys they take
     "scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models", "protocol": "protocols"
@@ -83,12 +78,6 @@ def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
     return show([row for kind, key in parts for row in params.explain(kind, key)])
 
 
-def show_selection(corpus: str) -> HTML | Markdown:
-    """The rule by which a corpus's citations were chosen, where there is one."""
-    key = params.load("corpora", corpus).selection
-    return show(params.explain("selections", key)) if key else Markdown("No choice by MeSH.")
-
-
 def show_counts(rows, reasons) -> HTML:
     """What was read, left out for each reason that took something, and kept; MeSH headings that its tree lacks."""
     table = pd.DataFrame(rows)
@@ -112,15 +101,6 @@ def show_made_up(what: str) -> HTML:
 def where(*files) -> Markdown:
     """Where the notebook's results are: below outputs/<scale>/, or in the record."""
     return Markdown("Kept in: " + ", ".join(f"`{show_path(paths.find(path))}`" for path in files))
-
-
-def look_at_corpus(study: "Study", corpus: str, show_text: bool, letters: int = 300) -> HTML:
-    """The beginnings of a few documents, or made-up ones in their place where text is not to be shown."""
-    found = study.corpus(corpus)
-    if not show_text or found.access == "credentialed":
-        return show_made_up("text")
-    first = itertools.islice(found.documents(), 3)
-    return show([{"id": document.id, "text": document.text[:letters]} for document in first])
 
 
 def markdown(text: str) -> Markdown:
