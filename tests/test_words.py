@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from lib.errors import StudyError
-from lib.study import open_study, tables
+from lib.study import open_study
 from lib.vocabularies import words
 from lib.vocabularies.learning import train_wordpiece
 from lib.vocabularies.tokenization import load_wordpiece
@@ -39,9 +39,10 @@ def test_terms_are_written_as_the_papers_print_them(tokenizer):
 
 
 def test_any_cut_agrees_where_none_is_printed_and_capitals_do_not_count():
-    judged = [tables.judge_cut(*pair) for pair in (("cut", "a-b"), ("Rec-A", "rec-a"), ("✓", "✓"))]
+    judge_cut = definitions("21_medical_terms").judge_cut
+    judged = [judge_cut(*pair) for pair in (("cut", "a-b"), ("Rec-A", "rec-a"), ("✓", "✓"))]
     assert judged == ["agrees"] * 3
-    judged = [tables.judge_cut(*pair) for pair in (("cut", "✓"), ("rec-a", "re-ca"), ("✓", "a-b"), ("a-b", "✓"))]
+    judged = [judge_cut(*pair) for pair in (("cut", "✓"), ("rec-a", "re-ca"), ("✓", "a-b"), ("a-b", "✓"))]
     assert judged == ["differs"] * 4
 
 

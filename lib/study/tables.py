@@ -61,15 +61,6 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str =
     return table.assign(verdict=judged)
 
 
-def judge_cut(printed: str, ours: str) -> str:
-    """The verdict on a term: whole (✓), or its tokens joined by hyphens; `cut` is printed where any cut will do.
-
-    Capitals do not count: PubMedBERT's authors print `Rec-A` for an uncased vocabulary.
-    """
-    agrees = ours != "✓" if printed == "cut" else ours.lower() == printed.lower()
-    return "agrees" if agrees else "differs"
-
-
 def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """A line for each cell with what it comes to without an encoder, in columns of BASELINES, means as of `by_seed`.
 
