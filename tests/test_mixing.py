@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notebook_code import definitions
 from transformers import BertTokenizer
 
 from lib.pretraining import mixing
-from lib.pretraining.batch_counts import KINDS, count_mixture
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.masking import Masking
 from lib.pretraining.tokens import Tokens
@@ -134,7 +134,8 @@ def test_an_unknown_method_is_an_error():
 @pytest.mark.parametrize("method", mixing.METHODS)
 def test_counts_equal_those_made_one_by_one(method):
     layout, rows = arrange(method), 6_000  # more than a step
-    counts = count_mixture(layout, TOKENIZER, core=3_000, sequences=rows, length=LENGTH, duplicates=2)
+    page = definitions("24_simultaneous_pretraining", "KINDS", "TOGETHER")
+    counts = page.count_mixture(layout, page.cut_sequences(layout, TOKENIZER, rows, LENGTH, 2), 3_000)
     batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
                      pairs="next sentence", duplicates=2)  # fmt: skip
     segments = batches.cut(*batches.order(batches.list_sequences(0)))
@@ -152,4 +153,4 @@ def test_counts_equal_those_made_one_by_one(method):
     assert counts["random pairs"] == segments.pair.sum() and counts["distinct pairs"] == len(pairs)
     core_documents = len(CORE.starts) - 1
     kinds = Counter(sum(document > core_documents for document in pair) for pair in pairs)
-    assert [counts[kind] for kind in KINDS] == [kinds[0], kinds[1], kinds[2]]
+    assert [counts[kind] for kind in page.KINDS] == [kinds[0], kinds[1], kinds[2]]

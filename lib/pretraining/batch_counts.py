@@ -1,17 +1,11 @@
-"""What batches hold, counted: whether sequences are masked and paired as described, and how mixed corpora are shown."""
+"""What batches hold, counted: whether sequences are masked and paired as described."""
 
 from collections import Counter
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
 
 from lib.pretraining import masking
 from lib.pretraining.blocks import Blocks
-from lib.pretraining.mixing import Layout
-from lib.pretraining.random_numbers import make_keys
-
-KINDS = ("core with core", "core with satellite", "satellite with satellite")  # by the number of satellite documents
-COUNTED_TOGETHER = 4096  # sequences
 
 
 def measure_batches(batches: Blocks, steps: int) -> list[dict]:
@@ -69,45 +63,4 @@ def count_masked(batches: Blocks, step: int, batch: dict[str, np.ndarray]) -> di
         "masked": int((seen == inventory.mask).sum()),
         "unchanged": int((seen == target).sum()),
         "split": int(((asked > 0) & (asked < sizes)).sum()),
-    }
-
-
-def count_mixture(
-    layout: Layout,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    core: int,
-    sequences: int,
-    length: int,
-    duplicates: int | None = None,
-) -> dict[str, float]:
-    """What the first sequences of next-sentence prediction are made of; `core`: tokens of the text's core.
-
-    The share of core text in all tokens, how often a token of each side is seen on average, and the random pairs: how
-    many, and how many distinct pairs of documents they are, by the sides that the two come from (KINDS).
-    """
-    blocks = Blocks(
-        layout, tokenizer, length=length, batch_size=COUNTED_TOGETHER, steps=-(-sequences // COUNTED_TOGETHER),
-        masking=masking.Masking("word-piece", 0.15), pairs="next sentence", duplicates=duplicates,
-    )  # fmt: skip
-    seen, pairs, kinds = np.zeros(2, np.int64), [], []
-    for step in range(len(blocks)):
-        numbers = blocks.list_sequences(step)
-        segments = blocks.cut(*blocks.order(numbers[numbers < sequences]))
-        both = np.stack([segments.first, segments.second])
-        lengths = np.stack([segments.first_length, segments.second_length])
-        seen += [lengths[both < core].sum(), lengths[both >= core].sum()]
-        random = both[:, segments.pair == 1]
-        pairs.append(make_keys(*(layout.text.find_documents(places)[0] for places in random)))
-        kinds.append((random >= core).sum(axis=0))
-    distinct, first = np.unique(np.concatenate(pairs), return_index=True)
-    of_kind = np.bincount(np.concatenate(kinds)[first], minlength=3)
-    return {
-        "instances": sequences,
-        "core share": seen[0] / seen.sum(),
-        "core seen": seen[0] / core,
-        "satellite seen": seen[1] / (len(layout.text) - core),
-        "random pairs": sum(map(len, pairs)),
-        "distinct pairs": len(distinct),
-        **dict(zip(KINDS, of_kind.tolist(), strict=True)),
     }
