@@ -1,6 +1,7 @@
 """Turns, shares and days by hand; nothing here says how long anything takes."""
 
 import itertools
+import time
 
 import pandas as pd
 import pytest
@@ -10,9 +11,8 @@ from notebook_code import definitions
 from benchmarks import finetuning, pretraining
 from lib.study import open_study
 from lib.study.corpora import Corpus
-from lib.training import timing
 
-CELLS = definitions("93_speed")
+CELLS = definitions("93_speed", "LIMIT", "FEWEST")
 BERT, ALBERT, LARGE = "bert-general-pubmed", "bioalbert-base1", "bioalbert-large1"
 SECONDS = {BERT: [2.0, 4.0, 2.0], ALBERT: [1.0, 1.0, 2.0]}
 TIMES = pd.DataFrame(
@@ -25,10 +25,10 @@ FACTS = pd.DataFrame({"model": [BERT, ALBERT], "parameters": [100, 25], "tokens"
 
 def test_models_take_turns_and_the_first_round_is_not_counted(monkeypatch):
     done, clock, waits = [], itertools.count(), []
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: waits.append(len(done)))
     works = {"a": lambda: done.append("a"), "b": lambda: (done.append("b"), next(clock))}
-    times = timing.take_turns(works, 2, torch.device("cuda"))
+    times = CELLS.take_turns(works, 2, torch.device("cuda"))
     assert "".join(done) == "ba" + "ab" + "ba"
     assert waits == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6]  # before and after each
     assert times.to_dict("list") == {"model": ["a", "b", "b", "a"], "repetition": [1, 1, 2, 2],
@@ -36,10 +36,10 @@ def test_models_take_turns_and_the_first_round_is_not_counted(monkeypatch):
 
 
 def test_no_repetition_begins_after_the_limit_once_there_are_enough(monkeypatch):
-    clock = itertools.count(step=timing.LIMIT)
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
-    assert len(timing.take_turns({"a": lambda: None}, 20, torch.device("cpu"))) == timing.FEWEST
-    assert len(timing.take_turns({"a": lambda: None}, 2, torch.device("cpu"))) == 2
+    clock = itertools.count(step=CELLS.LIMIT)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    assert len(CELLS.take_turns({"a": lambda: None}, 20, torch.device("cpu"))) == CELLS.FEWEST
+    assert len(CELLS.take_turns({"a": lambda: None}, 2, torch.device("cpu"))) == 2
 
 
 def test_a_random_batch_is_one_to_pretrain_on():
