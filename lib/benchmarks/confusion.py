@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Sentence
 from lib.benchmarks.metrics import entity_sets
-from lib.benchmarks.rates import label_rates, rates
+from lib.benchmarks.rates import count_kinds, rates_by_kind
 
 NONE = "none"  # no entity, or no label
 LETTERS = 200  # of a text that is shown
@@ -81,36 +82,14 @@ def list_errors(pairs: Pairs, most: int = 10) -> list[dict[str, object]]:
 
 def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> list[dict[str, object]]:
     """Precision, recall and F1 of each type, class or label, with how many gold ones there are."""
-    gold = [one.gold for one in instances]
+    gold, kind_of = [one.gold for one in instances], str
     if dataset.family == "tagging":
-        return score_kinds(entity_sets(gold), entity_sets(predicted))
-    gold_labels = [gather_labels(answer) for answer in gold]
-    predicted_labels = [gather_labels(answer) for answer in predicted]
-    rows = []
-    for label in sorted(set().union(*gold_labels, *predicted_labels)):
-        number = sum(label in labels for labels in gold_labels)
-        rows.append({"label": label, "gold": number} | label_rates(gold_labels, predicted_labels, label))
-    return rows
-
-
-def score_kinds(gold: Sequence[set[tuple]], predicted: Sequence[set[tuple]]) -> list[dict[str, object]]:
-    """Precision, recall and F1 of each type of entity, with how many gold ones there are."""
-    shared = [of_gold & of_predicted for of_gold, of_predicted in zip(gold, predicted, strict=True)]
-    golds, guessed, right = count_kinds(gold), count_kinds(predicted), count_kinds(shared)
-    rows = []
-    for kind in sorted(golds | guessed):
-        rows.append({"label": kind, "gold": golds[kind]} | rates(right[kind], guessed[kind], golds[kind]))
-    return rows
-
-
-def count_kinds(sentences: Sequence[set[tuple]]) -> Counter:
-    """How many entities of each type some sentences have."""
-    return Counter(entity[0] for entities in sentences for entity in entities)
-
-
-def gather_labels(answer: str | Sequence[str]) -> set[str]:
-    """The labels of a text, of which it may have one or several."""
-    return {answer} if isinstance(answer, str) else {*answer}
+        gold, predicted, kind_of = entity_sets(gold), entity_sets(predicted), itemgetter(0)
+    elif isinstance(gold[0], str):  # one label each
+        gold, predicted = ([(label,) for label in side] for side in (gold, predicted))
+    numbers = count_kinds(gold, kind_of)
+    scores = rates_by_kind(gold, predicted, kind_of)
+    return [{"label": label, "gold": numbers[label]} | scores[label] for label in scores]
 
 
 def list_farthest(instances: Sequence[Instance], predicted: Sequence[float], most: int = 10) -> list[dict[str, object]]:

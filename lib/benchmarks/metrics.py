@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from statistics import fmean
 
 from lib.benchmarks import answer_metrics
-from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, label_rates, rates, set_rates
+from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, rates, rates_by_kind, set_rates
 
 STEP = 2**-7  # between neighbouring numbers in bfloat16, as a share of the number
 PICO = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
@@ -89,18 +90,12 @@ def entity_type_scores(gold: Tags, predicted: Tags) -> Scores:
     type may be the one that counts.
     """
     scores = entity_scores(gold, predicted)
-    gold_sets, predicted_sets = entity_sets(gold), entity_sets(predicted)
-    entities = set().union(*gold_sets, *predicted_sets)
-    f1s = []
-    for kind in sorted({entity[0] for entity in entities}):
-        of_kind = set_rates(keep_kind(gold_sets, kind), keep_kind(predicted_sets, kind))
-        f1s.append(of_kind["f1"])
-    return scores | {"macro f1": fmean(f1s) if f1s else 0.0}
+    by_type = rates_by_kind(entity_sets(gold), entity_sets(predicted), itemgetter(0))
+    return scores | {"macro f1": average_f1(by_type.values())}
 
 
-def keep_kind(sentences: Sequence[set[tuple]], kind: str) -> list[list[tuple]]:
-    """The entities of one type, sentence by sentence."""
-    return [[entity for entity in entities if entity[0] == kind] for entities in sentences]
+def average_f1(scores: Collection[Scores]) -> float:
+    return fmean(one["f1"] for one in scores) if scores else 0.0
 
 
 def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
@@ -143,7 +138,8 @@ def pico_scores(gold: Tags, predicted: Tags) -> Scores:
     gold_words = [elements(tag) for tag in chain.from_iterable(gold)]
     predicted_words = [elements(tag) for tag in chain.from_iterable(predicted)]
     check_known(chain.from_iterable(gold_words + predicted_words), PICO)
-    f1s = {f"f1 ({name})": label_rates(gold_words, predicted_words, key)["f1"] for key, name in PICO.items()}
+    by_element = rates_by_kind(gold_words, predicted_words)
+    f1s = {f"f1 ({name})": by_element.get(key, rates(0, 0, 0))["f1"] for key, name in PICO.items()}
     return {"f1": fmean(f1s.values())} | f1s
 
 
@@ -230,9 +226,9 @@ def class_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Sco
     As scikit-learn's f1_score with average="macro". No paper prints a macro average over classes (gu prints the
     accuracy); of data of one's own.
     """
-    classes = {*gold, *predicted}
-    f1s = [class_rates(gold, predicted, one)["f1"] for one in classes]
-    return {"accuracy": accuracy(gold, predicted), "macro f1": math.fsum(f1s) / len(f1s)}
+    right = accuracy(gold, predicted)
+    by_class = [class_rates(gold, predicted, one) for one in {*gold, *predicted}]
+    return {"accuracy": right, "macro f1": average_f1(by_class)}
 
 
 def multilabel_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
@@ -249,10 +245,8 @@ def label_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection
 
     No paper prints a macro average (gu prints the micro one, of HoC); of data of one's own.
     """
-    labels = set().union(*gold, *predicted)
-    f1s = [label_rates(gold, predicted, label)["f1"] for label in labels]
-    macro = math.fsum(f1s) / len(f1s) if f1s else 0.0
-    return multilabel_scores(gold, predicted) | {"macro f1": macro}
+    by_label = rates_by_kind(gold, predicted)
+    return multilabel_scores(gold, predicted) | {"macro f1": average_f1(by_label.values())}
 
 
 def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:

@@ -1,8 +1,10 @@
 """Rates from counts, which all metrics share, and the checks of their input. ValueError with counts and no text."""
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 Scores = dict[str, float]
+Sets = Sequence[Collection[Hashable]]  # an instance each
 
 
 def check_lengths(gold: Sequence, predicted: Sequence) -> None:
@@ -34,17 +36,24 @@ def class_rates(gold: Sequence[Hashable], predicted: Sequence[Hashable], label: 
     return rates(right, sum(p == label for p in predicted), sum(g == label for g in gold))
 
 
-def label_rates(
-    gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]], label: Hashable
-) -> Scores:
-    """Precision, recall and F1 of one label, where an instance may have several."""
-    return class_rates([label in labels for labels in gold], [label in labels for labels in predicted], True)
-
-
-def set_rates(gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> Scores:
-    """Precision, recall and F1 over the members of all sets, a set an instance."""
+def set_rates(gold: Sets, predicted: Sets) -> Scores:
+    """Precision, recall and F1 over the members of all sets."""
     check_lengths(gold, predicted)
-    gold_sets = [set(members) for members in gold]
-    predicted_sets = [set(members) for members in predicted]
-    right = sum(len(g & p) for g, p in zip(gold_sets, predicted_sets, strict=True))
-    return rates(right, sum(map(len, predicted_sets)), sum(map(len, gold_sets)))
+    right = sum(len(set(g) & set(p)) for g, p in zip(gold, predicted, strict=True))
+    return rates(right, sum(len(set(p)) for p in predicted), sum(len(set(g)) for g in gold))
+
+
+def rates_by_kind(gold: Sets, predicted: Sets, kind_of: Callable[[Hashable], str] = str) -> dict[str, Scores]:
+    """Precision, recall and F1 over the members of each kind, of all kinds that there are, in order."""
+    check_lengths(gold, predicted)
+    shared = [set(g) & set(p) for g, p in zip(gold, predicted, strict=True)]
+    right, guessed, there = (count_kinds(sets, kind_of) for sets in (shared, predicted, gold))
+    return {kind: rates(right[kind], guessed[kind], there[kind]) for kind in sorted(guessed | there)}
+
+
+def count_kinds(sets: Sets, kind_of: Callable[[Hashable], str] = str) -> Counter[str]:
+    """How many members of each kind there are in all sets."""
+    counts: Counter[str] = Counter()
+    for members in sets:
+        counts.update(map(kind_of, set(members)))
+    return counts
