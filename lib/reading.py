@@ -63,6 +63,12 @@ def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
         yield from decode_lines(show_path(path), file)
 
 
+def ends_with_line(path: Path) -> bool:
+    """Whether the last line of a file has an end, as it lacks where a copy was cut off."""
+    with open_bytes(path) as file:
+        return file.read().endswith(b"\n")
+
+
 def read_text(path: Path) -> str:
     """A whole text as it is, line ends too; StudyError as in read_lines."""
     with open_bytes(path) as file:
@@ -177,6 +183,8 @@ def read_csv(path: Path, needed: list[str], **form) -> Iterator[tuple[str, dict[
                 yield at, dict(zip(names, cells, strict=True))
     except csv.Error as error:
         raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
+    if not names:
+        raise StudyError(f"{where}: empty file")
 
 
 def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:

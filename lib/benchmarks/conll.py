@@ -7,7 +7,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import open_bytes, read_lines
+from lib.reading import ends_with_line, read_lines
 
 DOCUMENT = "-DOCSTART-"
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
@@ -85,11 +85,10 @@ def read_tagged(
         if marked:
             document = marked[1] or (f"line {number}" if loose else "")
     if words:
-        if own and added == number and last != "O" and [tag[2:] for tag in good].count(last[2:]) == 1:
-            with open_bytes(path) as file:
-                if not file.read().endswith(b"\n"):
-                    raise StudyError(f"{where}:{number}: the last line has a type of its own and no end; was the file "
-                                     "cut off? If not, end the line")  # fmt: skip
+        alone = own and added == number and last != "O" and [tag[2:] for tag in good].count(last[2:]) == 1
+        if alone and not ends_with_line(path):
+            raise StudyError(f"{where}:{number}: the last line has a type of its own and no end; was the file cut off? "
+                             "If not, end the line")  # fmt: skip
         yield Sentence(words, tags, document)
     elif empty:
         raise StudyError(f"{where}: no sentences in the file")

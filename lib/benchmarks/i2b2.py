@@ -105,12 +105,7 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
 
 def add_concepts(note: Note, path: Path) -> None:
     """Put the concepts of a note's .con file into it."""
-    file = show_path(path)
-    for number, line in read_lines(path):
-        where = f"{file}:{number}"
-        match = CONCEPT.fullmatch(line.strip())
-        if not match or match[6] not in TYPES:
-            raise StudyError(f"{where}: expected a concept of type {', '.join(TYPES)}")
+    for number, where, match in match_lines(path, CONCEPT, TYPES, "a concept of type"):
         place = find_words_at(where, note, match.groups()[:5])
         if place in note.concepts:
             raise StudyError(f"{where}: the concept is on an earlier line too")
@@ -121,18 +116,25 @@ def add_concepts(note: Note, path: Path) -> None:
 
 def add_relations(note: Note, path: Path) -> None:
     """Put the relations of a note's .rel file into it; its concepts are there already."""
-    file = show_path(path)
-    for number, line in read_lines(path):
-        where = f"{file}:{number}"
-        match = RELATION.fullmatch(line.strip())
-        if not match or match[6] not in LABELS:
-            raise StudyError(f"{where}: expected a relation of label {', '.join(LABELS)}")
+    for _, where, match in match_lines(path, RELATION, LABELS, "a relation of label"):
         one = find_words_at(where, note, match.groups()[:5])
         other = find_words_at(where, note, match.groups()[6:])
         known = one in note.concepts and other in note.concepts
         if not known or one[0] != other[0] or one == other:
             raise StudyError(f"{where}: expected two concepts of one line of the text")
         note.relations.setdefault(frozenset((one, other)), []).append(match[6])
+
+
+def match_lines(
+    path: Path, form: re.Pattern, names: tuple[str, ...], what: str
+) -> Iterator[tuple[int, str, re.Match[str]]]:
+    """Number, `file:line` and match of each line; StudyError for one of another form, or of none of the names."""
+    for number, line in read_lines(path):
+        where = f"{show_path(path)}:{number}"
+        match = form.fullmatch(line.strip())
+        if not match or match[6] not in names:
+            raise StudyError(f"{where}: expected {what} {', '.join(names)}")
+        yield number, where, match
 
 
 def find_line_words(line: str) -> list[tuple[int, int]]:

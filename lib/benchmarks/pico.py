@@ -5,7 +5,6 @@ Source: Nye et al. 2018; the README of the release. Gu et al. 2021 (section 2.3.
 
 import re
 from collections import Counter
-from collections.abc import Collection
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
@@ -19,25 +18,21 @@ FILE = re.compile(r"([0-9]+)[._]AGGREGATED\.ann(?:\.gz)?")  # a dot in release 2
 BREAKS = re.compile(r"[ \t\r]+")  # a word may hold other kinds of space
 
 
-def read_elements(
-    folder: Path, split: str, dev: Collection[str] | None = None, left_out: Counter | None = None
-) -> list[Sentence]:
+def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> list[Sentence]:
     """Sentences of `train`, `dev` or `test` of a release's folder, with the tag of each word I-INT, I-OUT, I-PAR or O.
 
     A word of several elements has them joined in that order, `I-INT|I-PAR`. A sentence ends only after a word ".", and
     at the end of an abstract. Words are those of `documents/PMID.tokens`; their labels, one a word, 0 or not, those
     of `annotations/aggregated/starting_spans/ELEMENT/{train,test/gold}/PMID.AGGREGATED.ann`; between words and between
-    labels are line ends, spaces or commas (labels alone). `dev`: PMIDs of the training set that are the development
-    set, by default those of `dev.txt` in the folder, one a line, and none where it is not there: the release has none,
-    and its scripts draw a fifth of the training set anew in each run. An abstract that lacks the labels of an element
-    is not read, nor a training one that is in the test set (those of `dev` are counted with the training set).
-    StudyError for a missing or empty file, other labels, more or fewer labels than words, a PMID of `dev` that is no
-    training abstract.
+    labels are line ends, spaces or commas (labels alone). The development set is the training abstracts whose PMIDs
+    stand in `dev.txt` in the folder, one a line, and none where it is not there: the release has none, and its scripts
+    draw a fifth of the training set anew in each run. An abstract that lacks the labels of an element is not read, nor
+    a training one that is in the test set (those of `dev` are counted with the training set). StudyError for a missing
+    or empty file, other labels, more or fewer labels than words, a PMID of `dev` that is no training abstract.
     """
     files = find_documents(folder, split)
-    if dev is None:
-        dev_list = folder / "dev.txt"
-        dev = [line.strip() for _, line in read_lines(dev_list) if line.strip()] if dev_list.is_file() else ()
+    dev_list = folder / "dev.txt"
+    dev = {line.strip() for _, line in read_lines(dev_list) if line.strip()} if dev_list.is_file() else set()
     every, whole = (join(*map(set, files.values())) for join in (set.union, set.intersection))
     test = set() if split == "test" else set().union(*find_documents(folder, "test").values())
     pmids = whole - test
@@ -45,12 +40,12 @@ def read_elements(
         left_out["abstracts without the labels of an element"] += len(every - whole)
         left_out["training abstracts that are in the test set"] += len(every & test)
     if split != "test":
-        if astray := sorted(set(dev) - pmids):
+        if astray := sorted(dev - pmids):
             raise StudyError(f"{show_path(folder)}: PMID {astray[0]} of dev is no training abstract; check the list")
-        pmids = set(dev) if split == "dev" else pmids - set(dev)
+        pmids = dev if split == "dev" else pmids - dev
     if not pmids:
         raise StudyError(
-            f"{show_path(folder)}: no abstracts in {split}; EBM-NLP has no dev of its own, give its PMIDs"
+            f"{show_path(folder)}: no abstracts in {split}; EBM-NLP has no dev of its own, give its PMIDs in dev.txt"
         )
     return [
         sentence

@@ -12,7 +12,7 @@ from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.standoff import OFFSET
 from lib.errors import StudyError, unknown
 from lib.places import show_path
-from lib.reading import open_bytes, read_lines
+from lib.reading import ends_with_line, read_lines
 
 # The types of BC5CDR, and NCBI-disease's four, all of them diseases (Dogan et al. 2014).
 KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
@@ -53,7 +53,8 @@ def read_abstracts(path: Path, left_out: Counter | None = None) -> Iterator[Abst
             yield parse_abstract(record, left_out)
             empty, record = False, []
     if record:
-        require_end(path, number)
+        if not ends_with_line(path):
+            raise StudyError(f"{name}:{number}: the last line has no end: was the file cut off? If not, end it")
         yield parse_abstract(record, left_out)
     elif empty:
         raise StudyError(f"{name}: no abstracts in the file")
@@ -137,13 +138,3 @@ def keep_first(path: Path, abstracts: Iterable[Abstract], left_out: Counter | No
         if left_out is not None:
             left_out["records that come again"] += known[abstract.pmid] is not abstract
     return [*known.values()]
-
-
-def require_end(path: Path, number: int) -> None:
-    """StudyError when the last line of a text, of this number, has no end, as where a copy was cut off."""
-    end = b""
-    with open_bytes(path) as file:
-        for line in file:
-            end = line[-1:]
-    if end != b"\n":
-        raise StudyError(f"{show_path(path)}:{number}: the last line has no end: was the file cut off? If not, end it")

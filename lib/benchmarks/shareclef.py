@@ -7,7 +7,6 @@ Source: Suominen et al. 2013.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import OFFSET, Annotation
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import open_bytes, parse_xml, read_lines
+from lib.reading import open_bytes, parse_xml, read_lines, read_text
 
 FOLDER = "ner/share-clef-2013"
 TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"
@@ -36,14 +35,14 @@ RULES = re.compile(r"\|{4}|___|~~")  # lines drawn with signs
 
 
 def read_disorders(
-    notes: Path, annotations: Path, names: Iterable[str] | Path | None = None, left_out: Counter | None = None
+    notes: Path, annotations: Path, names: Path | None = None, left_out: Counter | None = None
 ) -> list[Sentence]:
-    """Sentences of the notes of a folder, tagged B-Disorder and I-Disorder; of `names` alone, without .txt, if given.
+    """Sentences of the notes of a folder, tagged B-Disorder and I-Disorder; of those in the list `names`, if given.
 
     Every part of a mention is tagged, the first word of its first part with B and all else with I, so that mentions
-    are counted once. Mentions that overlap a longer one have no tag. `names` are for a division into training and
-    development, which the release does not have; a path is of a file with one a line. As BLUE does, what was taken out
-    of a note reads PATTERN and drawn lines are blank. Errors as in read_marked_notes.
+    are counted once. Mentions that overlap a longer one have no tag. `names`: a file with one a line, without .txt, for
+    a division into training and development, which the release does not have. As BLUE does, what was taken out of a
+    note reads PATTERN and drawn lines are blank. Errors as in read_marked_notes.
     """
     return [
         sentence
@@ -53,7 +52,7 @@ def read_disorders(
 
 
 def read_marked_notes(
-    notes: Path, annotations: Path, names: Iterable[str] | Path | None = None
+    notes: Path, annotations: Path, names: Path | None = None
 ) -> dict[str, tuple[str, list[Annotation]]]:
     """The text and the mentions of each note, by name without .txt; a mention's id is its CUI or `CUI-less`.
 
@@ -65,9 +64,7 @@ def read_marked_notes(
     texts = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
     if not texts:
         raise StudyError(f"no .txt files in {show_path(notes)}; set STUDY_DATA to a folder that holds the release")
-    if isinstance(names, Path):
-        names = [line.strip() for _, line in read_lines(names) if line.strip()]
-    chosen = set(texts if names is None else names)
+    chosen = {line.strip() for _, line in read_lines(names) if line.strip()} if names else {*texts}
     if unknown := chosen - texts.keys():  # not quoted: a wrong file in the list's place may hold text
         raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(chosen)} names; check their list")
     files = find_annotations(annotations)
@@ -77,7 +74,9 @@ def read_marked_notes(
     for name in (name for name in texts if name in chosen):
         if name not in files:
             raise StudyError(f"{show_path(texts[name])}: no annotations in {show_path(annotations)}")
-        text, read_file = read_whole_note(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
+        text, read_file = read_text(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
+        if not text.strip():
+            raise StudyError(f"{show_path(texts[name])}: empty file")
         by_name[name] = text, read_file(files[name], name, len(text))
     return by_name
 
@@ -92,18 +91,6 @@ def find_annotations(folder: Path) -> dict[str, Path]:
         if files.setdefault(path.name.removesuffix(end), path) is not path:
             raise StudyError(f"{show_path(path)}: the note has annotations in another file too; leave one out")
     return files
-
-
-def read_whole_note(path: Path) -> str:
-    """A note as it is, as offsets count every character; StudyError for an empty one and bytes that are not UTF-8."""
-    with open_bytes(path) as file:
-        try:
-            text = file.read().decode()
-        except UnicodeDecodeError as error:
-            raise StudyError(f"{show_path(path)}: not UTF-8 text ({error.reason}); convert the file") from None
-    if not text.strip():
-        raise StudyError(f"{show_path(path)}: empty file")
-    return text
 
 
 def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:

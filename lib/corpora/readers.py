@@ -4,7 +4,6 @@ import csv
 import re
 import sys
 from collections.abc import Callable, Iterator
-from io import TextIOWrapper
 from itertools import groupby
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from lib.corpora import articles, medline
 from lib.corpora.records import Document, Heading, read_year
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import open_bytes, read_columns, read_json_lines, read_lines
+from lib.reading import read_columns, read_csv, read_json_lines, read_lines
 
 
 def read_citations(path: Path) -> Iterator[Document]:
@@ -41,34 +40,43 @@ def read_abstract_lines(path: Path) -> Iterator[Document]:
 
 def read_europepmc(path: Path) -> Iterator[Document]:
     """JSON lines of Europe PMC records: pmid, title, abstract, year, MeSH descriptors with major flags."""
-    for where, record in read_json_lines(path):
-        try:
-            headings = record.get("mesh") or ()
-            yield Document(
-                id=as_text(record.get("pmid")),
-                title=as_text(record.get("title")),
-                text=as_text(record.get("abstract")),
-                year=read_year(str(record.get("year"))),
-                mesh=tuple(Heading(name=as_text(m["descriptor"]), major=m.get("major") == "Y") for m in headings),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StudyError(f"{where}: not a record of Europe PMC ({type(error).__name__}: {error})") from None
+
+    def to_document(record: dict) -> Document:
+        headings = record.get("mesh") or ()
+        return Document(
+            id=as_text(record.get("pmid")),
+            title=as_text(record.get("title")),
+            text=as_text(record.get("abstract")),
+            year=read_year(str(record.get("year"))),
+            mesh=tuple(Heading(name=as_text(m["descriptor"]), major=m.get("major") == "Y") for m in headings),
+        )
+
+    return read_records(path, to_document, "Europe PMC")
 
 
 def read_mesh_sample(path: Path) -> Iterator[Document]:
     """JSON lines of the PubMed multi-label sample: pmid, Title, abstractText, names and tree numbers as lists."""
+
+    def to_document(record: dict) -> Document:
+        names = re.findall(r"""'([^']*)'|"([^"]*)\"""", as_text(record["meshMajor"]))
+        return Document(
+            id=as_text(record["pmid"]),
+            title=as_text(record["Title"]),
+            text=as_text(record["abstractText"]),
+            mesh=tuple(Heading(name=single or double) for single, double in names),
+            trees=tuple(re.findall(r"[A-Z]\d\d(?:\.\d+)*", as_text(record["meshid"]))),
+        )
+
+    return read_records(path, to_document, "the sample")
+
+
+def read_records(path: Path, to_document: Callable[[dict], Document], source: str) -> Iterator[Document]:
+    """The document of each line of JSON; StudyError for a line that is no record of its source."""
     for where, record in read_json_lines(path):
         try:
-            names = re.findall(r"""'([^']*)'|"([^"]*)\"""", as_text(record["meshMajor"]))
-            yield Document(
-                id=as_text(record["pmid"]),
-                title=as_text(record["Title"]),
-                text=as_text(record["abstractText"]),
-                mesh=tuple(Heading(name=single or double) for single, double in names),
-                trees=tuple(re.findall(r"[A-Z]\d\d(?:\.\d+)*", as_text(record["meshid"]))),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise StudyError(f"{where}: not a record of the sample ({type(error).__name__}: {error})") from None
+            yield to_document(record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StudyError(f"{where}: not a record of {source} ({type(error).__name__}: {error})") from None
 
 
 def as_text(value) -> str:
@@ -95,22 +103,9 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
 def read_notes(path: Path) -> Iterator[Document]:
     """Clinical notes of MIMIC-III's NOTEEVENTS.csv; a note marked as an error by its author comes back empty."""
     csv.field_size_limit(sys.maxsize)
-    with open_bytes(path) as raw:
-        rows = csv.DictReader(TextIOWrapper(raw, encoding="utf-8-sig", newline=""), strict=True)
-        try:
-            missing = {"ROW_ID", "ISERROR", "TEXT"} - set(rows.fieldnames or ())
-            if missing:
-                raise StudyError(f"{show_path(path)}: no column {', '.join(sorted(missing))}: not NOTEEVENTS")
-            for row in rows:
-                if None in row or None in row.values():
-                    where = f"{show_path(path)}:{rows.line_num}"
-                    raise StudyError(f"{where}: not as many columns as in the first line: was the file cut off?")
-                lines = [line.strip() for line in row["TEXT"].splitlines() if line.strip()]
-                yield Document(row["ROW_ID"], text="" if row["ISERROR"] == "1" else "\n".join(lines))
-        except (csv.Error, UnicodeDecodeError) as error:
-            # The message of a decoding error would quote the note itself.
-            reason = error.reason if isinstance(error, UnicodeDecodeError) else error
-            raise StudyError(f"{show_path(path)}: after line {rows.line_num}: not CSV in UTF-8 ({reason})") from None
+    for _, row in read_csv(path, ["ROW_ID", "ISERROR", "TEXT"]):
+        lines = [line.strip() for line in row["TEXT"].splitlines() if line.strip()]
+        yield Document(row["ROW_ID"], text="" if row["ISERROR"] == "1" else "\n".join(lines))
 
 
 READERS: dict[str, Callable[[Path], Iterator[Document]]] = {
