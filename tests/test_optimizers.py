@@ -50,7 +50,7 @@ def test_lamb_makes_the_update_of_its_paper(decay, adapted):
     gradients = [[rng.normal(size=start.shape) * 10.0**power for power in range(-6, 2)] for start in starts]
     weights = [torch.nn.Parameter(torch.from_numpy(start.copy())) for start in starts]
     group = {"params": weights, "weight_decay": decay, "adapted": adapted}
-    optimizer = optimizers.Lamb([group], lr=0.05, betas=(0.9, 0.98), eps=1e-6)
+    optimizer = optimizers.Lamb([group], lr=0.05, betas=(0.9, 0.98))
     for of_step in zip(*gradients, strict=True):
         for weight, gradient in zip(weights, of_step, strict=True):
             weight.grad = torch.from_numpy(gradient.copy())
@@ -71,7 +71,8 @@ def test_where_a_norm_is_zero_lamb_takes_the_step_as_it_is():
 def test_lamb_leaves_what_has_no_gradient_and_keeps_the_gradients():
     used, unused = parameter(1.0), parameter(2.0)
     used.grad = torch.ones_like(used)
-    optimizer = optimizers.Lamb([used, unused], lr=0.1, betas=(0.9, 0.999), weight_decay=0.1)
+    group = {"params": [used, unused], "weight_decay": 0.1}
+    optimizer = optimizers.Lamb([group], lr=0.1, betas=(0.9, 0.999))
     optimizer.step()
     assert unused.item() == 2.0 and unused not in optimizer.state
     assert used.item() != 1.0 and used.grad.item() == 1.0

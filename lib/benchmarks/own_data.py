@@ -183,14 +183,12 @@ def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, .
     if len(documents) < len(parts):
         raise StudyError(f"{where}: {len(documents)} documents are too few for {', '.join(parts)}: give each part")
     order = [documents[i] for i in np.random.default_rng(SEED).permutation(len(documents))]
-    taken: set[str] = set()
+    part_of = dict.fromkeys(documents, parts[0])
     for part in parts[1:]:
         number = max(1, round(SHARES[part] * len(documents)))
-        chosen, order = set(order[:number]), order[number:]
-        taken |= chosen
-        if part == split:
-            return [one for one, name in zip(instances, names, strict=True) if name in chosen]
-    return [one for one, name in zip(instances, names, strict=True) if name not in taken]
+        part_of |= dict.fromkeys(order[:number], part)
+        order = order[number:]
+    return [one for one, name in zip(instances, names, strict=True) if part_of[name] == split]
 
 
 def name_documents(instances: Sequence[Instance]) -> list[str]:

@@ -75,25 +75,19 @@ class Lamb(torch.optim.Optimizer):
     all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which is the training loop's part.
     """
 
-    def __init__(
-        self, groups, lr: float, betas: tuple[float, float], eps: float = EPSILON, weight_decay: float = 0.0,
-        corrected: bool = True,
-    ):  # fmt: skip
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "adapted": True, "step": 0}
+    def __init__(self, groups, lr: float, betas: tuple[float, float], corrected: bool = True):
+        defaults = {"lr": lr, "betas": betas, "eps": EPSILON, "weight_decay": 0.0, "adapted": True, "step": 0}
         super().__init__(groups, defaults)
         self.corrected = corrected
 
     @torch.no_grad()
-    def step(self, closure=None):
-        """One update of every parameter that has a gradient."""
-        with torch.enable_grad():
-            loss = closure() if closure else None
+    def step(self, closure=None) -> None:
+        """One update of every parameter that has a gradient; `closure`: of torch's own, which nothing here gives."""
         for group in self.param_groups:
             group["step"] += 1
             for weight in group["params"]:
                 if weight.grad is not None:
                     self.update(weight, group)
-        return loss
 
     def update(self, weight: torch.Tensor, group: dict) -> None:
         state, step = self.state[weight], group["step"]
