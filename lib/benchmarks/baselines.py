@@ -85,13 +85,10 @@ def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, t
     return baseline.predict(dataset, train, [test], **best)[0], best
 
 
-def choose_constant(dataset: Dataset, train: Sequence[Instance]) -> object:
-    """The one answer that scores best everywhere in training."""
-    return max(dict.fromkeys(one.gold for one in train), key=lambda label: dataset.rank(train, [label] * len(train)))
-
-
 def answer_always(dataset: Dataset, train: Sequence[Instance], parts: Parts) -> list[list]:
-    best = choose_constant(dataset, train)
+    """The one answer that scores best everywhere in training."""
+    answers = dict.fromkeys(one.gold for one in train)
+    best = max(answers, key=lambda answer: dataset.rank(train, [answer] * len(train)))
     return [[best] * len(part) for part in parts]
 
 
@@ -176,7 +173,7 @@ def tag_by_crf(
 
 
 def fit_crf(
-    tags: list[list[str]], train: Sequence[Sentence], parts: Parts, l2: float, classes: Classes | None = None
+    tags: list[list[str]], train: Sequence[Sentence], parts: Parts, l2: float, classes: Classes | None
 ) -> list[list[list[str]]]:
     try:
         import pycrfsuite

@@ -117,7 +117,7 @@ def pair_up(
     cut: Callable[[str, str], list[Span]],
     label: Callable[[list[str]], list[str]],
     in_text_order: bool,
-    left_out: Counter | None = None,
+    left_out: Counter | None,
 ) -> list[Relation]:
     """The pairs of every sentence, an instance for each label; `in_text_order`: the order of the two ids in an id.
 

@@ -10,6 +10,7 @@ from lib.benchmarks.metrics import entity_sets
 from lib.benchmarks.rates import count_kinds, rates_by_kind
 
 NONE = "none"  # no entity, or no label
+SHOWN = 10  # errors in a list
 LETTERS = 200  # of a text that is shown
 Pairs = list[tuple[str, str, str]]  # gold, predicted, and the text that they are of
 
@@ -66,7 +67,7 @@ def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
     return matrix
 
 
-def list_errors(pairs: Pairs, most: int = 10) -> list[dict[str, object]]:
+def list_errors(pairs: Pairs) -> list[dict[str, object]]:
     """What is wrong most often: gold, predicted, how often, and of which texts most."""
     wrong = Counter((gold, predicted) for gold, predicted, _ in pairs if gold != predicted)
     texts = {place: Counter() for place in wrong}
@@ -76,7 +77,7 @@ def list_errors(pairs: Pairs, most: int = 10) -> list[dict[str, object]]:
     return [
         {"gold": gold, "predicted": predicted, "times": times,
          "as in": " | ".join(f"{text} ({n})" if n > 1 else text for text, n in texts[gold, predicted].most_common(3))}
-        for (gold, predicted), times in wrong.most_common(most)
+        for (gold, predicted), times in wrong.most_common(SHOWN)
     ]  # fmt: skip
 
 
@@ -92,8 +93,8 @@ def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Seque
     return [{"label": label, "gold": numbers[label]} | scores[label] for label in scores]
 
 
-def list_farthest(instances: Sequence[Instance], predicted: Sequence[float], most: int = 10) -> list[dict[str, object]]:
+def list_farthest(instances: Sequence[Instance], predicted: Sequence[float]) -> list[dict[str, object]]:
     """Of numbers, those that are farthest from gold."""
-    order = sorted(range(len(instances)), key=lambda i: -abs(instances[i].gold - predicted[i]))[:most]
+    order = sorted(range(len(instances)), key=lambda i: -abs(instances[i].gold - predicted[i]))[:SHOWN]
     return [{"gold": instances[i].gold, "predicted": predicted[i], "text": " / ".join(instances[i].inputs)[:LETTERS]}
             for i in order]  # fmt: skip

@@ -60,7 +60,7 @@ def read_abstracts(path: Path, left_out: Counter | None = None) -> Iterator[Abst
         raise StudyError(f"{name}: no abstracts in the file")
 
 
-def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None = None) -> Abstract:
+def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> Abstract:
     """The abstract of a record, given as its lines with the place that a message names; errors as in read_abstracts."""
     heads = [HEAD.fullmatch(line) for _, line in record[:2]]
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:

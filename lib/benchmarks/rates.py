@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 Scores = dict[str, float]
 Sets = Sequence[Collection[Hashable]]  # an instance each
+KindOf = Callable[[Hashable], str]  # of a member of a set
 
 
 def check_lengths(gold: Sequence, predicted: Sequence) -> None:
@@ -43,15 +44,20 @@ def set_rates(gold: Sets, predicted: Sets) -> Scores:
     return rates(right, sum(len(set(p)) for p in predicted), sum(len(set(g)) for g in gold))
 
 
-def rates_by_kind(gold: Sets, predicted: Sets, kind_of: Callable[[Hashable], str] = str) -> dict[str, Scores]:
+def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[str, Scores]:
     """Precision, recall and F1 over the members of each kind, of all kinds that there are, in order."""
     check_lengths(gold, predicted)
     shared = [set(g) & set(p) for g, p in zip(gold, predicted, strict=True)]
-    right, guessed, there = (count_kinds(sets, kind_of) for sets in (shared, predicted, gold))
-    return {kind: rates(right[kind], guessed[kind], there[kind]) for kind in sorted(guessed | there)}
+    right = count_kinds(shared, kind_of)
+    guessed = count_kinds(predicted, kind_of)
+    there = count_kinds(gold, kind_of)
+    found = {}
+    for kind in sorted(guessed | there):
+        found[kind] = rates(right[kind], guessed[kind], there[kind])
+    return found
 
 
-def count_kinds(sets: Sets, kind_of: Callable[[Hashable], str] = str) -> Counter[str]:
+def count_kinds(sets: Sets, kind_of: KindOf = str) -> Counter[str]:
     """How many members of each kind there are in all sets."""
     counts: Counter[str] = Counter()
     for members in sets:

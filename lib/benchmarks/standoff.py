@@ -73,9 +73,9 @@ def tag_text(
     return [*sentences, Sentence(words, tags, document)] if words else sentences
 
 
-def find_words(text: str, paragraph: str = LINE) -> list[list[tuple[int, int]]]:
+def find_words(text: str) -> list[list[tuple[int, int]]]:
     """The (start, end) of the words of each sentence of a text: those of `tag_text` where nothing is marked."""
-    starts = [start for start, _ in find_sentences(text, paragraph, "a text")]
+    starts = [start for start, _ in find_sentences(text, LINE, "a text")]
     found = ([word.span() for word in WORD.finditer(text, *part)] for part in pairwise([*starts, len(text)]))
     return [words for words in found if words]
 
