@@ -339,8 +339,8 @@ def test_what_is_no_whole_encoder_is_refused_in_one_line(bert, tmp_path, spoil, 
         ("llama", SIZE | {"num_key_value_heads": 2}, "a decoder, or a model whose"),
         ("t5", T5, "an encoder-decoder"),
         ("mra", SIZE | {"max_position_embeddings": 64}, "its tokens see nothing of each other"),
-        ("nystromformer", SIZE | {"num_landmarks": 8}, "it does not read text as an encoder does .*shape"),
-        ("canine", SIZE, "it does not read text as an encoder does .*get_input_embeddings"),
+        ("nystromformer", SIZE | {"num_landmarks": 8}, "it does not read text as an encoder does: .*shape"),
+        ("canine", SIZE, "it does not read text as an encoder does: .*get_input_embeddings"),
     ],
 )
 def test_what_does_not_read_in_both_directions_is_refused(tmp_path, kind, size, message):

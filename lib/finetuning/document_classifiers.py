@@ -4,6 +4,7 @@ Those of Wada et al. 2020, section 4.3: words by MeCab, the first 128 of them.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from torch.nn import functional
 
 from lib.benchmarks.instances import Labelled
 from lib.corpora import cleaning
-from lib.finetuning.examples import Batch, BucketedBatches, Example, cut_evenly, pad
+from lib.finetuning.examples import Batch, BucketedBatches, Example, compute_each, pad
 from lib.finetuning.texts import class_of
 from lib.modeling import heads
 from lib.progress import Progress
@@ -60,9 +61,8 @@ class AttentiveLstm(nn.Module):
 
     def attend(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Scores of the classes, and the attention (documents, words, rows)."""
-        ids = batch["input_ids"]
-        mask = batch.get("attention_mask", torch.ones_like(ids, dtype=torch.bool))
-        states = self.recurrent(self.dropout(self.words(ids)), mask)[0]
+        mask = heads.mark_tokens(batch)
+        states = self.recurrent(self.dropout(self.words(batch["input_ids"])), mask)[0]
         scores = self.rows(self.inner(states).tanh())
         weights = scores.masked_fill(~mask[..., None], -1e9).softmax(1)
         weighed = weights.transpose(1, 2) @ states
@@ -105,10 +105,7 @@ def predict_svm(point: dict, train: list[list[str]], test: list[list[str]], labe
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
-    def join(text: list[str]) -> list[str]:
-        return join_neighbours(text, point["words"])
-
-    words = TfidfVectorizer(analyzer=join, sublinear_tf=point["sublinear"])
+    words = TfidfVectorizer(analyzer=partial(join_neighbours, most=point["words"]), sublinear_tf=point["sublinear"])
     return make_pipeline(words, LinearSVC(C=point["C"], random_state=0)).fit(train, labels).predict(test).tolist()
 
 
@@ -148,10 +145,9 @@ def predict_network(
         rate_of=lambda step: point["learning_rate"] * optimizers.slanted_triangle(step, len(batches), 0.1),
         progress=Progress(network.__name__),
     )  # fmt: skip
-    best: dict[int, str] = {}
-    with torch.inference_mode():
-        for numbers in cut_evenly(tested_on):
-            batch = pad([tested_on[i] for i in numbers], 0)
-            batch = {name: tensor.to(device.device) for name, tensor in batch.items()}
-            best |= {i: classes[c] for i, c in zip(numbers, model(batch).argmax(-1).tolist(), strict=True)}
-    return [best[number] for number in range(len(tested_on))]
+
+    def choose(some: list[Example]) -> list[int]:
+        batch = {name: tensor.to(device.device) for name, tensor in pad(some, 0).items()}
+        return model(batch).argmax(-1).tolist()
+
+    return [classes[number] for number in compute_each(tested_on, choose)]

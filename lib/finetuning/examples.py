@@ -1,19 +1,21 @@
-"""What an encoder is fine-tuned on: sequences of tokens, in batches of similar length."""
+"""What an encoder is fine-tuned on: a task, its sequences of tokens, and batches of them of similar length."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from lib.benchmarks.datasets import Dataset
+from lib.benchmarks.instances import Instance
+from lib.finetuning.protocol import FinetuningSettings
+from lib.modeling.heads import Batch
 from lib.vocabularies.tokenization import find_frame
 
 POOL = 50  # batches whose examples are sorted by length together
 TOKENS = 16_384  # in a batch of an evaluation, at most, padding included
 CPU_TOKENS = 4096  # the same for an encoder on a CPU, where it is a third faster than four times as many
-
-Batch = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,34 @@ class Template:
     def place(self, tokens: list[int]) -> int:
         """The position in a sequence that is read for all of it: that of [CLS]."""
         return self.frame.place % len(tokens)
+
+
+class DatasetTask:
+    """What an encoder is to do on a dataset: what all tasks hold, each with `encode`, `collate`, `read` and `decode`.
+
+    `names`: of types, labels or classes, in place of those of `train`.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        settings: FinetuningSettings,
+        tokenizer: PreTrainedTokenizerBase,
+        train: Sequence[Instance],
+        max_length: int,
+        names: Sequence[str] | None = None,
+    ):
+        self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
+        self.template, self.max_length = Template(tokenizer), max_length
+        self.cut = 0  # instances that lost something to the limit of length, of those encoded last
+        self.names = self.list_names(train) if names is None else [*names]
+        self.prepare(train)
+
+    def list_names(self, train: Sequence[Instance]) -> list[str]:
+        return []
+
+    def prepare(self, train: Sequence[Instance]) -> None:
+        """What else a task holds."""
 
 
 def pad(examples: Sequence[Example], padding: int) -> Batch:
@@ -126,6 +156,18 @@ class BucketedBatches:
     def shape(self, step: int) -> tuple[int, int]:
         """Sequences of a step, and their length."""
         return len(self.plan[step]), max(map(self.length, self.plan[step]))
+
+
+def compute_each(
+    examples: Sequence[Example], compute: Callable[[list[Example]], Iterable], tokens: int = TOKENS
+) -> list:
+    """What `compute` gives for each example, of batches as of cut_evenly; without gradients."""
+    results: list = [None] * len(examples)
+    with torch.inference_mode():
+        for numbers in cut_evenly(examples, tokens):
+            for number, one in zip(numbers, compute([examples[number] for number in numbers]), strict=True):
+                results[number] = one
+    return results
 
 
 def cut_evenly(examples: Sequence[Example], tokens: int = TOKENS) -> Iterator[list[int]]:

@@ -107,7 +107,7 @@ class Finetuning:
         chosen, tried = self.choose(seeds[0])
         made = []
         for seed in seeds:
-            for fold in range(1, min(dataset.folds, self.settings.folds or dataset.folds) + 1):
+            for fold in self.folds:
                 what = f"seed {seed}" + (f", fold {fold} of {dataset.folds}" if dataset.folds > 1 else "")
                 made.append(self.train(chosen, seed, fold, self.name_run(seed, fold), "test", what))
         result = {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": chosen,
@@ -125,6 +125,11 @@ class Finetuning:
         """A fingerprint of the runs among which the saved model is the best."""
         seeds = list(seeds[: self.settings.runs])
         return provenance.fingerprint(VERSION, self.settings.model_dump(), self.inputs, seeds)
+
+    @property
+    def folds(self) -> range:
+        """Those that are trained on: all, or as many as the settings have."""
+        return range(1, min(self.dataset.folds, self.settings.folds or self.dataset.folds) + 1)
 
     @property
     def weights(self) -> str:
@@ -222,8 +227,7 @@ class Finetuning:
         model = self.build(fold)
         before = self.start_from_first(model) if self.settings.first_on else ""
         steps, log = self.fit(model, candidate, seed, part, what)
-        tested, sequences, task = self.splits.read(split, fold), self.splits.encode(split, fold), self.splits.task(fold)
-        predicted = task.decode(tested, sequences, predictions.predict(model, task, sequences, self.device))
+        tested, predicted = self.predict(model, split, fold)
         sizes = models.count_parameters(model)
         record |= sizes | {
             "seed": seed,
@@ -243,26 +247,28 @@ class Finetuning:
         runs.write_run(path, self.dataset.family, tested, predicted, record)
         record = self.judge(path, record, split, fold, predicted)
         if saving:
-            saving.offer(record, self.score_on_dev(model, fold), model, task, sequences, self.splits.loaded.max_length)
+            task, sequences = self.splits.task(fold), self.splits.encode(split, fold)
+            longest = self.splits.loaded.max_length
+            saving.offer(record, self.score_on_dev(model, fold), model, task, sequences, longest)
         return record
 
     def score_on_dev(self, model: torch.nn.Module, fold: int) -> float | None:
         """The score of a trained model on the development set; None where there is none."""
-        if self.splits.choice != "dev":
-            return None
-        instances, sequences = self.splits.read("dev", fold), self.splits.encode("dev", fold)
+        return self.dataset.rank(*self.predict(model, "dev", fold)) if self.splits.choice == "dev" else None
+
+    def predict(self, model: torch.nn.Module, split: str, fold: int) -> tuple[list[Instance], list]:
+        """The instances of a split, and what a trained model predicts of each."""
+        instances, sequences = self.splits.read(split, fold), self.splits.encode(split, fold)
         task = self.splits.task(fold)
-        predicted = task.decode(instances, sequences, predictions.predict(model, task, sequences, self.device))
-        return self.dataset.rank(instances, predicted)
+        return instances, task.decode(instances, sequences, predictions.predict(model, task, sequences, self.device))
 
     def check_splits(self) -> None:
         """Read every split that the runs need, once; StudyError as in Dataset.load."""
         if self.checked:
             return
-        folds = range(1, min(self.dataset.folds, self.settings.folds or self.dataset.folds) + 1)
         chosen = len(self.settings.candidates()) > 1 or self.saving
         chosen_on = [("dev", 1)] if self.splits.choice == "dev" and chosen else []
-        for part in [*((split, fold) for split in (self.splits.base, "test") for fold in folds), *chosen_on]:
+        for part in [*((split, fold) for split in (self.splits.base, "test") for fold in self.folds), *chosen_on]:
             if part not in self.splits.instances:
                 self.dataset.load(*part)
         self.checked = True

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,10 +92,6 @@ def read_text_table(path: Path, **form) -> Iterator[NewText]:
         yield make_document(where, row, number)
 
 
-def read_tabbed(path: Path) -> Iterator[NewText]:
-    return read_text_table(path, **TABLE)
-
-
 def make_document(where: str, record: dict, number: int) -> NewText:
     """The document of a JSON object or of a row; StudyError for one without a text."""
     text, second, id = record.get("text"), record.get("text2"), record.get("id")
@@ -130,7 +127,7 @@ def read_folder(path: Path) -> Iterator[NewText]:
         yield NewText(show_path(file), file.stem, read_text(file))
 
 
-READERS = {".jsonl": read_json_texts, ".csv": read_text_table, ".tsv": read_tabbed}
+READERS = {".jsonl": read_json_texts, ".csv": read_text_table, ".tsv": partial(read_text_table, **TABLE)}
 
 
 # What is found, as files have it.

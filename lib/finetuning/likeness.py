@@ -1,14 +1,11 @@
 """A test set's candidates ranked by the cosine of an encoder's vectors; nothing is trained."""
 
-from collections.abc import Iterable
-
 import numpy as np
-import torch
 from torch.nn import functional
 
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Pair
-from lib.finetuning.examples import Example, Template, cut_evenly, pad
+from lib.finetuning.examples import Example, Template, compute_each, pad
 from lib.modeling import heads
 from lib.modeling.loading import Encoder
 from lib.vocabularies.tokenization import encode_texts
@@ -29,7 +26,7 @@ def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
     return dataset.score(pairs, likeness)
 
 
-def embed_texts(body, tokenizer, texts: list[str], length: int) -> Iterable[np.ndarray]:
+def embed_texts(body, tokenizer, texts: list[str], length: int) -> list[np.ndarray]:
     """The mean of the last states of each text, of length 1."""
     template = Template(tokenizer)
     capacity = template.capacity(length, pair=False)
@@ -37,13 +34,11 @@ def embed_texts(body, tokenizer, texts: list[str], length: int) -> Iterable[np.n
         Example(number, template.join(ids[:capacity])[0], 0, [], None)
         for number, ids in enumerate(encode_texts(tokenizer, texts)["input_ids"])
     ]
-    vectors: list = [None] * len(sequences)
-    with torch.inference_mode():
-        for numbers in cut_evenly(sequences):
-            batch = pad([sequences[number] for number in numbers], tokenizer.pad_token_id)
-            mask = batch.get("attention_mask", torch.ones_like(batch["input_ids"], dtype=torch.bool))
-            states = heads.encode(body, batch) * mask[..., None]
-            means = functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1)
-            for number, mean in zip(numbers, means.numpy(), strict=True):
-                vectors[number] = mean
-    return vectors
+
+    def embed(some: list[Example]) -> np.ndarray:
+        batch = pad(some, tokenizer.pad_token_id)
+        mask = heads.mark_tokens(batch)
+        states = heads.encode(body, batch) * mask[..., None]
+        return functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1).numpy()
+
+    return compute_each(sequences, embed)

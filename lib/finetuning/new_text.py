@@ -18,6 +18,7 @@ from lib.finetuning.tagging import Tagging, respell, split_tag, to_bio
 from lib.finetuning.texts import Texts
 from lib.modeling import heads
 
+COMMANDS = {Tagging: "tag", Texts: "classify"}  # of run_all.sh, by the task of the models that they take
 PAIRS = ("similarity", "inference", "answers", "ranking")  # families of two texts
 SPACE = re.compile(r"[^\S\n]")  # sentencex fails on some that take several bytes
 BOTH = re.compile("-|other", re.IGNORECASE)  # in a dummy of two mentions
@@ -40,7 +41,7 @@ def tag_texts(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
     The model reads a sentence at a time, as in training, one that is too long in parts; a line end ends a sentence.
     StudyError for a model that is no tagger.
     """
-    check_tagger(model)
+    check_task(model, "tag")
     sentences, owners = [], []  # an owner: the text, and where each word of the sentence stands in it
     for number, text in enumerate(texts):
         for words, spans in cut_words(text):
@@ -71,10 +72,13 @@ def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
         yield words, given_spans
 
 
-def check_tagger(model: Saved) -> None:
-    """StudyError for a saved model that finds no entities."""
-    if not isinstance(model.task, Tagging):
-        raise StudyError(f"{model.title}: no tagger but a model of {describe_task_of(model)}; {hint(model)}")
+def check_task(model: Saved, command: str) -> None:
+    """StudyError for a saved model that the command `tag` or `classify` does not take."""
+    takes, dataset = COMMANDS.get(type(model.task)), model.dataset
+    if takes != command:
+        hint = f"./run_all.sh {takes} takes it" if takes else "lib.finetuning.saved.load_saved opens it"
+        asked = "tagger" if command == "tag" else "classifier"
+        raise StudyError(f"{model.title}: no {asked} but a model of {dataset.family} ({dataset.title}); {hint}")
 
 
 def compose_text(text: str) -> tuple[str, Sequence[int]]:
@@ -148,12 +152,6 @@ def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict
     return [{"labels": [*some], "probabilities": one} for some, one in zip(labels, named, strict=True)]
 
 
-def check_classifier(model: Saved) -> None:
-    """StudyError for a saved model that does not judge whole texts."""
-    if not isinstance(model.task, Texts):
-        raise StudyError(f"{model.title}: no classifier but a model of {describe_task_of(model)}; {hint(model)}")
-
-
 def make_instance(model: Saved, text: str, second: str | None = None) -> Instance:
     """The instance that a classifier reads of a text, or of two.
 
@@ -198,16 +196,3 @@ def read_marks(text: str) -> Relation:
     if len(MARK.findall(text)) != 4 or not in_order:
         raise StudyError("expected the first mention as [E1] ... [/E1] and the second as [E2] ... [/E2], each once")
     return Relation("", bare, first, second, "")
-
-
-def describe_task_of(model: Saved) -> str:
-    return f"{model.dataset.family} ({model.dataset.title})"
-
-
-def hint(model: Saved) -> str:
-    """What to do with a model that was given to the wrong command."""
-    if isinstance(model.task, Tagging):
-        return "./run_all.sh tag takes it"
-    if isinstance(model.task, Texts):
-        return "./run_all.sh classify takes it"
-    return "lib.finetuning.saved.load_saved opens it"

@@ -7,8 +7,7 @@ import torch
 from accelerate import Accelerator
 
 from lib.benchmarks import metrics
-from lib.finetuning.examples import CPU_TOKENS, TOKENS, Batch, Example, cut_evenly
-from lib.finetuning.splits import Task
+from lib.finetuning.examples import CPU_TOKENS, TOKENS, Batch, DatasetTask, Example, compute_each
 
 WORDS = ("tagging", "pico")  # families whose predictions are tags of words
 FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
@@ -16,20 +15,19 @@ FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginnin
 
 def predict(
     model: Callable[[Batch], torch.Tensor],
-    task: Task,
+    task: DatasetTask,
     sequences: Sequence[Example],
     device: Accelerator,
     on_cpu: int = CPU_TOKENS,
 ) -> list:
     """What the head predicts of each sequence, as the task reads it; `on_cpu`: the tokens of a batch on a CPU."""
-    results: list = [None] * len(sequences)
-    with torch.inference_mode(), device.autocast():
-        for numbers in cut_evenly(sequences, on_cpu if device.device.type == "cpu" else TOKENS):
-            chosen = [sequences[number] for number in numbers]
-            batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
-            for number, one in zip(numbers, task.read(model(batch), chosen), strict=True):
-                results[number] = one
-    return results
+
+    def compute(chosen: list[Example]) -> list:
+        batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
+        return task.read(model(batch), chosen)
+
+    with device.autocast():
+        return compute_each(sequences, compute, on_cpu if device.device.type == "cpu" else TOKENS)
 
 
 def find_collapse(family: str, gold: Sequence, predicted: Sequence, log: list[dict]) -> str:

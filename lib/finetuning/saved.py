@@ -29,9 +29,9 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions
 from lib.finetuning.card import write_tuned_card
-from lib.finetuning.examples import Example
+from lib.finetuning.examples import DatasetTask, Example
 from lib.finetuning.protocol import FinetuningSettings
-from lib.finetuning.splits import TASKS, Task
+from lib.finetuning.splits import TASKS
 from lib.finetuning.tagging import Tagging
 from lib.modeling import bodies, heads, loading, models
 from lib.places import show_path
@@ -61,7 +61,7 @@ class Saved:
     folder: Path
     record: dict
     dataset: Dataset  # without its files
-    task: Task
+    task: DatasetTask
     model: nn.Module
     device: Accelerator
 
@@ -99,7 +99,7 @@ class Saving:
         return fingerprint in self.record.get("compared", {})
 
     def offer(
-        self, run: dict, dev: float | None, model: nn.Module, task: Task, tried: Sequence[Example], longest: int
+        self, run: dict, dev: float | None, model: nn.Module, task: DatasetTask, tried: Sequence[Example], longest: int
     ) -> None:
         """Save a run where none was as good on the development set; without one (`dev`: None) the first run stays.
 
@@ -143,7 +143,7 @@ def is_complete(folder: Path, identity: str) -> bool:
     return record.get("identity") == identity and record["complete"]
 
 
-def write_saved(folder: Path, model: nn.Module, task: Task, tried: Sequence[Example], longest: int) -> dict:
+def write_saved(folder: Path, model: nn.Module, task: DatasetTask, tried: Sequence[Example], longest: int) -> dict:
     """Write weights, configuration and tokenizer; the part of the record that opens them again."""
     model = model.to("cpu").eval()
     library = to_library(model, task, tried)
@@ -177,7 +177,7 @@ def round_weights(folder: Path) -> None:
     share_weights(folder)
 
 
-def name_labels(task: Task) -> dict:
+def name_labels(task: DatasetTask) -> dict:
     """`id2label` and `label2id` of a configuration; an entity without a type gets a name, which pipelines need."""
     names = task.names
     if isinstance(task, Tagging):
@@ -186,7 +186,7 @@ def name_labels(task: Task) -> dict:
     return {"id2label": dict(zip(numbers, names, strict=True)), "label2id": dict(zip(names, numbers, strict=True))}
 
 
-def to_library(model: nn.Module, task: Task, tried: Sequence[Example]) -> PreTrainedModel | None:
+def to_library(model: nn.Module, task: DatasetTask, tried: Sequence[Example]) -> PreTrainedModel | None:
     """The library's own class with a model's weights, or None where it has none that predicts the same.
 
     To predict the same is to agree within SAME on the first `tried` sequences.
@@ -235,11 +235,10 @@ def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch
 
 
 @torch.inference_mode()
-def agree(model: nn.Module, library: PreTrainedModel, task: Task, tried: Sequence[Example]) -> bool:
+def agree(model: nn.Module, library: PreTrainedModel, task: DatasetTask, tried: Sequence[Example]) -> bool:
     """Whether both predict the same of some sequences, where the head looks."""
     batch = task.collate(tried)
-    inputs = {"attention_mask": torch.ones_like(batch["input_ids"])} | heads.select_inputs(library, batch)
-    found = library(**inputs | {"attention_mask": inputs["attention_mask"].long()})
+    found = library(**heads.select_inputs(library, batch) | {"attention_mask": heads.mark_tokens(batch).long()})
     match model:
         case heads.Tagger():
             there = batch["words"]
@@ -260,8 +259,8 @@ def agree(model: nn.Module, library: PreTrainedModel, task: Task, tried: Sequenc
     return torch.allclose(ours, theirs, rtol=SAME, atol=SAME)
 
 
-def load_saved(folder: str | Path, precision: str = "float32") -> Saved:
-    """The model that was saved in a folder, of every kind; `precision` as in lib/training/training.py.
+def load_saved(folder: str | Path) -> Saved:
+    """The model that was saved in a folder, of every kind; it computes in float32.
 
     StudyError in one line for a folder that is not there, is none of ours, or is damaged.
     """
@@ -276,19 +275,15 @@ def load_saved(folder: str | Path, precision: str = "float32") -> Saved:
     dataset = Dataset(read=lambda *_: [], files={}, **about["dataset"])
     # Weights of the classes are for training.
     settings = FinetuningSettings(**about["settings"]).model_copy(update={"weighted": False})
-    try:
+    with loading.in_one_line(f"{title}: damaged, or not whole"):
         tokenizer = load_whole(folder, title)
         task = TASKS[dataset.family](dataset, settings, tokenizer, [], about["max_length"], about["names"])
         model = (load_library if record["class"] else load_own)(folder, task)
-    except StudyError:
-        raise
-    except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
-        raise StudyError(f"{title}: damaged, or not whole: {loading.first_line(error)}") from error
-    device = training.accelerator(precision)
+    device = training.accelerator("float32")
     return Saved(folder, record, dataset, task, model.to(device.device).eval(), device)
 
 
-def load_own(folder: Path, task: Task) -> nn.Module:
+def load_own(folder: Path, task: DatasetTask) -> nn.Module:
     """A head that the library has no class for."""
     config = artefacts.read_json(folder / "config.json")["encoder"]
     body = AutoModel.from_config(AutoConfig.for_model(**config)).float()
@@ -297,7 +292,7 @@ def load_own(folder: Path, task: Task) -> nn.Module:
     return model
 
 
-def load_library(folder: Path, task: Task) -> nn.Module:
+def load_library(folder: Path, task: DatasetTask) -> nn.Module:
     """The weights of the library's class in one of ours."""
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     model = task.build(AutoModel.from_config(config).float(), [])

@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from lib.benchmarks import questions
-from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Answer, Question, Span
-from lib.finetuning.examples import Batch, Example, Template, pad
-from lib.finetuning.protocol import FinetuningSettings
+from lib.finetuning.examples import Batch, DatasetTask, Example, pad
 from lib.modeling import heads
 from lib.vocabularies.tokenization import encode_texts
 
@@ -26,22 +24,11 @@ LONGEST = 30  # tokens of an answer
 KEPT = 5  # answers of a question: BioASQ looks at five
 
 
-class Spans:
-    """The task of questions: to find where in its passages the answer of one stands."""
+class Spans(DatasetTask):
+    """The task of questions: to find where in its passages the answer of one stands. No answer has a name.
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        settings: FinetuningSettings,
-        tokenizer: PreTrainedTokenizerBase,
-        train: Sequence[Question],
-        max_length: int,
-        names: Sequence[str] | None = None,
-    ):
-        self.names: list[str] = []  # no answer has a label
-        self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
-        self.template, self.max_length = Template(tokenizer), max_length
-        self.cut = 0  # questions that lose their end, of those encoded last; passages lose nothing
+    `cut` counts questions that lose their end; passages lose nothing.
+    """
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Question]) -> heads.SpanFinder:
         return heads.SpanFinder(encoder)

@@ -7,7 +7,7 @@ from lib.benchmarks.datasets import Dataset, choose_training, hold_out
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError, unknown
 from lib.finetuning import spans, tagging, texts
-from lib.finetuning.examples import Example
+from lib.finetuning.examples import DatasetTask, Example
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import loading, models
 from lib.vocabularies.japanese import JapaneseTokenizer
@@ -17,7 +17,6 @@ TASKS = {
     "inference": texts.Texts, "documents": texts.Texts, "answers": texts.Texts, "ranking": texts.Texts,
     "questions": spans.Spans,
 }  # fmt: skip
-Task = tagging.Tagging | texts.Texts | spans.Spans
 
 
 class Splits:
@@ -42,7 +41,7 @@ class Splits:
         self.instances: dict[tuple[str, int], list[Instance]] = {}
         self.sequences: dict[tuple[str, int], list[Example]] = {}
         self.cut: dict[tuple[str, int], int] = {}
-        self.tasks: dict[int, Task] = {}
+        self.tasks: dict[int, DatasetTask] = {}
 
     @cached_property
     def loaded(self) -> loading.Encoder:
@@ -73,7 +72,7 @@ class Splits:
             )
         return self.instances[key]
 
-    def task(self, fold: int) -> Task:
+    def task(self, fold: int) -> DatasetTask:
         """The dataset's task, which knows the labels of the training set."""
         if fold not in self.tasks:
             tokenizer = copy.deepcopy(self.loaded.tokenizer)  # a task may add markers to it

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
-from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Sentence
-from lib.finetuning.examples import Batch, Example, Template, pad
-from lib.finetuning.protocol import FinetuningSettings
+from lib.finetuning.examples import Batch, DatasetTask, Example, pad
 from lib.modeling import heads
 from lib.vocabularies.words import tokens_of_words
 
@@ -54,14 +52,6 @@ def keep_types(tags: list[str], types: Sequence[str] | None) -> list[str]:
     return tags if types is None else [tag if split_tag(tag)[1] in types else "O" for tag in tags]
 
 
-def find_kinds(sentences: Sequence[Sentence], overlapping: bool) -> list[str]:
-    """The types of some sentences' tags, in order; the empty one where tags have none."""
-    tags = {tag for sentence in sentences for tag in sentence.tags}
-    if overlapping:
-        tags = {part for tag in tags for part in tag.split("|")}
-    return sorted({split_tag(tag)[1] for tag in tags - {"O"}})
-
-
 def spell(sentences: Sequence[Sequence[str]]) -> np.ndarray:
     """The letters of words by their Unicode numbers, (sentences, words, letters); 0 where there is none.
 
@@ -75,31 +65,24 @@ def spell(sentences: Sequence[Sequence[str]]) -> np.ndarray:
     return found
 
 
-class Tagging:
+class Tagging(DatasetTask):
     """The task of named entities and of PICO elements: to label the words of a dataset, under a scheme.
 
     Elements that overlap have a layer of labels each: a word has one label in every layer. Other sets have one layer.
-    `names`: of the types, in place of those of `train`.
+    `cut` counts sentences with a word longer than a sequence.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        settings: FinetuningSettings,
-        tokenizer: PreTrainedTokenizerBase,
-        train: Sequence[Sentence],
-        max_length: int,
-        names: Sequence[str] | None = None,
-    ):
-        self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
-        self.template, self.max_length = Template(tokenizer), max_length
-        self.overlapping = dataset.overlapping
-        kinds = self.names = find_kinds(train, self.overlapping) if names is None else [*names]
-        self.cut = 0  # sentences with a word longer than a sequence, of those encoded last
-        self.layers = kinds if dataset.overlapping else [""]
-        kinds = [""] if dataset.overlapping else kinds
+    def list_names(self, train: Sequence[Sentence]) -> list[str]:
+        """The types of the tags, in order; the empty one where tags have none."""
+        tags = {tag for sentence in train for tag in sentence.tags}
+        if self.dataset.overlapping:
+            tags = {part for tag in tags for part in tag.split("|")}
+        return sorted({split_tag(tag)[1] for tag in tags - {"O"}})
+
+    def prepare(self, train: Sequence[Sentence]) -> None:
+        self.layers, kinds = (self.names, [""]) if self.dataset.overlapping else ([""], self.names)
         self.partial = any(sentence.annotated is not None for sentence in train)
-        self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in LETTERS[settings.scheme])]
+        self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in LETTERS[self.settings.scheme])]
         self.numbers = {label: number for number, label in enumerate(self.labels)}
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Sentence]) -> heads.Tagger:
@@ -108,7 +91,7 @@ class Tagging:
 
     def label(self, sentence: Sentence) -> list[list[int]]:
         """For each word the number of its label in each layer; a type that training lacks is none (O)."""
-        if self.overlapping:
+        if self.dataset.overlapping:
             held = [tag.split("|") for tag in sentence.tags]
             layers = [["I" if f"I-{kind}" in tags else "O" for tags in held] for kind in self.layers]
         else:
@@ -184,7 +167,7 @@ class Tagging:
         words: list[list[list[int]]] = [[] for _ in sentences]
         for example, of_words in zip(examples, labels, strict=True):
             words[example.instance] += of_words
-        if self.overlapping:
+        if self.dataset.overlapping:
             return [
                 ["|".join(f"I-{kind}" for kind, label in zip(self.layers, word, strict=True) if label) or "O"
                  for word in sentence]

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
-from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import BREAKS, Instance, Labelled, Marked, Relation
 from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.finetuning.examples import Batch, Example, Template, pad
-from lib.finetuning.protocol import FinetuningSettings
+from lib.finetuning.examples import Batch, DatasetTask, Example, pad
 from lib.modeling import heads, loading
 from lib.vocabularies.tokenization import encode_texts
 
@@ -36,56 +34,52 @@ def add_markers(relation: Relation) -> Marked:
     for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
         marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
     text = keep_original(relation).text
-    positions = {}
-    # From the right, so that what is not yet marked keeps its position; of two at one position the later mention's
-    # first.
-    for at, name, mark in sorted(reversed(marks), key=lambda item: item[0], reverse=True):
-        for marker in positions:
-            positions[marker] += len(mark)
-        positions[name] = at + mark.index(name)
-        text = text[:at] + mark + text[at:]
-    first, second = ((positions[start], positions[end] + len(end)) for start, end in MARKERS)
-    return Marked(text, first, second)
+    marked, end, positions = "", 0, {}
+    for at, name, mark in sorted(marks, key=lambda item: item[0]):  # of two at one position the first mention's first
+        marked += text[end:at]
+        positions[name] = len(marked) + mark.index(name)
+        marked += mark
+        end = at
+    first, second = ((positions[opens], positions[closes] + len(closes)) for opens, closes in MARKERS)
+    return Marked(marked + text[end:], first, second)
 
 
 WRITTEN = {"dummies": Relation.dummify, "markers": add_markers, "original": keep_original}
 
 
-class Texts:
+class Texts(DatasetTask):
     """The task of relations, pairs, documents and candidates: to judge whole texts of a dataset.
 
     The target is a number (similarity), labels (any of several) or a class. Ranking is by the probability of class 1.
-    `names`: of the labels or classes, in place of those of `train`.
+    `classes`: the names of labels or classes; `cut` counts instances whose text was cut to fit.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        settings: FinetuningSettings,
-        tokenizer: PreTrainedTokenizerBase,
-        train: Sequence[Instance],
-        max_length: int,
-        names: Sequence[str] | None = None,
-    ):
-        self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
-        self.template, self.max_length = Template(tokenizer), max_length
-        self.target = "number" if dataset.family == "similarity" else "class"
-        self.classes: list = []
-        if dataset.multilabel:
-            self.target, self.classes = "labels", sorted({label for one in train for label in one.labels})
-        elif self.target == "class":
-            self.classes = sorted({class_of(instance) for instance in train})
-        self.names = self.classes = self.classes if names is None else [*names]
+    @property
+    def target(self) -> str:
+        if self.dataset.multilabel:
+            return "labels"
+        return "number" if self.dataset.family == "similarity" else "class"
+
+    def list_names(self, train: Sequence[Instance]) -> list[str]:
+        match self.target:
+            case "number":
+                return []
+            case "labels":
+                return sorted({label for one in train for label in one.labels})
+            case _:
+                return sorted({class_of(instance) for instance in train})
+
+    def prepare(self, train: Sequence[Instance]) -> None:
+        self.classes, mentions = self.names, self.settings.mentions
         self.numbers = {name: number for number, name in enumerate(self.classes)}
-        self.cut = 0  # instances whose text was cut to fit, of those encoded last
-        if dataset.family == "relations":
-            if settings.mentions != "dummies" and any(relation.masked for relation in train):
+        if self.dataset.family == "relations":
+            if mentions != "dummies" and any(relation.masked for relation in train):
                 raise StudyError(
-                    f"{dataset.title} comes with dummies in its texts, so '{settings.mentions}' cannot be run on it: "
+                    f"{self.dataset.title} comes with dummies in its texts, so '{mentions}' cannot be run on it: "
                     "take a set with its original texts, or mentions: dummies"
                 )
-            if settings.mentions == "markers":
-                tokenizer.add_tokens([mark for pair in MARKERS for mark in pair], special_tokens=True)
+            if mentions == "markers":
+                self.tokenizer.add_tokens([mark for pair in MARKERS for mark in pair], special_tokens=True)
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Instance]) -> heads.Classifier:
         loading.make_room(encoder, self.tokenizer)

@@ -47,6 +47,11 @@ def select_inputs(encoder: PreTrainedModel, batch: Batch) -> Batch:
     return {name: batch[name] for name in names if name in batch}
 
 
+def mark_tokens(batch: Batch) -> torch.Tensor:
+    """True at tokens, false at padding, (sequences, length)."""
+    return batch.get("attention_mask", torch.ones_like(batch["input_ids"], dtype=torch.bool))
+
+
 def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -> dict[str, float]:
     """Of each parameter of a head with its encoder, by name, what it takes times the learning rate.
 
@@ -218,8 +223,7 @@ class Classifier(nn.Module):
         """The encoding of each text, (sequences, width)."""
         if self.recurrent:
             states = self.dropout(encode(self.encoder, batch))
-            every = torch.ones_like(batch["input_ids"], dtype=torch.bool)
-            return self.recurrent(states, batch.get("attention_mask", every))[1]
+            return self.recurrent(states, mark_tokens(batch))[1]
         positions = batch["positions"]
         states = encode(self.encoder, batch, positions.flatten(1)).unflatten(1, positions.shape[1:])
         if "absent" in batch:

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,16 +99,11 @@ def load_encoder(source: str | Path, title: str = "", revision: str = "main") ->
     if not here:
         fingerprint = f"hub {source} {body.config._commit_hash}"
     tokenizer = load_tokenizer(source, title, revision)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            check_vocabulary(body, tokenizer, title)
-            if added := make_room(body, tokenizer):
-                new = [*new, f"{added} embeddings of added words"]
-            longest = try_out(body, tokenizer, title)
-    except StudyError:
-        raise
-    except Exception as error:  # of a library's model anything
-        raise StudyError(f"{title}: it does not read text as an encoder does ({first_line(error)})") from error
+    with in_one_line(f"{title}: it does not read text as an encoder does"), torch.random.fork_rng(devices=[]):
+        check_vocabulary(body, tokenizer, title)
+        if added := make_room(body, tokenizer):
+            new = [*new, f"{added} embeddings of added words"]
+        longest = try_out(body, tokenizer, title)
     architecture, parameters = type(body).__name__, body.num_parameters()
     return Encoder(title, source, revision, fingerprint, tokenizer, longest, architecture, parameters, tuple(new))
 
@@ -174,7 +171,7 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
 
     Pickled weights are read as tensors alone: nothing that is pickled beside them is run.
     """
-    try:
+    with in_one_line(f"{title}: the model could not be loaded"):
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
         kind = choose_class(config)
         if kind is None:
@@ -186,10 +183,6 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
             source, config=config, revision=revision, dtype=torch.float32, output_loading_info=True,
             trust_remote_code=False, ignore_mismatched_sizes=True,
         )  # fmt: skip
-    except StudyError:
-        raise
-    except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
-        raise StudyError(f"{title}: the model could not be loaded: {first_line(error)}") from error
     for name, stored, asked in sorted(loading["mismatched_keys"]):  # a set: the same one is named each time
         raise StudyError(
             f"{title}: {name} is {tuple(stored)} in its file, and {tuple(asked)} by its config.json; "
@@ -232,14 +225,10 @@ def is_layer(name: str, own: set[str]) -> bool:
 def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTrainedTokenizerBase:
     """The tokenizer, its casing checked. Words are encoded as if a space stood before them."""
     given = {"revision": revision, "trust_remote_code": False}
-    try:
+    with in_one_line(f"{title}: no tokenizer could be loaded"):
         tokenizer = load_whole(source, title, **given)
         if getattr(tokenizer, "add_prefix_space", None) is False:
             tokenizer = load_whole(source, title, add_prefix_space=True, **given)
-    except StudyError:
-        raise
-    except Exception as error:  # a damaged tokenizer.json raises a plain Exception
-        raise StudyError(f"{title}: no tokenizer could be loaded: {first_line(error)}") from None
     if not tokenizer.is_fast:
         raise StudyError(f"{title}: its tokenizer does not say where tokens stand in a text; save a tokenizer.json")
     if len(list_plain(tokenizer)) <= TRIED:
@@ -339,5 +328,13 @@ def step_back(body: PreTrainedModel, first: list[int], second: list[int], paddin
     body.eval()
 
 
-def first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+@contextmanager
+def in_one_line(what: str) -> Iterator[None]:
+    """Whatever is raised inside as a StudyError in one line that begins with `what`; a StudyError stays as it is."""
+    try:
+        yield
+    except StudyError:
+        raise
+    except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
+        first, *_ = str(error).strip().splitlines() or [type(error).__name__]
+        raise StudyError(f"{what}: {first}") from error

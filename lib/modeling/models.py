@@ -132,10 +132,8 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
     """
     parts = {"": model.discriminator, GENERATOR: model.generator} if isinstance(model, Electra) else {"": model}
     for folder, part in parts.items():
-        try:
+        with loading.in_one_line(f"{title}: cannot be continued"):
             weights = type(part).from_pretrained(source, subfolder=folder, revision=revision).state_dict()
-        except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
-            raise StudyError(f"{title}: cannot be continued: {loading.first_line(error)}") from None
         own = part.state_dict()
         if not same_vocabulary:
             weights = {name: weights[name] for name in weights if "word_embeddings" not in name and not is_output(name)}

@@ -11,7 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lib.modeling import bodies
+from lib.modeling import bodies, heads
+from lib.modeling.heads import Batch
 from lib.modeling.models import Electra
 from lib.pretraining import masking
 from lib.pretraining.plan import Pretraining
@@ -21,8 +22,6 @@ NOISE, ADVERSARIAL_WEIGHT = 1e-5, 10.0  # Liu et al. 2020, section 4.1
 SHIFT = 0.1  # the largest component of the shift of an embedded token; those after the layer norm are about 1
 
 ADVERSARIAL_PASSES = 8 / 3  # of the cost of a plain step: two more passes, one without gradients of the weights
-
-Batch = dict[str, torch.Tensor]
 
 
 def loss_of(plan: Pretraining) -> Callable[[nn.Module, Batch], torch.Tensor]:
@@ -175,7 +174,7 @@ def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, floa
     if isinstance(model, Electra):
         inputs, replaced = corrupt(logits, batch)
         judged = judge_replaced(model, inputs, batch) > 0
-        real = batch.get("attention_mask", torch.ones_like(judged))
+        real = heads.mark_tokens(batch)
         for name, which in (("replaced found", replaced == 1), ("kept cleared", (replaced == 0) & real)):
             found[name] = ((judged == (replaced == 1))[which].sum().item(), which.sum().item())
     return found

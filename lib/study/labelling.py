@@ -81,7 +81,7 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
 
     models = [saved.load_saved(folder) for folder in folders]
     for model in models:
-        (new_text.check_tagger if command == "tag" else new_text.check_classifier)(model)
+        new_text.check_task(model, command)
     count = sum(1 for document in read_inputs(files) if command == "tag" or make_document_instance(models[0], document))
     bar = Bar(command, count, quiet=output is None and sys.stdout.isatty())
     found = (tag_documents if command == "tag" else classify_documents)(models, follow(read_inputs(files), bar))

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader
 
 from lib import artefacts
 from lib.errors import StudyError
+from lib.modeling.heads import Batch
 from lib.places import show_path
 from lib.progress import Progress
 from lib.training import checkpoints, optimizers
@@ -32,8 +33,6 @@ CHECKPOINT_SECONDS = 30.0  # between checkpoints, at least
 CHECKPOINT_SHARE = 0.02  # of the time, at most, goes into writing checkpoints
 LOG_ROWS = 100  # in one run of the loop
 GPU_STEPS = 10  # between looks at the loss on a GPU, which has to stop for each
-
-Batch = dict[str, torch.Tensor]
 
 
 class Batches(Protocol):
