@@ -20,10 +20,9 @@ WORDS = ["[CLS]", "aspirin", "riskthe", "low", "[SEP]"]
 EXAMPLE = {"sentence": "aspirin riskthe low", "asked": "riskthe", "printed": ["aspirin", "riskthe"]}
 
 
-@pytest.fixture
-def tokenizer(tmp_path):
-    train_wordpiece(lambda: TEXT, 80, cased=False).save_model(str(tmp_path))
-    return load_wordpiece(tmp_path / "vocab.txt", cased=False)
+@pytest.fixture(scope="module")
+def tokenizer():
+    return load_wordpiece(train_wordpiece(lambda: TEXT, 80, cased=False).get_vocab(), cased=False)
 
 
 def make_encoder(folder, tokenizer, layers: int) -> loading.Encoder:

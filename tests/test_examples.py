@@ -13,10 +13,8 @@ from lib.vocabularies.learning import train_wordpiece
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
-    train_wordpiece(lambda: ["a b c d"] * 9, 40, cased=False).save_model(str(folder))
-    return BertTokenizer(vocab=str(folder / "vocab.txt"))
+def tokenizer():
+    return BertTokenizer(vocab=train_wordpiece(lambda: ["a b c d"] * 9, 40, cased=False).get_vocab())
 
 
 def make(lengths):

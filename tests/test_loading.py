@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 
 import pytest
@@ -9,8 +10,8 @@ import sentencepiece
 import torch
 from conftest import each
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors, trainers
-from tokenizers import models as tokenizer_models
+from small_encoders import FAMILIES, SIZE, make, make_tokenizer
+from tokenizers import normalizers, processors
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -18,7 +19,6 @@ from transformers import (
     FunnelBaseModel,
     FunnelConfig,
     FunnelModel,
-    PreTrainedTokenizerFast,
     T5Config,
     T5EncoderModel,
 )
@@ -29,45 +29,9 @@ from lib.modeling import loading
 from lib.study import open_study
 from lib.study.encoders import find_model
 
-SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
-        "max_position_embeddings": 66}  # fmt: skip
-FAMILIES = {
-    "bert": SIZE, "albert": SIZE | {"embedding_size": 16}, "electra": SIZE | {"embedding_size": 16},
-    "roberta": SIZE | {"pad_token_id": 0, "type_vocab_size": 1}, "big_bird": SIZE | {"attention_type": "original_full"},
-    "mpnet": SIZE, "deberta-v2": SIZE, "modernbert": SIZE | {"pad_token_id": 0},
-    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 66},
-    "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64},
-    "squeezebert": SIZE | {"embedding_size": 32},
-    "convbert": SIZE | {"embedding_size": 16, "head_ratio": 1}, "ibert": SIZE | {"pad_token_id": 0},
-    "lilt": SIZE | {"hidden_size": 48, "pad_token_id": 0},
-}  # fmt: skip
 T5 = {"d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_kv": 16}
 LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"
-
-
-def make_tokenizer(framed: bool = True) -> PreTrainedTokenizerFast:
-    """Lower case, with [CLS] and [SEP] around a text where it is framed."""
-    tokenizer = Tokenizer(tokenizer_models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=marks, show_progress=False)
-    tokenizer.train_from_iterator(["aspirin relieves pain in most patients with fever and cough"] * 9, trainer)
-    if framed:
-        tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), marks, strict=True))
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
-
-
-def make(folder, kind: str, size: dict, framed: bool = True):
-    """A small model with random weights and a tokenizer, saved."""
-    tokenizer = make_tokenizer(framed)
-    torch.manual_seed(0)
-    model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **size))
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return model
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +126,10 @@ def test_padding_needs_no_token_of_its_own(folder):
     assert tokenizer.pad_token_id is None and Template(tokenizer).padding == 0
 
 
-def test_a_folder_may_have_a_long_name_with_spaces_or_be_a_link(bert, tmp_path):
+def test_a_folder_is_known_by_its_name_and_what_is_in_it(bert, tmp_path):
+    """Its name may be long, with spaces, or that of a link."""
+    found = find_model(open_study("smoke"), str(bert))
+    assert re.fullmatch("my-bert-[0-9a-f]{6}", found.key) and found.load().fingerprint == found.fingerprint
     long, link = tmp_path / ("my best encoder " * 12).strip(), tmp_path / "link"
     shutil.copytree(bert, long)
     link.symlink_to(long)

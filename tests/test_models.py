@@ -1,43 +1,20 @@
 """Finding and loading encoders: keys, folders, hub names, and what is wrong with them."""
 
-import re
-
 import pytest
 import torch
+from conftest import each
 from safetensors.torch import load_file
-from transformers import BertTokenizer
 
 from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.shape import Body
 from lib.study import open_study, params, paths
 from lib.study.encoders import find_model
-from lib.vocabularies.learning import train_wordpiece
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A small model in the save_pretrained layout."""
-    texts = ["Aspirin relieves Pain in Patients ."] * 20
-    train_wordpiece(lambda: texts, 90, cased=True).save_model(str(tmp_path))
-    tokenizer = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=False)
-    torch.manual_seed(0)
-    models.build_model("bert", BODY, len(tokenizer), 32, 0.1).save_pretrained(tmp_path / "my-model")
-    tokenizer.save_pretrained(tmp_path / "my-model")
-    return tmp_path / "my-model"
-
-
-def test_a_folder_is_known_by_its_name_and_what_is_in_it(folder):
-    checkpoint = find_model(open_study("smoke"), str(folder))
-    assert re.fullmatch("my-model-[0-9a-f]{6}", checkpoint.key) and checkpoint.title == "my-model"
-    assert checkpoint.load().fingerprint == checkpoint.fingerprint
-    (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
-    assert find_model(open_study("smoke"), str(folder)).key != checkpoint.key
-
-
-@pytest.mark.parametrize(
+@each(
     ("name", "message"),
     [("bert-genral", "unknown model 'bert-genral': did you mean bert-general"), ("./nowhere/model", "no folder"),
      ("/nowhere/model", "no folder")],
@@ -57,7 +34,7 @@ def test_a_hub_name_has_a_key_that_can_be_a_file_name():
     assert find_model(open_study("smoke"), "somebody/some-bert").key == "somebody.some-bert"
 
 
-@pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
+@each("architecture", ["bert", "albert", "electra"])
 def test_a_model_continues_another_of_its_architecture(tmp_path, architecture):
     torch.manual_seed(1)
     models.build_model(architecture, BODY, 40, 16, 0.0, pairs=True).save_pretrained(tmp_path)
@@ -82,7 +59,7 @@ def test_a_model_of_another_size_is_not_continued(tmp_path):
         models.continue_from(larger, str(tmp_path), True, "larger")
 
 
-@pytest.mark.parametrize(
+@each(
     ("architecture", "size", "pieces", "millions"),
     [("bert", "base", 28996, 108.3), ("bert", "base", 30522, 109.5), ("albert", "base", 30000, 11.7),
      ("albert", "large", 30000, 17.7), ("electra", "small", 30522, 13.5)],

@@ -12,7 +12,7 @@ import torch
 from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_loading import FAMILIES, make
+from small_encoders import FAMILIES, make
 from test_saved import work_on
 from transformers import AutoModelForTokenClassification, pipeline
 

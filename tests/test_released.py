@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import TINY, Study
-from test_loading import FAMILIES, make
+from small_encoders import FAMILIES, make
 
 from lib.errors import StudyError
 from lib.modeling import loading

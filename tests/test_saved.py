@@ -6,7 +6,7 @@ import pytest
 import torch
 from conftest import each
 from huggingface_hub import ModelCard
-from test_loading import FAMILIES, make
+from small_encoders import FAMILIES, make
 from transformers import AutoConfig, AutoModelForTokenClassification, pipeline
 
 from lib import artefacts

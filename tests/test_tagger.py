@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 import torch
 from safetensors.torch import load_file
-from test_loading import FAMILIES, make
+from small_encoders import FAMILIES, make
 
 from lib.benchmarks import registry
 from lib.benchmarks.instances import Sentence

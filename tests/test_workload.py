@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 from notebook_code import definitions
-from test_loading import SIZE, make
+from small_encoders import SIZE, make
 
 from lib import artefacts
 from lib.benchmarks import conll

@@ -1,0 +1,43 @@
+"""Small encoders with random weights, saved in folders."""
+
+import torch
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import models as tokenizer_models
+from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+
+SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
+        "max_position_embeddings": 66}  # fmt: skip
+FAMILIES = {
+    "bert": SIZE, "albert": SIZE | {"embedding_size": 16}, "electra": SIZE | {"embedding_size": 16},
+    "roberta": SIZE | {"pad_token_id": 0, "type_vocab_size": 1}, "big_bird": SIZE | {"attention_type": "original_full"},
+    "mpnet": SIZE, "deberta-v2": SIZE, "modernbert": SIZE | {"pad_token_id": 0},
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 66},
+    "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64},
+    "squeezebert": SIZE | {"embedding_size": 32},
+    "convbert": SIZE | {"embedding_size": 16, "head_ratio": 1}, "ibert": SIZE | {"pad_token_id": 0},
+    "lilt": SIZE | {"hidden_size": 48, "pad_token_id": 0},
+}  # fmt: skip
+
+
+def make_tokenizer(framed: bool = True) -> PreTrainedTokenizerFast:
+    """Lower case, with [CLS] and [SEP] around a text where it is framed."""
+    tokenizer = Tokenizer(tokenizer_models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=marks, show_progress=False)
+    tokenizer.train_from_iterator(["aspirin relieves pain in most patients with fever and cough"] * 9, trainer)
+    if framed:
+        tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), marks, strict=True))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+
+
+def make(folder, kind: str, size: dict, framed: bool = True):
+    """A small model with random weights and a tokenizer, saved."""
+    tokenizer = make_tokenizer(framed)
+    torch.manual_seed(0)
+    model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **size))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model
