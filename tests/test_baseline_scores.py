@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from conftest import each
 from notebook_code import definitions
 
 from lib.benchmarks import baseline_scores, baselines, frequent_words, questions, registry
@@ -108,7 +109,7 @@ SETS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("family", SETS)
+@each("family", SETS)
 def test_an_svm_learns_what_a_constant_answer_cannot(family):
     dataset, examples = SETS[family]
     train, test = examples[:48], examples[48:]

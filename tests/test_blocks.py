@@ -118,7 +118,7 @@ def test_parts_make_up_the_step(pairs, parts, step, in_order):
 
 
 @each("pairs", PAIRS)
-@each("workers", [1, 2, 3, 8])
+@each("workers", [1, 3])
 @each("parts", [1, 4])
 def test_workers_prepare_every_batch_once_and_the_same(monkeypatch, pairs, workers, parts):
     whole, prepared, prepare = make(pairs=pairs), [], Blocks.prepare

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from conftest import each
 from transformers import AlbertForPreTraining, BertForPreTraining, ElectraForMaskedLM, ElectraForPreTraining
 
 from lib.modeling import bodies, models
@@ -32,7 +33,7 @@ def library_states(body, ids, types, padding):
     return body(input_ids=ids, token_type_ids=types, attention_mask=(~padding).long()).last_hidden_state
 
 
-@pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
+@each("architecture", ["bert", "albert", "electra"])
 def test_it_equals_the_library_at_the_places_asked_for(architecture):
     model = make(architecture)
     ids, positions, types, padding = make_inputs()
@@ -56,7 +57,7 @@ def test_gradients_equal_the_library_s():
         torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-3, atol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize(("architecture", "kind"), [("bert", BertForPreTraining), ("albert", AlbertForPreTraining)])
+@each(("architecture", "kind"), [("bert", BertForPreTraining), ("albert", AlbertForPreTraining)])
 def test_heads_equal_the_library_s(architecture, kind):
     model = make(architecture).eval()  # ALBERT's classifier of pairs has a dropout of its own
     assert isinstance(model, kind)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from conftest import each
 
 from lib.errors import StudyError
 from lib.finetuning import document_classifiers
@@ -41,7 +42,7 @@ def test_the_registered_baselines_are_those_that_there_are():
     assert set(params.BASELINES) == set(classifiers.SPACES) == set(POINTS) == set(classifiers.TITLES)
 
 
-@pytest.mark.parametrize("key", POINTS)
+@each("key", POINTS)
 def test_documents_are_learnt_by_heart(study, key):
     found = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
     labels = [one.labels[0] for one in found]
@@ -49,7 +50,7 @@ def test_documents_are_learnt_by_heart(study, key):
     assert document_classifiers.predict_classes(key, POINTS[key], found, found, draw_vectors, 1) == labels
 
 
-@pytest.mark.parametrize("key", ["tfidf-svm", "cnn"])
+@each("key", ["tfidf-svm", "cnn"])
 def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch, key):
     monkeypatch.setitem(classifiers.SPACES, key, {name: [value] for name, value in POINTS[key].items()}
                         | ({"C": [0.01, 10.0]} if key == "tfidf-svm" else {"epochs": [1, 2]}))  # fmt: skip

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from conftest import each
 
 from lib.corpora import cleaning, mesh
 from lib.corpora.records import Document, Heading
@@ -18,13 +19,7 @@ def clean(key: str, text: str, title: str = TITLE, identifier: str = "1", langua
     return cleaning.clean_document(Document(identifier, title, text, language=language), params.load("cleaning", key))
 
 
-def test_every_rule_has_a_test():
-    assert set(params.keys("cleaning")) == {
-        "gu", "lee", "naseem", "ozyurt-abstracts", "ozyurt-full-text", "wada", "wada-japanese",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("key", ["lee", "wada", "gu"])
+@each("key", ["lee", "wada", "gu"])
 def test_text_as_it_comes(key):
     text = "One two.\nThree. " + "word " * 128 + "end"
     assert clean(key, text) == (f"{TITLE} {text}", "", 0)
@@ -51,7 +46,7 @@ def test_naseem_has_a_sentence_of_20_characters_a_line():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("identifier", "reason"),
     [("10000000", "PMID"), ("10000001", ""), ("", "PMID"), ("PMC10000001", "PMID"), ("9999999", "PMID")],
 )
@@ -81,7 +76,7 @@ def test_sentences_of_each_language():
     assert cleaning.split_sentences("") == []
 
 
-@pytest.mark.parametrize("key", params.keys("cleaning"))
+@each("key", params.keys("cleaning"))
 def test_a_document_without_text_has_a_reason(key):
     text, reason, dropped = clean(key, "", title="", identifier="10000001")
     assert (text, dropped) == ("", 0)
@@ -114,7 +109,7 @@ def test_headings_have_the_tree_numbers_of_both_releases(tables):
     assert open_study("smoke").mesh.names_by_branch() == {"organisms": ["humans"], "diseases": ["made-up disease"]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [("a\tb\n", r"mesh2017-tree\.tsv\.gz:1: no column Desc Ui, Term, Tree Number"),
      ("Tree Number\tDesc Ui\tTerm\nC04\tD1\n", r"mesh2017-tree\.tsv\.gz:2: too few columns")],
@@ -125,7 +120,7 @@ def test_a_malformed_table_of_headings(tables, content, message):
         _ = open_study("smoke").mesh
 
 
-@pytest.mark.parametrize(
+@each(
     ("branches", "expected"),
     [(["C"], True), (["C04"], True), (["C04.557"], True), (["C0"], False), (["C04.5"], False), (["C04.557.1"], False),
      (["C4"], False), (["D", "C04"], True), ([], False)],
@@ -139,7 +134,7 @@ def test_what_is_below_a_branch(branches, expected):
 HUMANS = "B01.050.150.900.649.801.400.112.400.400"
 
 
-@pytest.mark.parametrize(
+@each(
     ("trees", "major", "chosen"),
     [
         ({"C04.557"}, set(), {"focused"}),

@@ -5,7 +5,7 @@ import re
 
 import nbformat
 import pandas as pd
-import pytest
+from conftest import each
 from notebook_code import definitions
 
 from lib.benchmarks import baselines, registry
@@ -57,7 +57,7 @@ def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():
     assert (counted[list(agreement.VERDICTS)].sum(axis=1) == counted["ours beside"]).all()
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@each("scale", SCALES)
 def test_panels_follow_from_the_committed_results(real_data, scale):
     committed = pd.read_csv(paths.recorded(paths.table(scale, "panels")), keep_default_na=False, na_values=[""])
     study = open_study(scale)
@@ -70,7 +70,7 @@ def test_what_pretraining_buys_follows_from_the_committed_results(real_data):
     assert gains.tabulate_gains(open_study(SCALE)).to_csv(index=False, lineterminator="\n") == committed
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@each("scale", SCALES)
 def test_every_number_traces_to_a_record(scale):
     runs = results.gather_runs(scale)
     assert len(runs) and runs.notna().all(axis=None)

@@ -211,7 +211,7 @@ def test_documents_that_hold_a_test_sentence_go(made_up_files):
         ([[(1, "a", 1), (2, "b", 1)], [(1, "", 2)]], {"2": "b"}, {"newer version": 1, "without text": 1}),
     ],
 )
-def test_versions_and_deletions(folder, monkeypatch, files, expected, left_out):
+def test_versions_and_deletions(folder, files, expected, left_out):
     texts = {letter: prose(i) for i, letter in enumerate("abcz")} | {"": ""}
     content = {
         f"corpora/pubmed-xml/update-{number}.xml.gz": pubmed(
@@ -239,17 +239,16 @@ def test_what_entered_pubmed_later_is_left_out_where_the_sources_are_the_papers(
 
 @each(
     ("key", "until"),
-    [("pubmed", "2019-01-31"), ("pubmed-30", "2019-01-31"), ("pubmed-gu", "2020-02-29"),
-     ("pubmed-ozyurt", "2020-03-31"), ("pubmed-focused", ""), ("pubmed-naseem", "")],
-)  # fmt: skip
-def test_the_cut_is_the_papers(key, until):
+    [("pubmed", "2019-01-31"), ("pubmed-30", "2019-01-31"), ("pubmed-focused", "")],
+)
+def test_the_cut_is_the_papers_at_the_scale_of_the_papers_alone(key, until):
     assert [open_study(scale).corpus(key).until for scale in ("paper", "laptop")] == [until, ""]
 
 
 # Reasons, in order.
 
 
-def test_a_file_that_is_left_out_decides_nothing(folder, monkeypatch):
+def test_a_file_that_is_left_out_decides_nothing(folder):
     """Its records are counted, replace none, and no other is a duplicate of them."""
     left_out = next(iter(params.load("sources", "pubmed-tables").leave_out))
     write(folder, {
@@ -275,7 +274,7 @@ def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
     assert [pmid for pmid, _ in kept("pubmed")] == ["1", "3", "5"]
 
 
-def test_the_first_of_near_duplicates_stays(folder, monkeypatch):
+def test_the_first_of_near_duplicates_stays(folder):
     words = prose(1, 200).split()
     changed = " ".join([*words[:100], "changed", *words[101:]])
     write(folder, {
@@ -286,7 +285,7 @@ def test_the_first_of_near_duplicates_stays(folder, monkeypatch):
     assert [pmid for pmid, _ in kept("pubmed")] == ["1", "2"]
 
 
-def test_a_corpus_of_nothing_is_an_error(folder, monkeypatch):
+def test_a_corpus_of_nothing_is_an_error(folder):
     write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
     read_all("pubmed")
     with pytest.raises(StudyError, match="corpus 'pubmed': nothing is left after cleaning"):
@@ -295,7 +294,7 @@ def test_a_corpus_of_nothing_is_an_error(folder, monkeypatch):
 
 
 @each("copies", [building.PHRASE - 1, building.PHRASE])
-def test_a_test_sentence_in_many_documents_is_a_phrase(folder, monkeypatch, copies):
+def test_a_test_sentence_in_many_documents_is_a_phrase(folder, copies):
     """Near-duplicates, which go first, do not make one."""
     test, rare = prose(1, 12), prose(2, 12)
     write_index(test, rare)
@@ -345,7 +344,7 @@ def test_texts_of_any_length_have_a_sketch(words):
 # Long texts, bad files.
 
 
-def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
+def test_a_long_text_is_cut_into_parts(folder):
     lines = [prose(i, 1 + 37 * i % 300) for i in range(60)]
     write(folder, {"corpora/books/a.txt.gz": "# novel\n" + "\n".join(lines) + "\n\n# short\n" + prose(99)})
     record = build("wiki-books")
@@ -356,7 +355,7 @@ def test_a_long_text_is_cut_into_parts(folder, monkeypatch):
     assert (record["kept"], len(kept("wiki-books"))) == (2, len(parts) + 1)
 
 
-def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder, monkeypatch):
+def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder):
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
         documents.read_raw_file(open_study("smoke"), "pubmed-tables", "none.tsv.gz")
     write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
@@ -366,7 +365,7 @@ def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder, monkeypatc
     assert not paths.documents("smoke", "pubmed-tables", "a.tsv.gz").exists()
 
 
-def test_documents_are_read_again_when_the_test_sentences_change(folder, monkeypatch):
+def test_documents_are_read_again_when_the_test_sentences_change(folder):
     sentence = prose(1, 12)
     write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", f"{prose(2)} {sentence}"))})
     held = []
@@ -393,7 +392,7 @@ def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
     assert not [path for path in left if path.suffix != ".lock"]
 
 
-def test_what_has_not_been_read_or_built(folder, monkeypatch):
+def test_what_has_not_been_read_or_built(folder):
     write(folder, {})
     with pytest.raises(StudyError, match="corpus 'pubmed': no text at hand"):
         open_study("smoke").corpus("pubmed").build()
@@ -404,7 +403,7 @@ def test_what_has_not_been_read_or_built(folder, monkeypatch):
         next(open_study("smoke").corpus("pubmed").documents())
 
 
-def test_a_damaged_corpus(folder, monkeypatch):
+def test_a_damaged_corpus(folder):
     write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i)) for i in range(50)])})
     build("pubmed")
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
@@ -415,7 +414,7 @@ def test_a_damaged_corpus(folder, monkeypatch):
             list(open_study("smoke").corpus("pubmed").documents())
 
 
-def test_languages_and_headings_reach_the_rows(folder, monkeypatch):
+def test_languages_and_headings_reach_the_rows(folder):
     headings = "MH  - *Lupus/therapy\nMH  - Gold\nMH  - Unheard of\n"
     rows = ["Tree Number\tDesc Ui\tTerm", "C17.300\tD008180\tLupus", "C20.111\tD008180\tLupus", "J01\tD006046\tGold"]
     write(folder, {

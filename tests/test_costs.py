@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from conftest import each
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
@@ -51,7 +52,7 @@ def count(run, config) -> float:
     return counter.get_total_flops() / ROWS
 
 
-@pytest.mark.parametrize("config", [BERT, ALBERT, WIDE_ALBERT, GENERATOR, UNPROJECTED], ids=lambda c: c.model_type)
+@each("config", [BERT, ALBERT, WIDE_ALBERT, GENERATOR, UNPROJECTED])
 def test_a_masked_language_model_costs_what_the_counter_says(config):
     assert costs.training_flops(config, LENGTH, ASKED) == count(predict, config)
 
@@ -76,7 +77,7 @@ def test_layers_of_albert_count_each_time():
     assert layer == 128 * (8 * hidden**2 + 4 * hidden * inner + 4 * 128 * hidden)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "shared"), [(BertModel, {}), (AlbertModel, {}), (AlbertModel, {"num_hidden_groups": 2})]
 )
 def test_by_weights_a_token_costs_what_the_formula_says_without_attention(kind, shared):

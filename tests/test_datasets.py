@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,7 +113,7 @@ def test_questions_of_one_document_stay_in_one_fold():
         take_fold(documents[:3] * 4, "test", 1)
 
 
-@pytest.mark.parametrize(
+@each(
     "split, fold, folds", [("dev", 1, 5), ("test", 0, 5), ("test", 6, 5), ("test", 1, 1), ("test", 1, 9)]
 )
 def test_refuses_a_fold_that_cannot_be(split, fold, folds):

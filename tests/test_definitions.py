@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import each
 from notebook_code import definitions as read_cells
 
 from lib import artefacts
@@ -199,7 +200,7 @@ def test_printed_scores_beside_what_definitions_make(monkeypatch):
     assert (row[f"ours: {WORDS_AND_O}"], row[f"{by_word}: {WORDS_AND_O}"]) == (97, 95)
 
 
-@pytest.mark.parametrize("scale", ["smoke", "laptop"])
+@each("scale", ["smoke", "laptop"])
 def test_the_page_asks_for_no_run_of_its_own(scale):
     """Of what it reads, all is made for tables and panels anyway."""
     planned = plan.Plan(scale, [*params.keys("tables"), "33"])

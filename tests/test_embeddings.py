@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,7 +134,7 @@ def test_a_text_of_one_piece_is_refused():
         train(pack([[5, 5, 5]]))
 
 
-@pytest.mark.parametrize("make", [lambda text: train(text, 20), lambda text: embeddings.log_counts([text], 20)])
+@each("make", [lambda text: train(text, 20), lambda text: embeddings.log_counts([text], 20)])
 def test_a_piece_beyond_the_vocabulary_is_refused(make):
     with pytest.raises(StudyError, match="token 29 in a text for a vocabulary of 20"):
         make(write_text())

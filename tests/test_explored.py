@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from conftest import each
 from notebook_code import definitions
 from test_saved import SETTINGS
 from transformers import (
@@ -60,14 +61,13 @@ def test_all_tokens_of_a_word_are_hidden_and_the_first_is_guessed(make_encoder):
     assert first == TOKENS[chances.argmax()] and float(chance) == pytest.approx(chances.max().item(), abs=0.005)
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "has_one"),
     [
         (AlbertForMaskedLM(AlbertConfig(**SIZE)), True),
         (BertModel(BertConfig(**SIZE)), False),
         (ElectraForPreTraining(ElectraConfig(**SIZE)), False),
     ],
-    ids=["ALBERT", "a body alone", "ELECTRA"],
 )
 def test_an_encoder_that_was_saved_without_its_head_says_nothing(make_encoder, model, has_one):
     assert (PAGE.load_head(make_encoder(model)) is not None) == has_one
@@ -97,7 +97,7 @@ def mark(name: str, said: str) -> str:
     return f"<mark>{name} <small>{said}</small></mark>"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "entities", "marked", "plain"),
     [
         ("No <b> & pain", [], "No &lt;b&gt; &amp; pain", "No <b> & pain"),
@@ -107,7 +107,6 @@ def mark(name: str, said: str) -> str:
         ("ab c", [Entity(0, 1, "X", 0.5), Entity(1, 2, "Y", 0.5)],
          f"{mark('a', 'X 0.50')}{mark('b', 'Y 0.50')} c", "[a: X 0.50][b: Y 0.50] c"),
     ],
-    ids=["none", "escaped", "adjacent"],
 )  # fmt: skip
 def test_entities_are_highlighted(text, entities, marked, plain):
     found = PAGE.highlight(text, entities)

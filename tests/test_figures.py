@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import each
 from matplotlib import pyplot
 
 from lib.study import figures
@@ -58,7 +59,7 @@ def test_texts_that_are_not_as_many_as_the_points_are_refused():
         draw(["a"])
 
 
-@pytest.mark.parametrize(("steps", "places", "panels", "lines"), [(3, 13, 3, 13), (6, 2, 2, 6), (4, 20, 4, 20)])
+@each(("steps", "places", "panels", "lines"), [(3, 13, 3, 13), (6, 2, 2, 6), (4, 20, 4, 20)])
 def test_effects_fit_a_page_whatever_there_are_many_of(steps, places, panels, lines):
     index = pd.MultiIndex.from_product([[f"step {n}" for n in range(steps)], [f"place {n}" for n in range(places)]])
     frame = pd.DataFrame({"paper": 1.0, "ours": 2.0, "sd": 0.5}, index=index)

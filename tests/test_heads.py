@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from conftest import each
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from lib.errors import StudyError
@@ -83,7 +84,7 @@ def batch():
     return {"input_ids": ids.masked_fill(padding, 1), "attention_mask": ~padding}
 
 
-@pytest.mark.parametrize("kind", ["bert", "albert", "electra", "roberta"])
+@each("kind", ["bert", "roberta"])  # the others: test_bodies.py
 def test_states_are_the_librarys(kind, batch):
     encoder, positions = make_encoder(kind), torch.tensor([[0, 3], [0, 5]])
     with torch.no_grad():
@@ -99,8 +100,8 @@ def test_a_body_that_is_not_computed_here_is_left_to_the_library(batch):
     assert heads.encode(encoder, batch, torch.zeros(2, 1, dtype=torch.long)).shape == (2, 1, 32)
 
 
-@pytest.mark.parametrize("kind", ["linear", "biLSTM", "CRF"])
-@pytest.mark.parametrize("characters", [False, True])
+@each("kind", ["linear", "biLSTM", "CRF"])
+@each("characters", [False, True])
 def test_the_tagger_labels_each_word_in_each_layer(kind, characters, batch):
     tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0, characters).eval()
     words = torch.tensor([[True] * 3, [True, True, False]])
@@ -132,15 +133,15 @@ def test_of_several_possible_labels_any_will_do(crf):
     assert found == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["linear", "CRF"])
+@each("kind", ["linear", "CRF"])
 def test_one_possible_label_is_a_label(kind, batch):
     tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0).eval()
     batch["positions"] = torch.tensor([[1, 2, 4], [1, 3, 0]])
     batch["words"] = torch.tensor([[True] * 3, [True, True, False]])
     batch["labels"] = torch.randint(LABELS, (2, 3, LAYERS))
     loss = tagger.loss(batch)
-    batch["possible"] = batch["labels"][..., None] == torch.arange(LABELS)
-    assert torch.allclose(tagger.loss(batch), loss)
+    possible = batch["labels"][..., None] == torch.arange(LABELS)
+    assert torch.allclose(tagger.loss(batch | {"possible": possible}), loss)
 
 
 def test_letters_tell_words_apart_that_a_vocabulary_does_not(batch):
@@ -158,8 +159,8 @@ def test_the_letters_of_a_word_end_with_it_or_at_the_limit():
     assert (found[0, 1] == 120).all() and not found[1, 1].any()
 
 
-@pytest.mark.parametrize(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
-@pytest.mark.parametrize(("spans", "kind"), [(1, "linear"), (2, "linear"), (1, "biLSTM")])
+@each(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
+@each(("spans", "kind"), [(1, "linear"), (2, "linear"), (1, "biLSTM")])
 def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind, batch):
     classifier = heads.Classifier(make_encoder("electra"), outputs, target, spans, spans == 1, kind, 0.0).eval()
     targets = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}
@@ -205,7 +206,7 @@ def test_spans_stand_where_they_may(batch):
     assert torch.allclose(finder.loss(batch), expected)
 
 
-@pytest.mark.parametrize(("kind", "layers"), [("bert", 2), ("albert", 1), ("electra", 2)])
+@each(("kind", "layers"), [("bert", 2), ("albert", 1), ("electra", 2)])
 def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind, layers):
     body = models.encoder_of(models.build_model(kind, BODY, 50, 16, 0.0))
     tagger = heads.Tagger(body, 1, 3, "CRF", 0.0)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from conftest import each
 
 from lib import provenance
 from lib.benchmarks import registry
@@ -72,7 +73,7 @@ def test_an_identity_follows_from_all_of_its_parts_and_refuses_what_json_cannot_
         provenance.identify(**parts | {"settings": {"a": Path("x")}})
 
 
-@pytest.mark.parametrize(("native", "auto"), [(True, "bfloat16"), (False, "float32")])
+@each(("native", "auto"), [(True, "bfloat16"), (False, "float32")])
 def test_precision_is_said_as_it_was_resolved(monkeypatch, native, auto):
     monkeypatch.setattr(training, "computes_in_bfloat16", lambda: native)
     assert (training.resolve("auto"), training.resolve("float32")) == (auto, "float32")

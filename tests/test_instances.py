@@ -1,6 +1,6 @@
 """One instance: what is predicted of it, what a model reads, and what somebody wrote."""
 
-import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +11,7 @@ PAIR = Relation("1", "Iron binds HBA.", Mention("T1", "CHEMICAL", 0, 4), Mention
 MASKED = Relation("1", "@GENE$ and\n@DISEASE$.", Mention("", "GENE", 0, 6), Mention("", "DISEASE", 11, 20), "1", True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("instance", "inputs", "natural"),
     [
         (Sentence(["An", "ulcer"], ["O", "B"]), ["An ulcer"], ["An ulcer"]),
@@ -31,7 +31,7 @@ def test_what_is_read_of_an_instance(instance, inputs, natural):
     assert (instance.inputs, instance.natural) == (inputs, natural)
 
 
-@pytest.mark.parametrize("dummy", ["@GENE$", "@CHEM-GENE$", "@DRUG$", "BC6ENTC", "bc6entg", "bc6other"])
+@each("dummy", ["@GENE$", "@CHEM-GENE$", "@DRUG$", "BC6ENTC", "bc6entg", "bc6other"])
 def test_dummies_are_no_natural_text(dummy):
     masked = Relation("1", f"{dummy}. It {dummy}, or", Mention("", "GENE", 0, 1), Mention("", "GENE", 2, 3), "1", True)
     assert masked.natural == [". It", ", or"]
@@ -57,7 +57,7 @@ def test_what_is_to_be_predicted_can_be_counted():
     assert len({one.gold for one in found}) == 5
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "second", "expected"),
     [
         (("DRUG", 0, 4), ("DRUG", 6, 10), "@DRUG$, @DRUG$ x"),

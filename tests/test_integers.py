@@ -91,7 +91,7 @@ def test_chance_of_one_score():
     assert PAGE.chance_of_f1(6325, percent("84.72")) == 1 > PAGE.chance_of_f1(20, percent("99.00"))
 
 
-@pytest.mark.parametrize("f1", [0.3, 0.6, 0.9])
+@each("f1", [0.3, 0.6, 0.9])
 def test_the_error_of_an_f1_is_that_over_draws_of_what_is_gold_or_predicted(f1):
     gold = 1000
     every = round(gold * (2 - f1))  # gold or predicted, where as many are predicted

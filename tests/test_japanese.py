@@ -4,6 +4,7 @@ import os
 
 import pytest
 import torch
+from conftest import each
 from transformers import AutoTokenizer, BertJapaneseTokenizer
 
 from lib.benchmarks import registry
@@ -81,7 +82,7 @@ def test_a_model_keeps_it_and_reads_japanese_alone(tokenizer, tmp_path):
         splits.task(1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "named"),
     [({"word_tokenizer_type": "basic"}, "word_tokenizer_type: basic, mecab_dic: unidic_lite"),
      ({"word_tokenizer_type": "mecab", "mecab_kwargs": {"mecab_dic": "ipadic", "normalize_text": False}},

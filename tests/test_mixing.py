@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from notebook_code import definitions
@@ -48,7 +49,7 @@ def cut(layout, rows: int):
     return batches.cut(*batches.order(batches.list_sequences(0)))
 
 
-@pytest.mark.parametrize(("method", "share"), [("simultaneous", 0.5), ("split files", 1 / 11)])
+@each(("method", "share"), [("simultaneous", 0.5), ("split files", 1 / 11)])
 def test_core_and_satellite_have_equal_shares_or_those_of_the_corpora(method, share):
     layout = arrange(method)
     assert (place_all(layout, 3) < 3_000).mean() == pytest.approx(share, abs=0.001)
@@ -131,7 +132,7 @@ def test_an_unknown_method_is_an_error():
         arrange("shuffled")
 
 
-@pytest.mark.parametrize("method", mixing.METHODS)
+@each("method", mixing.METHODS)
 def test_counts_equal_those_made_one_by_one(method):
     layout, rows = arrange(method), 6_000  # more than a step
     page = definitions("24_simultaneous_pretraining", "KINDS", "TOGETHER")
