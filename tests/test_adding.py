@@ -1,13 +1,12 @@
 """docs/adding.md: what it adds by its diffs is part of the study."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 
-import pytest
+from conftest import Study
+from golden import write
 
 from lib.study import paths
 
@@ -30,34 +29,22 @@ print(json.dumps({
 """
 
 
-@pytest.fixture
-def copy(tmp_path):
-    for name in ("lib", "made-up", "notebooks", "params", "published"):
-        shutil.copytree(paths.ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
-
-
-def run(folder, *words: str, **environment: str) -> str:
-    done = subprocess.run(words, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_every_diff_applies_and_what_it_adds_is_planned(copy):
+def test_every_diff_applies_and_what_it_adds_is_planned(tmp_path, monkeypatch):
+    copy, folder = Study.__new__(Study), tmp_path / "study"
+    copy.copy(folder, paths.PARAMS.joinpath("scales/smoke.yaml").read_text())
     page = (paths.ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
     diffs = re.findall(r"^```diff\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert len(diffs) == 4
-    for number, diff in enumerate(diffs):
-        (copy / f"{number}.diff").write_text(diff, encoding="utf-8")
-        run(copy, "git", "apply", f"{number}.diff", GIT_CEILING_DIRECTORIES=str(copy.parent))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    for diff in diffs:
+        subprocess.run(["git", "apply"], cwd=folder, input=diff.encode(), check=True)
     ((source, target),) = re.findall(r"cp (notebooks/\S+) (notebooks/[^\s`]+)", page)
-    shutil.copy(copy / source, copy / target)
+    shutil.copy(folder / source, folder / target)
     for split in ("train", "dev", "test"):
         for name in ("bc2gm", "plant-names"):
-            (copy / "data/ner" / name).mkdir(parents=True, exist_ok=True)
-            (copy / f"data/ner/{name}/{split}.tsv").write_text("Garlic\tB\nhelps\tO\n")
-    environment = {"PYTHONPATH": str(copy), "STUDY_DATA": str(copy / "data")}
-    found = json.loads(run(copy, sys.executable, "-c", CHECK, **environment))
+            write(folder / f"data/ner/{name}/{split}.tsv", "Garlic\tB\nhelps\tO\n")
+    monkeypatch.setenv("STUDY_DATA", str(folder / "data"))
+    found = json.loads(copy.run_code(CHECK))
     assert ["pubmed-uncased"] in found["vocabularies"]  # which the model reads
     assert found["tables"] == [["43_many_masks", f"table={key}"] for key in ("lee-appendix-1", "masks-2")]
     assert found["runs"] == [[model, "bc2gm", "masks"] for model in ("pubmedbert", "pubmedbert-many-masks")]
