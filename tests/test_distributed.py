@@ -13,7 +13,6 @@ import pytest
 import tokenizers
 import torch
 import transformers
-from conftest import each
 
 from lib.errors import StudyError
 from lib.modeling import models
@@ -144,7 +143,7 @@ def test_two_processes_train_as_one_does(folder, two_processes):
     assert_alike(two_processes["bert"], one)
 
 
-@each("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_two_processes_train_as_one_that_sums_its_gradient_over_two_parts(folder, two_processes, kind):
     assert_alike(two_processes[kind], train(folder / "tokens", kind, micro_batch=HALF))
 
@@ -172,12 +171,12 @@ def test_a_batch_that_cannot_be_dealt_out_is_a_message(two_processes):
     assert two_processes["message"] == "a batch of 7 sequences cannot be dealt to 2 processes: choose a divisor of 7"
 
 
-@each(
+@pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "no config.yaml in it; the study's own is profiles/slurm"),
         ("executor: nowhere\n", "the executor 'nowhere' is not installed: run .* -m pip install .*-plugin-nowhere"),
         ("executor: [\n", "not valid YAML"),
+        (None, "no config.yaml in it; the study's own is profiles/slurm"),
     ],
 )
 def test_a_profile_that_cannot_be_used_is_a_message(tmp_path, content, message):

@@ -103,9 +103,9 @@ def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
 @pytest.mark.parametrize(
     ("key", "choice"),
     [
-        ("ncbi-disease", {"head": "biLSTM", "scheme": "BIOUL"}), ("ncbi-disease", {"head": "CRF", "scheme": "IO"}),
-        ("ddi", {"encoding": "mentions"}), ("ddi", {"mentions": "original", "head": "biLSTM"}),
-        ("ddi", {"mentions": "markers", "encoding": "starts"}),
+        ("ncbi-disease", {"head": "biLSTM"}), ("ncbi-disease", {"head": "CRF", "scheme": "IO"}),
+        ("ncbi-disease", {"scheme": "BIOUL"}), ("ddi", {"encoding": "mentions"}),
+        ("ddi", {"mentions": "original", "head": "biLSTM"}), ("ddi", {"mentions": "markers", "encoding": "starts"}),
     ],
     ids=str,
 )  # fmt: skip

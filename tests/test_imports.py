@@ -7,6 +7,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from functools import cache
 from graphlib import TopologicalSorter
 
 from lib.study import paths
@@ -24,6 +25,7 @@ def list_modules() -> list[str]:
     return [".".join(path.with_suffix("").parts) for path in files]
 
 
+@cache
 def read_tree(module: str) -> ast.Module:
     return ast.parse((paths.ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
 
