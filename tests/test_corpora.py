@@ -239,8 +239,9 @@ def test_what_entered_pubmed_later_is_left_out_where_the_sources_are_the_papers(
 
 @each(
     ("key", "until"),
-    [("pubmed", "2019-01-31"), ("pubmed-30", "2019-01-31"), ("pubmed-focused", "")],
-)
+    [("pubmed", "2019-01-31"), ("pubmed-30", "2019-01-31"), ("pubmed-gu", "2020-02-29"),
+     ("pubmed-ozyurt", "2020-03-31"), ("pubmed-focused", "")],
+)  # fmt: skip
 def test_the_cut_is_the_papers_at_the_scale_of_the_papers_alone(key, until):
     assert [open_study(scale).corpus(key).until for scale in ("paper", "laptop")] == [until, ""]
 

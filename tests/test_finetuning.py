@@ -366,6 +366,7 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
 SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 98}  # fmt: skip
 OTHERS = {
+    "big_bird": SIZE | {"attention_type": "original_full"},
     "distilbert": {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 98},
     "albert": SIZE | {"num_hidden_layers": 3, "embedding_size": 16},
     "xlnet": {"d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 64},
@@ -374,8 +375,9 @@ OTHERS = {
 
 @pytest.mark.parametrize(
     ("key", "kind"),
-    [("ncbi-disease", "xlnet"), ("ncbi-disease", "albert"), ("bioasq-7b-factoid", "distilbert")],
-)
+    [("ncbi-disease", "xlnet"), ("ncbi-disease", "albert"), ("pubmedqa", "big_bird"),
+     ("bioasq-7b-factoid", "distilbert")],
+)  # fmt: skip
 def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     torch.manual_seed(0)
     tokenizer = BertTokenizer(vocab=str(home / "vocab.txt"))

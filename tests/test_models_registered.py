@@ -97,6 +97,30 @@ def test_a_model_shares_its_key_with_nothing_else_that_is_made():
     assert not set(MODELS) & {*trained, *params.keys("tables"), *params.keys("corpora")}
 
 
+@each(
+    ("key", "expected"),
+    [
+        ("bert-general", [(900_000, 256), (100_000, 256)]),  # lee 4.1: 1,000,000; gu, footnote 7
+        ("bert-general-pubmed", [(200_000, 256)]),  # lee 4.1
+        ("biobert-pmc", [(270_000, 256)]),
+        ("biobert-pubmed-pmc", [(470_000, 256)]),
+        ("medbert-ja", [(125_000, 2048)]),  # wada 4.1
+        ("medbert-en", [(125_000, 2048)]),
+        ("bert-uncased-pubmed-small", [(25_000, 2048)]),
+        ("oubiobert", [(7_038, 65_536), (1_563, 32_768)]),
+        ("bioalbert-base1", [(200_000, 1024)]),  # naseem, table 4 and text
+        ("bioalbert-base2", [(470_000, 1024)]),
+        ("bioalbert-base4", [(200_000, 1024)]),
+        ("bioalbert-large2", [(470_000, 256)]),
+        ("bioalbert-large4", [(270_000, 256)]),
+        ("bio-electra", [(1_800_000, 64)]),  # ozyurt 2.1
+        ("bio-electra-plus", [(1_800_000, 64)]),
+    ],
+)
+def test_published_steps_are_the_papers(key, expected):
+    assert steps_by_batch(key) == expected
+
+
 def test_batches_are_the_papers():
     for key, total in (("pubmedbert", 62_500), ("pubmedbert-pmc-longer", 100_000)):
         assert sum(steps for steps, _ in steps_by_batch(key)) == total
