@@ -11,35 +11,66 @@ import gzip
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-OURS = """
-from pathlib import Path
-from lib.corpora import medline
-rows = sum(1 for _ in medline.read_xml(Path(sys.argv[1])))
-"""
-PEER = """
-import pubmed_parser
-rows = sum(1 for _ in pubmed_parser.parse_medline_xml(sys.argv[1]))
-"""
+from lib import provenance
+from lib.study import paths, results
+
+READERS = {  # what is imported, and the citations of a path
+    "ours": ("from lib.corpora import medline", "medline.read_xml(Path(sys.argv[1]))"),
+    "peer": ("import pubmed_parser", "pubmed_parser.parse_medline_xml(sys.argv[1])"),
+}
 # VmHWM and not ru_maxrss, which begins with what the parent used.
-FRAME = """
+PROGRAM = """
 import json, re, sys, time
-{imports}
+from pathlib import Path
+{imported}
 begun = time.process_time()
-{run}
+rows = sum(1 for _ in {citations})
 seconds = time.process_time() - begun
-memory = int(re.search("VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
+memory = int(re.search("VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 print(json.dumps([rows, seconds, memory]))
 """
 
+# A citation with the elements of real ones; in place of a number so many random words, of PMID its own.
+DATE = "<Year>2015</Year><Month>03</Month><Day>02</Day>"
+SECTION = '<AbstractText Label="{1}" NlmCategory="{1}">{50} <i>{3}</i> {8}</AbstractText>'
+AUTHOR = (
+    '<Author ValidYN="Y"><LastName>{1}</LastName><ForeName>{1}</ForeName><Initials>A</Initials>'
+    "<AffiliationInfo><Affiliation>{12}</Affiliation></AffiliationInfo></Author>"
+)
+HEADING = (
+    '<MeshHeading><DescriptorName UI="D000000" MajorTopicYN="N">{1}</DescriptorName>'
+    '<QualifierName UI="Q000000" MajorTopicYN="Y">{1}</QualifierName></MeshHeading>'
+)
+REFERENCE = (
+    '<Reference><Citation>{9}</Citation><ArticleIdList><ArticleId IdType="pubmed">1000000</ArticleId></ArticleIdList>'
+    "</Reference>"
+)
+CITATION = (
+    '<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">PMID</PMID>'
+    f"<DateCompleted>{DATE}</DateCompleted><DateRevised>{DATE}</DateRevised>"
+    '<Article PubModel="Print"><Journal><ISSN IssnType="Print">0000-0000</ISSN><JournalIssue>'
+    f"<Volume>1</Volume><Issue>2</Issue><PubDate>{DATE}</PubDate></JournalIssue><Title>{{4}}</Title>"
+    "<ISOAbbreviation>J</ISOAbbreviation></Journal><ArticleTitle>{13}</ArticleTitle>"
+    f"<Pagination><MedlinePgn>1-9</MedlinePgn></Pagination><Abstract>{4 * SECTION}</Abstract>"
+    f'<AuthorList CompleteYN="Y">{5 * AUTHOR}</AuthorList><Language>eng</Language>'
+    '<PublicationTypeList><PublicationType UI="D016428">Journal Article</PublicationType>'
+    "</PublicationTypeList></Article><MedlineJournalInfo><Country>X</Country><MedlineTA>J</MedlineTA>"
+    f"<NlmUniqueID>1</NlmUniqueID></MedlineJournalInfo><MeshHeadingList>{12 * HEADING}</MeshHeadingList>"
+    f'</MedlineCitation><PubmedData><History><PubMedPubDate PubStatus="pubmed">{DATE}</PubMedPubDate></History>'
+    '<ArticleIdList><ArticleId IdType="pubmed">PMID</ArticleId></ArticleIdList>'
+    f"<ReferenceList>{10 * REFERENCE}</ReferenceList></PubmedData></PubmedArticle>\n"
+)
+
 
 def write_citations(path: Path, count: int, first: int = 10_000_000) -> None:
-    """A PubMed XML file with the elements of real ones: dates, journal, authors, abstract, MeSH, references.
+    """A PubMed XML file of citations.
 
     `first`: the lowest PMID, from which the text follows; its words are the same 5,000 in every file.
     """
@@ -47,96 +78,49 @@ def write_citations(path: Path, count: int, first: int = 10_000_000) -> None:
     words = ["".join(rng.choices("abcdefghilmnoprstuvy", k=rng.randint(3, 11))) for _ in range(5000)]
     rng.seed(first)
 
-    def text(n: int) -> str:
-        return " ".join(rng.choices(words, k=n)).capitalize() + "."
-
-    def author() -> str:
-        return (
-            f'<Author ValidYN="Y"><LastName>{rng.choice(words)}</LastName><ForeName>{rng.choice(words)}</ForeName>'
-            f"<Initials>A</Initials><AffiliationInfo><Affiliation>{text(12)}</Affiliation></AffiliationInfo></Author>"
-        )
-
-    def heading() -> str:
-        return (
-            f'<MeshHeading><DescriptorName UI="D{rng.randint(0, 99999):06}" MajorTopicYN="N">{rng.choice(words)}'
-            f'</DescriptorName><QualifierName UI="Q000000" MajorTopicYN="Y">{rng.choice(words)}</QualifierName>'
-            "</MeshHeading>"
-        )
-
-    def reference() -> str:
-        return (
-            f"<Reference><Citation>{text(9)}</Citation><ArticleIdList>"
-            f'<ArticleId IdType="pubmed">{rng.randint(1, 10**7)}</ArticleId></ArticleIdList></Reference>'
-        )
-
-    def citation(pmid: int) -> str:
-        sections = "".join(
-            f'<AbstractText Label="{label}" NlmCategory="{label}">{text(50)} <i>{text(3)}</i> {text(8)}</AbstractText>'
-            for label in ("BACKGROUND", "METHODS", "RESULTS", "CONCLUSIONS")
-        )
-        date = "<Year>2015</Year><Month>03</Month><Day>02</Day>"
-        return (
-            f'<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">{pmid}</PMID>'
-            f"<DateCompleted>{date}</DateCompleted><DateRevised>{date}</DateRevised>"
-            f'<Article PubModel="Print"><Journal><ISSN IssnType="Print">0000-0000</ISSN><JournalIssue>'
-            f"<Volume>1</Volume><Issue>2</Issue><PubDate>{date}</PubDate></JournalIssue><Title>{text(4)}</Title>"
-            f"<ISOAbbreviation>J</ISOAbbreviation></Journal><ArticleTitle>{text(13)}</ArticleTitle>"
-            f"<Pagination><MedlinePgn>1-9</MedlinePgn></Pagination><Abstract>{sections}</Abstract>"
-            f'<AuthorList CompleteYN="Y">{"".join(author() for _ in range(5))}</AuthorList><Language>eng</Language>'
-            '<PublicationTypeList><PublicationType UI="D016428">Journal Article</PublicationType>'
-            "</PublicationTypeList></Article><MedlineJournalInfo><Country>X</Country><MedlineTA>J</MedlineTA>"
-            "<NlmUniqueID>1</NlmUniqueID></MedlineJournalInfo><MeshHeadingList>"
-            f"{''.join(heading() for _ in range(12))}</MeshHeadingList></MedlineCitation><PubmedData><History>"
-            f'<PubMedPubDate PubStatus="pubmed">{date}</PubMedPubDate></History><ArticleIdList>'
-            f'<ArticleId IdType="pubmed">{pmid}</ArticleId></ArticleIdList>'
-            f"<ReferenceList>{''.join(reference() for _ in range(10))}</ReferenceList></PubmedData></PubmedArticle>\n"
-        )
+    def draw(match: re.Match) -> str:
+        text = " ".join(rng.choices(words, k=int(match[1])))
+        return text if match[1] == "1" else f"{text.capitalize()}."
 
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=6) as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n<PubmedArticleSet>\n')
-        for i in range(count):
-            file.write(citation(first + i))
+        for pmid in range(first, first + count):
+            file.write(re.sub(r"\{(\d+)\}", draw, CITATION).replace(">PMID<", f">{pmid}<"))
         file.write("</PubmedArticleSet>\n")
 
 
-def time_reader(code: str, path: Path) -> tuple[int, float, float]:
-    """Rows, processor seconds and MiB of one run in a fresh process on one core."""
-    *imports, run = code.strip().splitlines()
-    program = FRAME.format(imports="\n".join(imports), run=run)
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+def time_reader(name: str, path: Path, count: int) -> tuple[float, float]:
+    """Citations a second of the processor and MiB, of one run in a fresh process on one core."""
+    imported, citations = READERS[name]
+    program = PROGRAM.format(imported=imported, citations=citations)
     done = subprocess.run(
-        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True, env=environment
-    )
-    return tuple(json.loads(done.stdout.splitlines()[-1]))
+        [sys.executable, "-c", program, path], stdout=subprocess.PIPE, check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    rows, seconds, memory = json.loads(done.stdout.splitlines()[-1])
+    if rows != count:
+        raise SystemExit(f"{name} read {rows} of {count} citations")
+    return count / seconds, memory
 
 
-def main() -> None:
-    from lib import provenance
-    from lib.study import paths, results
-
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
-    repetitions = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+def main(count: int = 30_000, repetitions: int = 5) -> None:
+    runs = {name: [] for name in READERS}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "citations.xml.gz"
         write_citations(path, count)
-        runs = {"ours": [], "peer": []}
         for _ in range(repetitions):
-            for name, code in (("ours", OURS), ("peer", PEER)):
-                rows, seconds, memory = time_reader(code, path)
-                if rows != count:
-                    raise SystemExit(f"{name} read {rows} of {count} citations")
-                runs[name].append((count / seconds, memory))
+            for name, done in runs.items():
+                done.append(time_reader(name, path, count))
     lines = []
     for i, (what, unit) in enumerate((("MEDLINE XML to rows", "citations/s"), ("highest memory", "MiB"))):
-        ours, peer = (statistics.median(run[i] for run in runs[name]) for name in ("ours", "peer"))
+        ours, peer = (statistics.median(run[i] for run in done) for done in runs.values())
         lines.append(
             {"what": f"{what}, {count} citations", "ours": round(ours, 1), "peer": round(peer, 1),
              "ratio": round(ours / peer, 2), "unit": unit, "device": "CPU, one core", "commit": provenance.commit()}
         )  # fmt: skip
+        print(lines[-1])
     results.write_csv(paths.output("record", "benchmarks", "medline.csv"), lines)
-    for line in lines:
-        print(line)
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))
