@@ -4,12 +4,9 @@
     python -m benchmarks.finetuning scores [--repetitions N]
 
 Named entities in made-up sentences, as many and about as long as those that BC5CDR-chem trains on, three epochs, AdamW,
-dropout of 0.1; the same model, from the same random weights, and the same tokens on both sides, which compute in
-bfloat16 where the processor does, else in float32. Each side runs in a process of its own, both in turn, on every core
-of a machine that should have nothing else to do. A ratio is that of two runs of one repetition; shown are the median,
-the lowest and the highest. The first epoch, in which kernels are built for each new shape, stands apart from the later
-ones; both sides keep as many kernels (lib/training/training.py). The share of the machine's rate of matrix products
-counts useful ones alone: none of padding.
+dropout of 0.1; the same model, from the same random weights, and the same tokens on both sides (benchmarks/paired.py).
+The first epoch, in which kernels are built for each new shape, stands apart from the later ones; both sides keep as
+many kernels (lib/training/training.py). Shares count no product of padding.
 
 The Trainer runs as in examples/pytorch/token-classification/run_ner.py: AutoModelForTokenClassification,
 DataCollatorForTokenClassification, which pads to the longest sentence of a batch, labels of first tokens alone, every
@@ -17,20 +14,18 @@ other setting its default, nothing saved; the study's loop tells glibc to keep f
 on the same sentences.
 
 `scores`: F1 on BC5CDR-chem's development set after three epochs of 1,500 sentences, for each repetition another seed,
-from the study's pubmedbert where it is pretrained at scale laptop, else from random weights.
+from the study's pubmedbert, which has to be pretrained at scale laptop.
 
 Writes its lines into outputs/record/benchmarks/finetuning.csv, where those of other cases and devices stay, and
 finetuning-scores.csv.
 """
 
-import argparse
 import itertools
-import os
 import statistics
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,23 +36,18 @@ from transformers import (
     DataCollatorForTokenClassification,
     PretrainedConfig,
     PreTrainedTokenizerBase,
-    PrinterCallback,
-    Trainer,
-    TrainingArguments,
 )
 
-from benchmarks.pretraining import MINI, OUTPUT, Timed, Watch, describe_device, make_tokenizer, run_apart, write_lines
-from lib import provenance
+from benchmarks import paired
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
-from lib.errors import StudyError, unknown
 from lib.finetuning import predictions, tagging
 from lib.finetuning.examples import BucketedBatches, Example
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import costs, heads, loading, models
 from lib.modeling.shape import Body
 from lib.progress import Progress
-from lib.study import open_study, paths, results
+from lib.study import open_study, results
 from lib.training import optimizers, training
 
 DATASET, SCALE, PRETRAINED = "bc5cdr-chem", "laptop", "pubmedbert"
@@ -78,8 +68,8 @@ class Case:
 
 BASE = Body(layers=12, hidden=768, heads=12, intermediate=3072, embedding=768)
 CASES = {
-    "mini-16": Case("BERT-mini, 16 a step", MINI, 16),
-    "mini-32": Case("BERT-mini, 32 a step", MINI, 32),
+    "mini-16": Case("BERT-mini, 16 a step", paired.MINI, 16),
+    "mini-32": Case("BERT-mini, 32 a step", paired.MINI, 32),
     "base-16": Case("BERT-base, 16 a step", BASE, 16, 0.1),
 }
 
@@ -93,7 +83,6 @@ class Work:
     asked: list[Sentence]
     batch: int
     seed: int
-    keeps_memory: bool = False  # of the Trainer, told so as the study's loop always is
 
 
 # What is trained, and on what.
@@ -112,7 +101,7 @@ def make_sentences(count: int, words: int = 3000) -> list[Sentence]:
 
 def save_encoder(body: Body, folder: Path) -> None:
     """A made-up tokenizer, and the random weights that both sides start from."""
-    tokenizer = make_tokenizer(VOCABULARY, folder)
+    tokenizer = paired.make_tokenizer(VOCABULARY, folder)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     models.encoder_of(models.build_model("bert", body, len(tokenizer), LENGTH, 0.1)).save_pretrained(folder)
@@ -136,7 +125,7 @@ def run_ours(work: Work) -> dict:
     torch.manual_seed(work.seed)
     model, sequences = task.build(encoder.body(0.1), work.sentences), task.encode(work.sentences)
     words = {"batch_size": work.batch, "epochs": EPOCHS, "steps": None, "seed": work.seed}
-    batches = Timed(BucketedBatches(sequences, task.collate, **words))
+    batches = paired.Timed(BucketedBatches(sequences, task.collate, **words))
     found = describe_work(model.config, sequences)
     training.train(
         model, batches, lambda module, batch: module.loss(batch), device=device, seed=work.seed,
@@ -150,31 +139,26 @@ def run_ours(work: Work) -> dict:
     return found | {"evaluation": len(asked) / (time.perf_counter() - begun)} | rate_tags(task, work.asked, labels)
 
 
-def run_trainer(work: Work) -> dict:
-    """The Trainer, as run_ner uses it."""
-    if work.keeps_memory:
+def run_trainer(work: Work, keeps_memory: bool = False) -> dict:
+    """The Trainer, as run_ner uses it; `keeps_memory`: told so as the study's loop always is."""
+    if keeps_memory:
         training.keep_memory()
     tokenizer = AutoTokenizer.from_pretrained(work.folder)
     task = make_task(work.sentences, tokenizer)
     torch.manual_seed(work.seed)
     model = AutoModelForTokenClassification.from_pretrained(work.folder, num_labels=len(task.labels))
     found = describe_work(model.config, task.encode(work.sentences))
-    with tempfile.TemporaryDirectory(prefix="study-") as output:
-        arguments = TrainingArguments(
-            output, num_train_epochs=EPOCHS, per_device_train_batch_size=work.batch, learning_rate=RATE,
-            per_device_eval_batch_size=work.batch, warmup_steps=0.1, seed=work.seed, report_to=[], save_strategy="no",
-            bf16=training.computes_in_bfloat16(), logging_strategy="no", disable_tqdm=True, use_cpu=True,
-        )  # fmt: skip
-        watch, collator = Watch(), DataCollatorForTokenClassification(tokenizer)
-        labelled = label_tokens(task, work.sentences)
-        trainer = Trainer(model, arguments, data_collator=collator, train_dataset=labelled, callbacks=[watch])
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
-        found |= split_epochs([*watch.times, time.perf_counter()], len(labelled))
-        asked = label_tokens(task, work.asked)
-        begun = time.perf_counter()
-        numbers = trainer.predict(asked).predictions.argmax(-1)
-        found["evaluation"] = len(asked) / (time.perf_counter() - begun)
+    watch, labelled = paired.Watch(), label_tokens(task, work.sentences)
+    trainer = paired.train_by_trainer(
+        model, labelled, DataCollatorForTokenClassification(tokenizer), watch, num_train_epochs=EPOCHS,
+        per_device_train_batch_size=work.batch, per_device_eval_batch_size=work.batch, learning_rate=RATE,
+        warmup_steps=0.1, seed=work.seed, bf16=training.computes_in_bfloat16(),
+    )  # fmt: skip
+    found |= split_epochs([*watch.times, time.perf_counter()], len(labelled))
+    asked = label_tokens(task, work.asked)
+    begun = time.perf_counter()
+    numbers = trainer.predict(asked).predictions.argmax(-1)
+    found["evaluation"] = len(asked) / (time.perf_counter() - begun)
     labels = [
         [[int(label)] for label, gold in zip(line, sequence["labels"], strict=False) if gold != heads.IGNORED]
         for line, sequence in zip(numbers, asked, strict=True)
@@ -198,8 +182,7 @@ def describe_work(config: PretrainedConfig, sequences: list[Example]) -> dict:
     """The FLOPs of a sentence that count, forward, and the rate of matrix products before the run."""
     lengths = [len(sequence.tokens) for sequence in sequences]
     flops = statistics.mean(costs.body_flops(config, length, length) for length in lengths)
-    dtype = torch.bfloat16 if training.computes_in_bfloat16() else torch.float32
-    return {"FLOPs": flops, "matrix rate": costs.matrix_rate(torch.device("cpu"), dtype)}
+    return {"FLOPs": flops, "matrix rate": paired.measure_rate()}
 
 
 def split_epochs(times: list[float], sentences: int) -> dict[str, float]:
@@ -218,85 +201,71 @@ def rate_tags(task: tagging.Tagging, asked: list[Sentence], labels: list) -> dic
 # What puts the runs together.
 
 PEER = "Trainer"
-SIDES = {  # how each is called -> what runs it, and whether it is told to keep memory
-    "dropout 0.1": (run_ours, False),  # which tells itself
-    "Trainer that keeps memory": (run_trainer, True),
-    PEER: (run_trainer, False),
+SIDES = {
+    "dropout 0.1": run_ours,
+    "Trainer that keeps memory": partial(run_trainer, keeps_memory=True),
+    PEER: run_trainer,
 }
 
 
 def measure(case: Case, sentences: int, repetitions: int, folder: Path) -> list[dict]:
     """The lines of a case, one for each part of a run."""
-    run_apart(save_encoder, case.body, folder)
+    paired.run_apart(save_encoder, case.body, folder)
     made = make_sentences(max(case.batch, round(sentences * case.share)))
     runs: dict[str, list[dict]] = {side: [] for side in SIDES}
     for repetition in range(repetitions):
-        for side, (function, keeps_memory) in SIDES.items():
-            runs[side].append(run_apart(function, Work(folder, made, made, case.batch, repetition, keeps_memory)))
+        for side, function in SIDES.items():
+            runs[side].append(paired.run_apart(function, Work(folder, made, made, case.batch, repetition)))
             rates = ", ".join(f"{part} {runs[side][-1][part]:.1f}" for part in PARTS)
             print(f"{case.title}, {side}: {rates} sentences/s", flush=True)
     rate = statistics.median(run["matrix rate"] for side in runs.values() for run in side)
-    dtype = "bfloat16" if training.computes_in_bfloat16() else "float32"
-    where = {"device": describe_device(), "commit": provenance.commit()}
+    precision = training.resolve("auto")
     lines = []
     for part, side in itertools.product(PARTS, [side for side in SIDES if side != PEER]):
         ours, peer = ([run[part] for run in runs[one]] for one in (side, PEER))
-        ratios = [one / other for one, other in zip(ours, peer, strict=True)]
-        shares = [statistics.median(one) * PARTS[part] * runs[PEER][0]["FLOPs"] / rate for one in (ours, peer)]
-        lines.append({
-            "what": f"{case.title}, {len(made):,} sentences: {part}",
-            "ours_as": f"{side}, {dtype}", "peer_as": f"{PEER}, {dtype}, padded to the longest of a batch",
-            "ours": round(statistics.median(ours), 1), "peer": round(statistics.median(peer), 1),
-            "ratio": round(statistics.median(ratios), 2), "lowest": round(min(ratios), 2),
-            "highest": round(max(ratios), 2), "repetitions": repetitions, "unit": "sentences/s",
-            "ours_share": round(shares[0], 3), "peer_share": round(shares[1], 3), **where,
-        })  # fmt: skip
+        lines.append(
+            {
+                "what": f"{case.title}, {len(made):,} sentences: {part}",
+                "ours_as": f"{side}, {precision}",
+                "peer_as": f"{PEER}, {precision}, padded to the longest of a batch",
+            }
+            | paired.compare(ours, peer, "sentences/s")
+            | paired.share(ours, peer, rate / (PARTS[part] * runs[PEER][0]["FLOPs"]))
+            | paired.describe_machine()
+        )
     return lines
 
 
-def compare_scores(repetitions: int, folder: Path) -> list[dict]:
-    """F1 of both sides, a line for each seed."""
-    pretrained = paths.model(SCALE, PRETRAINED)
-    known = (pretrained / "config.json").exists()
-    if not known:
-        run_apart(save_encoder, MINI, folder)
-    dataset, source, lines = open_study(SCALE).dataset(DATASET), pretrained if known else folder, []
+def compare_scores(repetitions: int) -> list[dict]:
+    """F1 of both sides, a line for each seed. StudyError where the encoder has not been pretrained."""
+    study, lines = open_study(SCALE), []
+    dataset, folder = study.dataset(DATASET), Path(study.encoder(PRETRAINED).source)
     sentences, asked = dataset.load("train")[:1500], dataset.load("dev")
     for seed in range(1, repetitions + 1):
-        work = Work(source, sentences, asked, 16, seed)
-        ours, peer = (run_apart(function, work)["f1"] for function in (run_ours, run_trainer))
-        lines.append({
-            "encoder": PRETRAINED if known else "random weights", "seed": seed, "ours": round(ours, 2),
-            "peer": round(peer, 2), "difference": round(ours - peer, 2), "unit": "dev F1", "device": describe_device(),
-            "commit": provenance.commit(),
-        })  # fmt: skip
+        work = Work(folder, sentences, asked, 16, seed)
+        ours, peer = (paired.run_apart(function, work)["f1"] for function in (run_ours, run_trainer))
+        line = {"encoder": PRETRAINED, "seed": seed, "ours": round(ours, 2), "peer": round(peer, 2),
+                "difference": round(ours - peer, 2), "unit": "dev F1"}  # fmt: skip
+        lines.append(line | paired.describe_machine())
+        print(line, flush=True)
     return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = paired.make_parser(__doc__, sentences=SENTENCES, repetitions=3)
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; or scores")
-    parser.add_argument("--sentences", type=int, default=SENTENCES)
-    parser.add_argument("--repetitions", type=int, default=3)
     words = parser.parse_args()
-    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
-    for name in words.cases:
-        if name not in CASES and words.cases != ["scores"]:
-            parser.error(str(unknown("case", name, [*CASES, "scores"])))
-    with tempfile.TemporaryDirectory(prefix="study-") as folder:
-        if words.cases == ["scores"]:
-            lines = compare_scores(words.repetitions, Path(folder))
-            results.write_csv(OUTPUT / "finetuning-scores.csv", lines)
-        else:
-            asked = [CASES[name] for name in words.cases or CASES]
-            lines = [line for one in asked for line in measure(one, words.sentences, words.repetitions, Path(folder))]
-            write_lines("finetuning", lines)
-    for line in lines:
-        print(line)
+    paired.check(parser, words.cases, [*CASES, "scores"])
+    lines = []
+    for name in words.cases or CASES:
+        if name == "scores":
+            results.write_csv(paired.OUTPUT / "finetuning-scores.csv", compare_scores(words.repetitions))
+            continue
+        with tempfile.TemporaryDirectory(prefix="study-") as folder:
+            lines += measure(CASES[name], words.sentences, words.repetitions, Path(folder))
+    if lines:
+        paired.write_lines("finetuning", lines)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except StudyError as error:
-        sys.exit(f"error: {error}")
+    paired.start(main)

@@ -9,7 +9,6 @@ its tokens packed. `MiB` is the highest memory in use beyond what was in use at 
 outputs/record/benchmarks/growth.csv when no number of files is named.
 """
 
-import argparse
 import re
 import tempfile
 import time
@@ -18,11 +17,9 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
+from benchmarks import paired
 from benchmarks.medline import write_citations
-from benchmarks.pretraining import OUTPUT, describe_device, run_apart
-from lib import provenance
 from lib.corpora import build, medline, rows
-from lib.corpora.rules import Cleaning
 from lib.pretraining import tokens
 from lib.study import params, results
 from lib.vocabularies import learning
@@ -38,11 +35,8 @@ def read_files(folder: Path) -> None:
 
 def build_corpus(folder: Path) -> None:
     made = [build.Rows(path, "made-up", path.name, 0, 0, 0) for path in sorted((folder / "rows").glob("*.parquet"))]
-    build.build_corpus(made, folder / "documents.parquet", read_rules())
-
-
-def read_rules() -> Cleaning:
-    return params.load("cleaning", params.load("corpora", "pubmed").cleaning)
+    rules = params.load("cleaning", params.load("corpora", "pubmed").cleaning)
+    build.build_corpus(made, folder / "documents.parquet", rules)
 
 
 def train_vocabulary(folder: Path) -> None:
@@ -81,7 +75,7 @@ def read_memory(name: str) -> float:
 
 def grow(count: int, citations: int) -> list[dict]:
     """The lines of so many files, one for each step."""
-    lines, where = [], {"device": describe_device(), "commit": provenance.commit()}
+    lines = []
     with tempfile.TemporaryDirectory(prefix="study-") as name:
         folder = Path(name)
         for part in ("raw", "rows"):
@@ -89,26 +83,23 @@ def grow(count: int, citations: int) -> list[dict]:
         for number in range(count):
             write_citations(folder / "raw" / f"{number:04}.xml.gz", citations, 10_000_000 + number * citations)
         for step in STEPS:
-            seconds, memory = run_apart(measure, step, folder)
+            seconds, memory = paired.run_apart(measure, step, folder)
             lines.append({"step": step, "files": count, "seconds": seconds, "MiB": round(memory, 1)})
         size = sum(len(text.encode()) for text in read_texts(folder)) / 1e6
     for line in lines:
-        line |= {"MB": round(size, 1), "seconds a MB": round(line["seconds"] / size, 4)} | where
+        line |= {"MB": round(size, 1), "seconds a MB": round(line["seconds"] / size, 4)}
         line["seconds"] = round(line["seconds"], 2)
-    return lines
+        print(line, flush=True)
+    return [line | paired.describe_machine() for line in lines]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = paired.make_parser(__doc__, citations=60)
     parser.add_argument("files", nargs="*", type=int)
-    parser.add_argument("--citations", type=int, default=60)
-    words, lines = parser.parse_args(), []
-    for count in words.files or FILES:
-        lines += grow(count, words.citations)
-        for line in lines[-len(STEPS) :]:
-            print({name: line[name] for name in ("step", "files", "MB", "seconds", "seconds a MB", "MiB")}, flush=True)
+    words = parser.parse_args()
+    lines = [line for count in words.files or FILES for line in grow(count, words.citations)]
     if not words.files:
-        results.write_csv(OUTPUT / "growth.csv", lines)
+        results.write_csv(paired.OUTPUT / "growth.csv", lines)
 
 
 if __name__ == "__main__":

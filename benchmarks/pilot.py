@@ -1,6 +1,6 @@
 """Which settings of fine-tuning suit small encoders: scores on development sets, from which a scale's own were set.
 
-    python benchmarks/pilot.py laptop|two-hours [dataset ...]
+    python -m benchmarks.pilot laptop|two-hours [dataset ...]
 
 One registered model of the scale is fine-tuned with the scale's first seed, once for each candidate: what it says
 replaces the protocol's and the scale's settings. Two run beside each other. No test set is read: where a set has no
@@ -10,17 +10,16 @@ Needs the model (./run_all.sh SCALE MODEL) and the folder of real data. Writes
 outputs/record/benchmarks/pilot.csv; of it the lines of the scale and the datasets that are named.
 """
 
-import argparse
 import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-import pandas as pd
 import torch
 
+from benchmarks import paired
 from lib import provenance
-from lib.errors import StudyError, unknown
-from lib.study import open_study, paths, results
+from lib.errors import StudyError
+from lib.study import open_study
 
 FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
 SMALL = [MORE_SMALL | {"learning_rate": rate} for rate in (5.0e-4, 2.0e-4, 1.0e-4)]
@@ -45,7 +44,6 @@ TRIED = {  # scale -> model, protocol and, of each dataset, the candidates
         ],
     }),
 }  # fmt: skip
-PATH = paths.output("record", "benchmarks", "pilot.csv")
 
 
 def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
@@ -71,24 +69,20 @@ def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scale", choices=list(TRIED))
+    parser = paired.make_parser(__doc__)
+    parser.add_argument("scale", choices=TRIED)
     parser.add_argument("datasets", nargs="*")
     words = parser.parse_args()
     candidates = TRIED[words.scale][2]
     named = words.datasets or list(candidates)
+    paired.check(parser, named, candidates)
+    tried = [(words.scale, dataset, changes) for dataset in named for changes in candidates[dataset]]
     try:
-        for dataset in named:
-            if dataset not in candidates:
-                raise unknown("dataset", dataset, candidates)
-        tried = [(words.scale, dataset, changes) for dataset in named for changes in candidates[dataset]]
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
             lines = list(pool.map(try_candidate, *zip(*tried, strict=True)))
     except StudyError as error:
         sys.exit(f"error: {error}")
-    before = pd.read_csv(PATH, keep_default_na=False).to_dict("records") if PATH.exists() else []
-    others = [line for line in before if (line["scale"], line["dataset"]) not in {one[:2] for one in tried}]
-    results.write_csv(PATH, others + lines)
+    paired.write_lines("pilot", lines, keys=("scale", "dataset"))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
     STUDY_DATA=folder python -m benchmarks.tagging FOLDER [--abstracts N] [--repetitions N]
 
 FOLDER holds a tagger of `evaluate --save` with a linear head, which both sides read in float32. The abstracts are those
-of BC5CDR's test set, in PubTator form. Each side runs in a process of its own, both in turn, on every core of a machine
-that should have nothing else to do, after a few abstracts that do not count; a ratio is that of two runs of one
-repetition, shown are the median, the lowest and the highest.
+of BC5CDR's test set, in PubTator form; a few of them come before those that count. How both sides run, and what the
+numbers are: benchmarks/paired.py.
 
 The pipeline runs with aggregation_strategy="first" on the sentences that the study cuts, which is the same work, one at
 a time as by default and in batches; and on whole abstracts with a `stride`, without which it leaves out what goes
@@ -14,20 +13,15 @@ beyond the length that the model takes. `same_entities`: F1 of its entities agai
 Writes its lines into outputs/record/benchmarks/tagging.csv.
 """
 
-import argparse
-import os
-import statistics
-import sys
 import time
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from transformers import pipeline
 
-from benchmarks.pretraining import describe_device, run_apart, write_lines
-from lib import provenance
+from benchmarks import paired
 from lib.benchmarks import metrics, pubtator, standoff
-from lib.errors import StudyError
 from lib.finetuning import new_text, saved
 from lib.places import real_data
 
@@ -46,7 +40,7 @@ def run_ours(folder: Path, texts: list[str]) -> tuple[float, list[set]]:
     return time.perf_counter() - begun, [{entity[:3] for entity in entities} for entities in found]
 
 
-def run_pipeline(folder: Path, texts: list[str], by_sentence: bool, batch: int) -> tuple[float, list[set]]:
+def run_pipeline(folder: Path, texts: list[str], by_sentence: bool = True, batch: int = 1) -> tuple[float, list[set]]:
     """The same by the library."""
     options = {"aggregation_strategy": "first", "batch_size": batch} | ({} if by_sentence else {"stride": STRIDE})
     model = pipeline("token-classification", str(folder), device="cpu", **options)
@@ -64,52 +58,38 @@ def run_pipeline(folder: Path, texts: list[str], by_sentence: bool, batch: int) 
     return seconds, found
 
 
-PEERS = {  # by sentence, sequences in a batch
-    "sentences": (True, 1),
-    f"sentences, {BATCH} together": (True, BATCH),
-    f"abstracts, stride {STRIDE}": (False, 1),
+PEERS = {
+    "sentences": run_pipeline,
+    f"sentences, {BATCH} together": partial(run_pipeline, batch=BATCH),
+    f"abstracts, stride {STRIDE}": partial(run_pipeline, by_sentence=False),
 }
 
 
 def measure(folder: Path, texts: list[str], repetitions: int) -> list[dict]:
     """A line for each way to run the pipeline."""
     words = sum(len(standoff.WORD.findall(text)) for text in texts)
-    ours, peers = [], {name: [] for name in PEERS}
+    runs = {name: [] for name in ("ours", *PEERS)}
     for _ in range(repetitions):
-        ours.append(run_apart(run_ours, folder, texts))
-        for name, choice in PEERS.items():
-            peers[name].append(run_apart(run_pipeline, folder, texts, *choice))
-    lines = []
-    for name, runs in peers.items():
-        ratios = [peer / own for (own, _), (peer, _) in zip(ours, runs, strict=True)]
-        lines.append({
-            "what": f"{folder.resolve().name}, {len(texts)} abstracts; pipeline on {name}",
-            "ours": round(words / statistics.median(seconds for seconds, _ in ours), 1),
-            "peer": round(words / statistics.median(seconds for seconds, _ in runs), 1),
-            "ratio": round(statistics.median(ratios), 2), "lowest": round(min(ratios), 2),
-            "highest": round(max(ratios), 2), "repetitions": repetitions, "unit": "words/s",
-            "same_entities": round(metrics.strict_spans(runs[0][1], ours[0][1])["f1"], 1),
-            "device": describe_device(), "commit": provenance.commit(),
-        })  # fmt: skip
-    return lines
+        for name, function in {"ours": run_ours, **PEERS}.items():
+            runs[name].append(paired.run_apart(function, folder, texts))
+    speeds = {name: [words / seconds for seconds, _ in done] for name, done in runs.items()}
+    found = {name: done[0][1] for name, done in runs.items()}
+    return [
+        {"what": f"{folder.resolve().name}, {len(texts)} abstracts; pipeline on {name}"}
+        | paired.compare(speeds["ours"], speeds[name], "words/s")
+        | {"same_entities": round(metrics.strict_spans(found[name], found["ours"])["f1"], 1)}
+        | paired.describe_machine()
+        for name in PEERS
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = paired.make_parser(__doc__, abstracts=100, repetitions=3)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--abstracts", type=int, default=100)
-    parser.add_argument("--repetitions", type=int, default=3)
     words = parser.parse_args()
-    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
     texts = [abstract.text for abstract in islice(pubtator.read_abstracts(real_data() / SOURCE), words.abstracts)]
-    lines = measure(words.folder, texts, words.repetitions)
-    write_lines("tagging", lines)
-    for line in lines:
-        print(line)
+    paired.write_lines("tagging", measure(words.folder, texts, words.repetitions))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except StudyError as error:
-        sys.exit(f"error: {error}")
+    paired.start(main)

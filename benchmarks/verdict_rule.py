@@ -1,6 +1,6 @@
 """How often the rule for claims errs: simulated scores through lib/statistics.py, of no effect and of some.
 
-    python benchmarks/verdict_rule.py [draws] [processes]
+    python -m benchmarks.verdict_rule [draws] [processes]
 
 Each draw has the scores of two sides on so many datasets, pretrainings and seeds, and goes through estimate_difference,
 judge and limit. What scatters: the effect from dataset to dataset and the sample of each test set, both for all runs of

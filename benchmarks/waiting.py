@@ -8,7 +8,6 @@ the second finds nothing to do. The plan of scale paper needs STUDY_DATA. The ta
 made-up runs, three to a file. Writes outputs/record/benchmarks/study.csv, where what was not asked for stays.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -17,10 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.pretraining import describe_device, write_lines
-from lib import provenance
+from benchmarks import paired
 from lib.benchmarks import registry
-from lib.errors import unknown
 from lib.places import ROOT
 from lib.study import params
 
@@ -96,21 +93,20 @@ def measure(asked: list[str], commit: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = paired.make_parser(__doc__)
     parser.add_argument("what", nargs="*", help=f"of {'; '.join(WAITS)}")
     parser.add_argument("--before", metavar="COMMIT", help="measured too")
     words = parser.parse_args()
-    for name in words.what:
-        if name not in WAITS:
-            parser.error(str(unknown("wait", name, WAITS)))
+    paired.check(parser, words.what, WAITS)
     asked = words.what or list(WAITS)
     before = measure(asked, words.before) if words.before else {}
     after = measure(asked, "HEAD")
     lines = [
-        {"what": name, "before": before.get(name), "after": after.get(name), "target": WAITS[name][1], "unit": "s",
-         "device": describe_device(), "commit": provenance.commit()} for name in asked
-    ]  # fmt: skip
-    write_lines("study", lines)
+        {"what": name, "before": before.get(name), "after": after.get(name), "target": WAITS[name][1], "unit": "s"}
+        | paired.describe_machine()
+        for name in asked
+    ]
+    paired.write_lines("study", lines)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 import torch
 from notebook_code import definitions
 
-from benchmarks import finetuning, pretraining
+from benchmarks import finetuning, paired
 from lib.study import open_study
 from lib.study.corpora import Corpus
 
@@ -93,8 +93,16 @@ def test_the_first_epoch_stands_apart():
 
 
 def test_lines_of_another_case_or_device_stay(monkeypatch, tmp_path):
-    monkeypatch.setattr(pretraining, "OUTPUT", tmp_path)
+    monkeypatch.setattr(paired, "OUTPUT", tmp_path)
     lines = [("a", "CPU", 1), ("b", "CPU", 2), ("a", "GPU", 3), ("a", "CPU", 4)]
     for what, device, number in lines:
-        pretraining.write_lines("table", [{"what": what, "ours": number, "device": device}])
+        paired.write_lines("table", [{"what": what, "ours": number, "device": device}])
     assert pd.read_csv(tmp_path / "table.csv").values.tolist() == [["b", 2, "CPU"], ["a", 3, "GPU"], ["a", 4, "CPU"]]
+
+
+def test_ratios_are_of_the_runs_of_one_repetition_and_shares_of_what_is_possible():
+    ours, peer = [30.0, 20.0, 10.0], [10.0, 10.0, 2.0]  # ratios 3, 2 and 5
+    assert paired.compare(ours, peer, "words/s") == {
+        "ours": 20.0, "peer": 10.0, "ratio": 3.0, "lowest": 2.0, "highest": 5.0, "repetitions": 3, "unit": "words/s",
+    }  # fmt: skip
+    assert paired.share(ours, peer, 40.0) == {"ours_share": 0.5, "peer_share": 0.25}
