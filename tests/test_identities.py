@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import each
 
-from lib import provenance
-from lib.benchmarks import registry
+from lib import artefacts, provenance
 from lib.finetuning import finetuning
 from lib.pretraining import pretraining
 from lib.study import classifiers, open_study, params, paths, state
@@ -92,51 +91,12 @@ def test_a_setting_that_came_later_is_known_only_where_it_is_used():
     assert finetuning.resolve_settings(settings.model_copy(update=used), {}).items() >= used.items()
 
 
-def make_old_run(code: str = stamp.RIGHT["fine-tuning"]) -> dict:
-    """A run as it was recorded before stages had versions."""
-    settings = {"dropout": 0.1, "precision": "auto"}
-    inputs = {"train 1": "a", "reader": stamp.RIGHT["readers"]["bc2gm"], "model": "b", "code": code}
-    fingerprint = provenance.fingerprint(settings, inputs)
-    return {"fingerprint": fingerprint, "settings": settings, "inputs": inputs, "scores": {"f1": 70.0},
-            "device": "1 CPU thread(s), bfloat16"}  # fmt: skip
-
-
-def test_a_record_that_was_right_is_stamped_once_and_others_are_left():
-    old = make_old_run()
-    run, reason = stamp.stamp_run(old, "bc2gm")
-    reader = registry.lookup("bc2gm").fingerprint_reader()
-    wanted = old["settings"] | stamp.ADAMW | {"precision": "bfloat16"}
-    identity = provenance.identify("fine-tuning", 1, wanted, {"train 1": "a", "reader": reader, "model": "b"})
-    assert reason == "" and run == identity | {"scores": old["scores"], "device": old["device"]}
-    assert stamp.stamp_run(run, "bc2gm") == (run, "")
-    for wrong in (make_old_run(code="other"), old | {"settings": {"dropout": 0.2}}, {"scores": {}}):
-        left, reason = stamp.stamp_run(wrong, "bc2gm")
-        assert left == wrong and reason
-    assert stamp.stamp_run(old, "gad") == (old, "it was made by other code")  # its reader was another
-
-
-def test_a_value_that_has_another_name_since_is_renamed_and_nothing_else():
-    parts = {"stage": "pretraining", "version": 1, "inputs": {"corpus": "c"}}
-    old = {"objective": "masked pieces", "plan": {"start": ["word vectors", "piece counts"]}, "masking": "word-piece"}
-    new = {"objective": "masked tokens", "plan": {"start": ["word vectors", "token counts"]}, "masking": "word-piece"}
-    made = {"commit": "a", "tokens": 9}
-    was, wanted = (provenance.identify(**parts, settings=settings) | made for settings in (old, new))
-    assert stamp.stamp_folder(was, "pretraining", "laptop") == (wanted, "")
-    assert stamp.stamp_folder(wanted, "pretraining", "laptop") == (wanted, "")
-    spoilt, reason = stamp.stamp_folder(was | {"version": 2}, "pretraining", "laptop")
-    assert spoilt == was | {"version": 2} and "its fingerprint is not that" in reason
-    run = provenance.identify("fine-tuning", 1, {"encoding": "first piece"}, {"first": "a hash of settings too"})
-    assert stamp.stamp_run(run, "bioasq-7b-factoid")[0] == run
-
-
-def test_a_models_record_is_stamped_with_processes_and_precision():
-    settings, inputs = {"precision": "auto", "betas": [0.9, 0.98]}, {"code": stamp.RIGHT["pretraining"], "corpus": "c"}
-    old = {"fingerprint": provenance.fingerprint(settings, inputs), "settings": settings, "inputs": inputs,
-           "device": "2 processes of 1 CPU thread(s), float32", "tokens": 9}  # fmt: skip
-    record, reason = stamp.stamp_folder(old, "pretraining", "laptop")
-    more = {"precision": "float32", "processes": 2, "epsilon": 1e-6, "made of": {"tokens": 1, "word vectors": 1}}
-    assert reason == "" and record["settings"] == settings | more and record["inputs"] == {"corpus": "c"}
-    assert record["version"] == 1 and record["tokens"] == 9
+def test_a_key_of_results_that_has_another_name_since_is_renamed_and_nothing_else(tmp_path):
+    results, runs = tmp_path / "results.json", [{"settings": {"setting": 1}, "scores": {"f1": 70.0}}]
+    artefacts.write_json(results, {"model": "a", "setting": "gu", "runs": runs})
+    assert stamp.rename_keys(results)
+    assert results.read_text() == artefacts.to_lines({"model": "a", "protocol": "gu", "runs": runs})
+    assert not stamp.rename_keys(results)
 
 
 STATES = """
