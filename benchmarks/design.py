@@ -33,7 +33,7 @@ def list_parts(study) -> list[tuple[str, pairs.Pairs, pd.DataFrame]]:
         for part in parts:
             if not isinstance(part, pairs.Pairs) or part.unit != "recipe":
                 continue
-            cells = pairs.find_cells(part, pairs.tabulate_pairs(part, study).cells)
+            cells = pairs.find_cells(part, pairs.list_compared_cells(part, study))
             keys = cells[["model", "dataset", "protocol"]].itertuples(index=False, name=None)
             cells = cells[[key in runs for key in keys]]
             cells = cells[cells.groupby("place")["name"].transform("nunique") == len(part.names)]

@@ -483,7 +483,7 @@ def test_predictions_of_another_model_do_not_measure_the_gain_in_entities(scored
 
 def check_pairs(part: Pairs, unit: str) -> None:
     """That a comparison names what is there, has a margin where one is asked for, and is of the unit that it says."""
-    shown = pairs.tabulate_pairs(part, LAPTOP).cells
+    shown = pairs.list_compared_cells(part, LAPTOP)
     if part.metric:
         shown = shown[shown["metric"] == part.metric]
     assert (part.relation == "beats") == (part.margin == 0)
@@ -539,10 +539,10 @@ UNPRINTED = {"gu-cased-as-good", "lee-bio-beats-bioes", "lee-anonymise-beats-tag
 def test_a_comparison_asks_for_what_its_paper_prints():
     """So that none is turned round: by the printed scores each holds, or nothing is printed."""
     parts = [(claim.key, part) for claim in claims.CLAIMS for part in claim.test.parts if isinstance(part, Pairs)]
-    shown = {part.table: pairs.tabulate_pairs(part, LAPTOP).cells for _, part in parts if part.table}
+    shown = {part.table: pairs.list_compared_cells(part, LAPTOP) for _, part in parts if part.table}
     found = set()
     for key, part in parts:
-        shown_here = shown[part.table] if part.table else pairs.tabulate_pairs(part, LAPTOP).cells
+        shown_here = shown[part.table] if part.table else pairs.list_compared_cells(part, LAPTOP)
         cells = pairs.find_cells(part, shown_here)
         by_set = pairs.subtract_printed(part, cells)
         printed = by_set.mean() if by_set.notna().any() else pairs.subtract_means(part, shown_here, {*cells["dataset"]})

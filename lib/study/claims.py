@@ -247,7 +247,7 @@ def list_claim_runs(study: "Study") -> list[params.RunKey]:
     runs = []
     for part in parts:
         if isinstance(part, Pairs) and part.runs:
-            cells = pairs.tabulate_sides(part, study)
+            cells = pairs.list_compared_cells(part, study)
             made = cells.loc[cells["why_not"] == "", ["model", "dataset", "protocol"]]
             runs += made.itertuples(index=False, name=None)
     return list(dict.fromkeys(runs))

@@ -275,13 +275,15 @@ def is_chance(runs: list[list[float]], chance: float) -> bool:
 
 
 def tabulate_pairs(part: Pairs, study: "Study") -> Tabulated:
-    """What a comparison is over: its table with all that the paper prints, or its two runs as columns of one."""
-    cells = fill_printed(study.published(part.table), part.table) if part.table else tabulate_sides(part, study)
+    """What a comparison is judged by."""
+    cells = list_compared_cells(part, study)
     return Tabulated(cells, tables.by_seed(cells, study.results()))
 
 
-def tabulate_sides(part: Pairs, study: "Study") -> pd.DataFrame:
-    """The cells of a comparison of two runs, as of Study.published."""
+def list_compared_cells(part: Pairs, study: "Study") -> pd.DataFrame:
+    """As of Study.published: the table of a comparison with all that its paper prints, or its two runs as columns."""
+    if part.table:
+        return fill_printed(study.published(part.table), part.table)
     lines = []
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
