@@ -5,7 +5,7 @@ what reads the new ones is done again where their content has changed (lib/study
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lib.study import params, paths, receipts
@@ -18,17 +18,12 @@ def forget_targets(plan: Plan) -> None:
     """Take away what says that the targets of a command line are done."""
     for stage, keys in plan.asked.items():
         for one in keys:
-            forget_job(plan, stage, *one)
+            for path in [*list_finished(plan, stage, one), paths.ROOT / receipts.name(plan.scale, stage, one)]:
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
     receipts.forget_deleted(plan.scale)
-
-
-def forget_job(plan: Plan, stage: str, *keys: str) -> None:
-    for path in FINISHED[stage](plan, *keys) if stage in FINISHED else ():
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    (paths.ROOT / receipts.name(plan.scale, stage, keys)).unlink(missing_ok=True)
 
 
 def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, folder: Path) -> list[str]:
@@ -51,64 +46,44 @@ def forget_runs(scale: str, model: str, datasets: list[str], protocol: str) -> N
         (paths.ROOT / receipts.name(scale, "finetune", plan.name_job((model, key, protocol)))).unlink(missing_ok=True)
 
 
-def list_corpus_files(plan: Plan, key: str) -> Iterator[Path]:
-    """With the rows of its files and the test sentences that they are without, which no command line names."""
-    folders = [paths.documents(plan.scale, *file) for file in plan.files_of(key)]
-    for folder in (paths.test_sentences(plan.scale), *folders, paths.corpus(plan.scale, key)):
-        yield folder / "record.json"
+def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]:
+    """What says that a job is done, besides its receipt; with what no command line names."""
+    scale, study = plan.scale, plan.study
+    match stage, *keys:
+        case "corpus", key:  # with the rows of its files, and the test sentences that they are without
+            folders = [paths.documents(scale, *file) for file in plan.files_of(key)]
+            for folder in (paths.test_sentences(scale), *folders, paths.corpus(scale, key)):
+                yield folder / "record.json"
+        case "vocabulary", key:
+            yield paths.vocabulary(scale, key) / "record.json"
+        case "pretrain", key:  # with its packed text, its word vectors and the checkpoint of a run that was killed
+            model = study.model(key)
+            vocabulary = model.vocabulary.key
+            folders = [paths.tokens(scale, corpus.key, vocabulary) for corpus in model.corpora]
+            vectors = paths.vectors(scale, model.settings.corpora, vocabulary, model.plan.embedding_width)
+            for folder in (model.folder, *folders, vectors):
+                yield folder / "record.json"
+            yield model.folder.with_name(f".{key}.partial")
+        case "tuning", *run:
+            yield paths.tuning(scale, *run)
+            yield from list_predictions(scale, run, "try.*")
+        case "finetune", model, protocol, family:  # with the weights that its runs start from
+            for run in plan.runs_in(model, protocol, family):
+                yield from list_predictions(scale, run, "*")
+                if first := study.protocol(protocol, run[1]).first_on:
+                    yield paths.intermediate(scale, model, first, protocol)
+                if model in params.BASELINES:  # whose search is no job of its own
+                    yield paths.tuning(scale, *run)
+        case "evaluation", model, protocol:
+            for job in plan.evaluated(model, protocol):
+                yield from list_finished(plan, "finetune", job)
+                yield paths.ROOT / receipts.name(scale, "finetune", job)
+        case "page", key if key == BASELINE_PAGE:
+            for folder in ("baselines", "word-classes"):
+                yield from paths.output(scale, folder).rglob("record.json")
 
 
-def list_vocabulary_files(plan: Plan, key: str) -> Iterator[Path]:
-    yield paths.vocabulary(plan.scale, key) / "record.json"
-
-
-def list_model_files(plan: Plan, key: str) -> Iterator[Path]:
-    """With its packed text, its word vectors and the checkpoint of a run that was killed."""
-    model = plan.study.model(key)
-    vocabulary = model.vocabulary.key
-    folders = [model.folder, *(paths.tokens(plan.scale, corpus.key, vocabulary) for corpus in model.corpora)]
-    folders.append(paths.vectors(plan.scale, model.settings.corpora, vocabulary, model.plan.embedding_width))
-    for folder in folders:
-        yield folder / "record.json"
-    yield model.folder.with_name(f".{key}.partial")
-
-
-def list_tuning_files(plan: Plan, *run: str) -> Iterator[Path]:
-    yield paths.tuning(plan.scale, *run)
-    tried = paths.predictions(plan.scale, *run, "try.*")
-    yield from tried.parent.glob(tried.name)
-
-
-def list_run_files(plan: Plan, model: str, protocol: str, family: str) -> Iterator[Path]:
-    """The predictions of its runs, which have their records; with the weights that they start from."""
-    for run in plan.runs_in(model, protocol, family):
-        predicted = paths.predictions(plan.scale, *run, "*")
-        yield from predicted.parent.glob(predicted.name)
-        if first := plan.study.protocol(protocol, run[1]).first_on:
-            yield paths.intermediate(plan.scale, model, first, protocol)
-        if model in params.BASELINES:  # whose search is no job of its own
-            yield paths.tuning(plan.scale, *run)
-
-
-def list_evaluation_files(plan: Plan, model: str, protocol: str) -> Iterator[Path]:
-    """With its runs, which no command line names."""
-    for job in plan.evaluated(model, protocol):
-        yield from list_run_files(plan, *job)
-        yield paths.ROOT / receipts.name(plan.scale, "finetune", job)
-
-
-def list_page_files(plan: Plan, key: str) -> Iterator[Path]:
-    if key == BASELINE_PAGE:
-        for folder in ("baselines", "word-classes"):
-            yield from paths.output(plan.scale, folder).rglob("record.json")
-
-
-FINISHED = {
-    "corpus": list_corpus_files,
-    "vocabulary": list_vocabulary_files,
-    "pretrain": list_model_files,
-    "tuning": list_tuning_files,
-    "finetune": list_run_files,
-    "evaluation": list_evaluation_files,
-    "page": list_page_files,
-}
+def list_predictions(scale: str, run: Sequence[str], of: str) -> Iterator[Path]:
+    """A run's predictions, which have their records. `of`: a pattern of their last key."""
+    predicted = paths.predictions(scale, *run, of)
+    return predicted.parent.glob(predicted.name)

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -64,20 +65,20 @@ LEADERBOARD = "03_leaderboard"
 def main(words: list[str]) -> int:
     """Do what the words say; returns the exit status."""
     settle_variables()
-    if words[:1] == ["test"]:
-        return run_tests(words[1:])
-    if words[:1] == ["lab"]:
-        os.chdir(paths.ROOT)
-        os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *words[1:]])
-    if words[:1] in (["tag"], ["classify"]):
-        return guard(lambda: labelling.run_labelling(words))
+    match words:
+        case ["test", *options]:
+            return run_tests(options)
+        case ["lab", *options]:
+            os.chdir(paths.ROOT)
+            os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
+        case ["tag" | "classify", *_]:
+            return guard(lambda: labelling.run_labelling(words))
+        case ["leaderboard", *options]:
+            return guard(lambda: show_leaderboard(options))
+        case ["data", *options] if not {"-h", "--help"} & set(options):
+            return guard(lambda: fetch_data(options))
     if "evaluate" in words:
-        words = [word for word in words if word != "evaluate"]
-        return guard(lambda: evaluate(words))
-    if words[:1] == ["leaderboard"]:
-        return guard(lambda: show_leaderboard(words[1:]))
-    if words[:1] == ["data"] and not {"-h", "--help"} & set(words):
-        return guard(lambda: fetch_data(words[1:]))
+        return guard(lambda: evaluate([word for word in words if word != "evaluate"]))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
@@ -297,27 +298,24 @@ def choose_place(options: argparse.Namespace) -> list[str]:
     return ["--profile", str(file.parent)]
 
 
-class the_only_study:
+@contextmanager
+def the_only_study() -> Iterator[None]:
     """Holds the lock of this folder; a second study is refused. The kernel lets go of it when this process dies."""
-
-    def __enter__(self):
-        path = paths.ROOT / "outputs" / ".study.lock"
-        path.parent.mkdir(exist_ok=True)
-        self.file = open(path, "a+")  # noqa: SIM115
+    path = paths.ROOT / "outputs" / ".study.lock"
+    path.parent.mkdir(exist_ok=True)
+    with open(path, "a+") as file:
         try:
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self.file.seek(0)
+            file.seek(0)
             raise StudyError(
-                f"a study is already running in this folder (process {self.file.read().strip()}): "
+                f"a study is already running in this folder (process {file.read().strip()}): "
                 "wait for it, or see ./run_all.sh --status"
             ) from None
-        self.file.truncate(0)
-        self.file.write(str(os.getpid()))
-        self.file.flush()
-
-    def __exit__(self, *_):
-        self.file.close()
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
 
 
 def finish(scale: str, failed: bool, again: bool = False) -> int:
