@@ -4,17 +4,19 @@ import gzip
 import os
 import re
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlsplit
 
 from pydantic import Field
 
-from lib import fetching, repositories
+from lib import artefacts, fetching, repositories
+from lib.corpora import made, readers
 from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.settings import Settings
-from lib.study import making, parsing, paths
+from lib.study import params, parsing, paths
 
 OUTCOMES = ("there", "fetched", "made", "failed", "to be copied", "to be got by hand", "not to be had", "only planned")
 
@@ -227,26 +229,58 @@ def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, st
 def make_files(path: Path, entry: Made, folder: Path, hosts: dict[str, str]) -> str:
     """See that a derived file is there and right: there or made; StudyError when it is neither."""
     host = urlsplit(repositories.HOST).netloc
-
-    def check(new: Path) -> None:
-        if fetching.digest(new, "sha256", compressed=True) != entry.checksum:
-            with gzip.open(new) as content:
-                size = content.seek(0, os.SEEK_END)
-            raise StudyError(
-                f"{show_path(path)}: made of its public files, but not what the study has "
-                f"({size:,} bytes unpacked instead of {entry.bytes:,}): not kept; copy it from a holder"
-            )
-
     if path.exists():
         fetching.check_there(path, entry.checksum, compressed=True)
         return "there"
     try:
-        making.make(path, entry, folder, check, reachable=not hosts.get(host))
+        with artefacts.whole_file(path) as new:
+            write_made(path, new, entry, folder, reachable=not hosts.get(host))
+            if fetching.digest(new, "sha256", compressed=True) != entry.checksum:
+                with gzip.open(new) as content:
+                    size = content.seek(0, os.SEEK_END)
+                raise StudyError(
+                    f"{show_path(path)}: made of its public files, but not what the study has "
+                    f"({size:,} bytes unpacked instead of {entry.bytes:,}): not kept; copy it from a holder"
+                )
     except fetching.Unreachable:
         hosts[host] = "no connection"
         raise
     print(f"made     {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
     return "made"
+
+
+def write_made(path: Path, new: Path, entry: Made, folder: Path, reachable: bool) -> None:
+    """Write a derived file that has a conversion, of the name `path`, to `new`; StudyError when it cannot be made.
+
+    The public files stay in `raw/`, and with those that are there a file is made where their host is not `reachable`.
+    """
+    ids, keys = set(), set()
+    for other in entry.without:
+        if not (folder / other).exists():
+            raise StudyError(f"{show_path(path)}: needs {other}: make that first")
+        for document in readers.READERS[find_reader(other)](folder / other):
+            ids.add(document.id)
+            keys.add(made.find_key(document.text))
+    files = (
+        (f"{origin.repository}/{name}", content)
+        for origin in entry.origins
+        for name, content in repositories.read_files(folder / "raw", origin, reachable)
+    )
+    records = made.CONVERSIONS[entry.conversion](files)
+    if entry.path.endswith(".tsv.gz"):
+        records = made.choose_citations(records, ids - {""}, keys - {""})
+    if entry.part_words:
+        records = made.take_part(records, entry.part, entry.part_words)
+    try:
+        made.write_records(records, new, entry.path)
+    except (KeyError, ValueError, TypeError, SyntaxError) as error:  # SyntaxError: lxml's, of XML
+        raise StudyError(f"{show_path(path)}: a public file has another form ({error!r:.100})") from None
+
+
+def find_reader(path: str) -> str:
+    """The reader of the first source that reads a file of that name."""
+    sources = [params.load("sources", key) for key in params.keys("sources")]
+    return next(source.reader for source in sources if fnmatch(path, source.files))
 
 
 def show_steps(name: str, group: Group, folder: Path, in_full: bool) -> str:

@@ -68,16 +68,15 @@ class Plan:
             found = {"pretrain": made} if (made := self.registered(word)) else {"finetune": of_model}
         else:
             found = {}
-            for kind, stage in (("corpora", "corpus"), ("vocabularies", "vocabulary")):
-                if word in params.keys(kind):
-                    found[stage] = [(word,)]
+            if word in params.keys("corpora"):
+                found["corpus"] = [(word,)]
+            if word in params.keys("vocabularies") and not params.load("vocabularies", word).file:
+                found["vocabulary"] = [(word,)]  # a published one has nothing to be made
             for stage, keys in self.whole_jobs.items():
                 notebooks = {job: self.notebook(stage, *job) for job in keys}
                 of_notebook = [job for job, notebook in notebooks.items() if word in (notebook, notebook[:2])]
                 if of_notebook:
                     found[stage] = of_notebook
-        if found.get("vocabulary") == [(word,)] and params.load("vocabularies", word).file:
-            del found["vocabulary"]  # a published one, which nothing has to be made for
         if not found:
             raise unknown("target", word, [name for names in list_targets(self.scale).values() for name in names])
         return found

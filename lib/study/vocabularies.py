@@ -79,7 +79,8 @@ class Vocabulary:
     @property
     def why_not_trained(self) -> str:
         """Why one of ours cannot be trained, or an empty string when it can."""
-        return next(filter(None, (corpus.why_not for corpus in self.corpora)), "")
+        reasons = [corpus.why_not for corpus in self.corpora if corpus.why_not]
+        return reasons[0] if reasons else ""
 
     @property
     def recipe(self) -> dict:
@@ -192,7 +193,7 @@ def at_hand(study: "Study") -> list[Vocabulary]:
     return [vocabulary for vocabulary in found if not vocabulary.why_not]
 
 
-def choose_common(study: "Study", most: int = 4) -> list[Vocabulary]:
-    """The first few of COMMON that can be had: published ones, or where these are not at hand ours."""
+def choose_common(study: "Study") -> list[Vocabulary]:
+    """The first four of COMMON that can be had: published ones, or where these are not at hand ours."""
     found = {vocabulary.key: vocabulary for vocabulary in at_hand(study)}
-    return [found[key] for key in COMMON if key in found][:most]
+    return [found[key] for key in COMMON if key in found][:4]
