@@ -202,9 +202,8 @@ def evaluate(words: list[str]) -> int:
 
     if not options.data:
         paths.require_data(options.scale)
-    asked = [options.scale, evaluation.ask(options)]
-    given = vars(options) | {"words": asked, "partial": True, "profile": None}
-    return run_targets(argparse.Namespace(list=False, status=False, quick=False, again=False, verbose=False, **given))
+    asked = [options.scale, evaluation.ask(options), "--partial", "--cores", str(options.cores)]
+    return main([*asked, "--dry-run"] if options.dry_run else asked)
 
 
 def show_leaderboard(words: list[str]) -> int:
