@@ -16,8 +16,7 @@ from lib.places import show_path
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary name beside `path`; what was written there takes the name only if no error came."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    temporary = name_temporary(path)
     try:
         yield temporary
         os.replace(temporary, path)
@@ -28,20 +27,24 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """The same for a folder; an older one of that name is replaced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    temporary = name_temporary(path)
+    old = temporary.with_suffix(".old.tmp")
     temporary.mkdir()
     try:
         yield temporary
         if path.exists():
-            old = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.old.tmp")
             os.replace(path, old)
-            os.replace(temporary, path)
+        os.replace(temporary, path)
+        if old.exists():
             shutil.rmtree(old)
-        else:
-            os.replace(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def name_temporary(path: Path) -> Path:
+    """A hidden name beside `path`, in its folder, which is made; remove_leftovers knows it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
 
 
 @contextmanager

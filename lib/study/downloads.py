@@ -163,14 +163,14 @@ def fetch_groups(names: list[str], files: int | None = None) -> int:
 
 def list_missing(folder: Path) -> list[str]:
     """The groups of which a file that can be fetched is not in a data folder, packed or not."""
-
-    def is_there(file: Download) -> bool:
-        plain = file.path.removesuffix(".gz")
-        return (folder / plain).exists() or (folder / f"{plain}.gz").exists()
-
-    groups = load_manifest().items()
-    files = {name: [file for source in group.sources for file in source.files] for name, group in groups}
-    return [name for name, of in files.items() if not all(map(is_there, of))]
+    missing = []
+    for name, group in load_manifest().items():
+        for source in group.sources:
+            for file in source.files:
+                plain = file.path.removesuffix(".gz")
+                if not (folder / plain).exists() and not (folder / f"{plain}.gz").exists():
+                    missing.append(name)
+    return list(dict.fromkeys(missing))
 
 
 def attempt(action, *words) -> str:

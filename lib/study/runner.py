@@ -212,9 +212,10 @@ def clean(path: Path) -> None:
         if len(place) > 1:
             text = text.replace(place, shown)
     notebook = nbformat.reads(text, as_version=4)
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-        if picture := output.get("data", {}).get("image/png"):
-            output.data["image/png"] = shrink_picture(picture)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if picture := output.get("data", {}).get("image/png"):
+                output.data["image/png"] = shrink_picture(picture)
     for key in ("input_path", "output_path"):  # a path of this machine, and the whole notebook once more
         notebook.metadata.papermill.pop(key, None)
     nbformat.write(notebook, path)
@@ -241,11 +242,13 @@ def main(kernel: "Kernel | None" = None) -> int:
     begun = time.monotonic()
     print(f"start   {name}", flush=True)
     try:
-        shown = {"show_text": params.load("scales", scale).made_up}
-        declared = list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb")
-        parameters = {"scale": scale} | {key: value for key, value in shown.items() if key in declared}
-        for key, value in (word.split("=", 1) for word in words if "=" in word):
-            parameters[key] = value.split(",") if declared.get(key) == "list" else value
+        declared, parameters = list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb"), {"scale": scale}
+        if "show_text" in declared:
+            parameters["show_text"] = params.load("scales", scale).made_up
+        for word in words:
+            key, given, value = word.partition("=")
+            if given:
+                parameters[key] = value.split(",") if declared.get(key) == "list" else value
         run(scale, notebook, name, parameters, made, kernel)
         receipts.write_receipt(Path(receipt), *made)
     except StudyError as error:
