@@ -1,7 +1,6 @@
 """The registered corpora at a scale: of which raw files each is made, whether it can be, and its documents."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from lib.corpora.build import REASONS, VERSION, Choice, Rows, build_corpus, read
 from lib.corpora.records import Document
 from lib.errors import StudyError
 from lib.study import documents, params, paths
+from lib.study.keys import Registered
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -21,17 +21,8 @@ if TYPE_CHECKING:
 PROSE = {"title", "where", "differs"}  # of rules, on pages alone
 
 
-@dataclass(frozen=True)
-class Corpus:
-    key: str
-    study: "Study"
-
-    def __post_init__(self):
-        params.load("corpora", self.key)
-
-    @property
-    def settings(self) -> params.CorpusSettings:
-        return params.load("corpora", self.key)
+class Corpus(Registered):
+    kind = "corpora"
 
     @property
     def folder(self) -> Path:

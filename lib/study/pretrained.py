@@ -10,9 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,24 +26,13 @@ from lib.pretraining.plan import Pretraining
 from lib.pretraining.tokens import Tokens
 from lib.study import open_study, params, paths
 from lib.study.corpora import Corpus
+from lib.study.keys import Registered
 from lib.study.vocabularies import Vocabulary
 from lib.training.optimization import Machine
 
-if TYPE_CHECKING:
-    from lib.study import Study
 
-
-@dataclass(frozen=True)
-class Model:
-    key: str
-    study: "Study"
-
-    def __post_init__(self):
-        params.load("models", self.key)
-
-    @property
-    def settings(self) -> params.ModelSettings:
-        return params.load("models", self.key)
+class Model(Registered):
+    kind = "models"
 
     @property
     def budget(self) -> params.Scale:

@@ -1,7 +1,6 @@
 """The registered vocabularies at a scale: whether each can be had, its training, tokenizer and packed corpora."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from lib.pretraining import tokens
 from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.corpora import Corpus
+from lib.study.keys import Registered
 from lib.vocabularies import learning, tokenization, words
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
@@ -24,17 +24,8 @@ COMMON = ("bert-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased",
           "wiki-books-uncased", "pubmed-cased", "pubmed-uncased")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Vocabulary:
-    key: str
-    study: "Study"
-
-    def __post_init__(self):
-        params.load("vocabularies", self.key)
-
-    @property
-    def settings(self) -> params.VocabularySettings:
-        return params.load("vocabularies", self.key)
+class Vocabulary(Registered):
+    kind = "vocabularies"
 
     @property
     def folder(self) -> Path:
