@@ -13,8 +13,12 @@ STEP = "exec python -SP lib/study/submit.py "
 RUN = f"{STEP}lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # then what it makes, and its keys
 
 
-def done(stage, keys):
-    return [receipts.name(plan.scale, stage, one) for one in keys]
+def done(jobs):  # their receipts
+    return [receipts.name(plan.scale, stage, one) for stage, keys in jobs.items() for one in keys]
+
+
+def read(stage):  # the receipts of the jobs that a job reads
+    return lambda wildcards: done(plan.reads(stage, *wildcards))
 
 
 def job(stage):  # its notebook, and a fingerprint of all that it is done again for besides what it reads
@@ -35,7 +39,7 @@ wildcard_constraints:
 
 rule all:
     input:
-        [receipt for stage, keys in plan.jobs.items() for receipt in done(stage, keys)],
+        done(plan.jobs),
 
 
 rule texts:  # the sentences of every test set, hashed: no corpus keeps a document that holds one
@@ -49,7 +53,7 @@ rule texts:  # the sentences of every test set, hashed: no corpus keeps a docume
 
 rule documents:  # one raw file to rows: 1,200 files of PubMed are 1,200 jobs side by side
     input:
-        rules.texts.output,
+        read("documents"),
     output:
         f"{OUT}/done/documents/{{source}}--{{file}}",
     params:
@@ -61,7 +65,7 @@ rule documents:  # one raw file to rows: 1,200 files of PubMed are 1,200 jobs si
 
 rule corpus:  # what is chosen of its files, cleaned, without duplicates; everything left out is counted
     input:
-        lambda wildcards: done("documents", plan.files_of(wildcards.corpus)),
+        read("corpus"),
     output:
         f"{OUT}/done/corpus/{{corpus}}",
     params:
@@ -73,7 +77,7 @@ rule corpus:  # what is chosen of its files, cleaned, without duplicates; everyt
 
 rule vocabulary:
     input:
-        lambda wildcards: done("corpus", plan.corpora_of_vocabulary(wildcards.vocabulary)),
+        read("vocabulary"),
     output:
         f"{OUT}/done/vocabulary/{{vocabulary}}",
     params:
@@ -85,9 +89,7 @@ rule vocabulary:
 
 rule pretrain:  # a model, from its text, its vocabulary and the model that it continues
     input:
-        lambda wildcards: done("corpus", plan.corpora_of(wildcards.model)),
-        lambda wildcards: done("vocabulary", plan.vocabulary_of(wildcards.model)),
-        lambda wildcards: done("pretrain", plan.continued(wildcards.model)),
+        read("pretrain"),
     output:
         f"{OUT}/done/pretrain/{{model}}",
     params:
@@ -101,7 +103,7 @@ rule pretrain:  # a model, from its text, its vocabulary and the model that it c
 
 rule tuning:  # the search of settings of a protocol that has one
     input:
-        lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
+        read("tuning"),
     output:
         f"{OUT}/done/tuning/{{model}}--{{dataset}}--{{protocol}}",
     params:
@@ -115,9 +117,7 @@ rule tuning:  # the search of settings of a protocol that has one
 
 rule finetune:  # a model on a family of tasks under a protocol: every dataset, seed and fold, each kept on its own
     input:
-        lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
-        lambda wildcards: done("corpus", plan.text_of_vectors(wildcards.model)),
-        lambda wildcards: done("tuning", plan.searches_of(*wildcards)),
+        read("finetune"),
     output:
         f"{OUT}/done/finetune/{{model}}--{{protocol}}--{{family}}",
     params:
@@ -133,8 +133,7 @@ rule finetune:  # a model on a family of tasks under a protocol: every dataset, 
 
 rule table:  # a published table or figure with our results beside it
     input:
-        lambda wildcards: done("finetune", plan.runs_of(wildcards.table)),
-        lambda wildcards: done("page", plan.baselines_of(wildcards.table)),
+        read("table"),
     output:
         f"{OUT}/done/table/{{table}}",
     params:
@@ -147,11 +146,7 @@ rule table:  # a published table or figure with our results beside it
 
 rule page:  # what takes no key, from the first page to the last; lib/study/page_jobs.py lists them, with what they read
     input:
-        lambda wildcards: [
-            receipt
-            for stage, keys in PAGES[wildcards.page].reads(plan).items()
-            for receipt in done(stage, keys)
-        ],
+        read("page"),
     output:
         f"{OUT}/done/page/{{page}}",
     params:
@@ -164,8 +159,7 @@ rule page:  # what takes no key, from the first page to the last; lib/study/page
 
 rule explored:  # a sentence through an encoder: page 02
     input:
-        lambda wildcards: done("pretrain", plan.registered(wildcards.model)),
-        done("vocabulary", plan.common_vocabularies),
+        read("explored"),
     output:
         f"{OUT}/done/explored/{{model}}",
     params:
@@ -177,7 +171,7 @@ rule explored:  # a sentence through an encoder: page 02
 
 rule evaluation:  # somebody's encoder on a paper's benchmarks: ./run_all.sh evaluate
     input:
-        lambda wildcards: done("finetune", plan.evaluated(wildcards.model, wildcards.protocol)),
+        read("evaluation"),
     output:
         f"{OUT}/done/evaluation/{{model}}--{{protocol}}",
     params:

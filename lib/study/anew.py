@@ -51,7 +51,7 @@ def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]
     scale, study = plan.scale, plan.study
     match stage, *keys:
         case "corpus", key:  # with the rows of its files, and the test sentences that they are without
-            folders = [paths.documents(scale, *file) for file in plan.files_of(key)]
+            folders = [paths.documents(scale, *file) for file in study.corpus(key).files]
             for folder in (paths.test_sentences(scale), *folders, paths.corpus(scale, key)):
                 yield folder / "record.json"
         case "vocabulary", key:

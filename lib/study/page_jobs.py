@@ -91,7 +91,7 @@ def read_words(plan: "Plan") -> dict[str, Keys]:
 
 def list_read_documents(plan: "Plan") -> dict[str, Keys]:
     """The documents of every corpus that can be built."""
-    found = [file for key in params.keys("corpora") for file in plan.files_of(key)]
+    found = [file for key in params.keys("corpora") for file in plan.study.corpus(key).files]
     return {"documents": list(dict.fromkeys(found))}
 
 

@@ -1,4 +1,4 @@
-"""What a command line asks for: the jobs of each stage that its targets need. The Snakefile says how each is done."""
+"""The jobs that a command line asks for, and the jobs that each reads. The Snakefile says how one is done."""
 
 import json
 from collections.abc import Iterable
@@ -92,35 +92,56 @@ class Plan:
 
         All of them, and not the last alone: one that failed leaves a hole behind tables that still stand.
         """
-        found = {stage: list(dict.fromkeys(keys)) for stage, keys in self.asked.items()}
+        found: dict[str, Keys] = {stage: [] for stage in STAGES}
 
-        def add(stage: str, keys: Keys) -> None:
-            found[stage] += [one for one in dict.fromkeys(keys) if one not in found[stage]]
+        def add(jobs: dict[str, Keys]) -> None:
+            for stage, keys in jobs.items():
+                for one in keys:
+                    if one not in found[stage]:
+                        found[stage].append(one)
+                        add(self.reads(stage, *one))
 
-        for (page,) in found["page"]:  # which may grow here, as a page reads others
-            for stage, keys in PAGES[page].reads(self).items():
-                add(stage, keys)
-        for (table,) in found["table"]:
-            add("finetune", self.runs_of(table))
-            add("page", self.baselines_of(table))
-        for encoder in found["evaluation"]:
-            add("finetune", self.evaluated(*encoder))
-        for runs in found["finetune"]:
-            add("tuning", self.searches_of(*runs))
-        for model, *_ in [*found["finetune"], *found["tuning"], *found["explored"]]:
-            add("pretrain", self.registered(model))
-            add("corpus", self.text_of_vectors(model))
-        for (model,) in found["pretrain"]:
-            add("pretrain", self.continued(model))
-            add("vocabulary", self.vocabulary_of(model))
-            add("corpus", self.corpora_of(model))
-        add("vocabulary", self.common_vocabularies if found["explored"] else [])
-        for (vocabulary,) in found["vocabulary"]:
-            add("corpus", self.corpora_of_vocabulary(vocabulary))
-        for (corpus,) in found["corpus"]:
-            add("documents", self.files_of(corpus))
-        add("texts", [("all",)] if found["documents"] else [])
+        add(self.asked)
         return found
+
+    def reads(self, stage: str, *keys: str) -> dict[str, Keys]:
+        """The jobs that a job reads, by stage."""
+        match stage, *keys:
+            case "documents", *_:
+                return {"texts": [("all",)]}
+            case "corpus", corpus:
+                return {"documents": self.study.corpus(corpus).files}
+            case "vocabulary", vocabulary:
+                return {"corpus": each(params.load("vocabularies", vocabulary).corpora)}
+            case "pretrain", model:
+                settings = params.load("models", model)
+                return {
+                    "corpus": each(settings.corpora),
+                    "vocabulary": self.trained([settings.vocabulary]),
+                    "pretrain": self.registered(settings.initial or ""),
+                }
+            case "tuning", model, *_:
+                return {"pretrain": self.registered(model)}
+            case "finetune", model, protocol, family:
+                if model in params.BASELINES:  # whose word vectors are of a corpus
+                    return {"corpus": [("ja-clinical",)]}
+                runs = self.runs_in(model, protocol, family)
+                searched = [run for run in runs if self.study.protocol(protocol, run[1]).trials]
+                return {"pretrain": self.registered(model), "tuning": searched}
+            case "table", table:
+                runs = self.runs_of_tables.get(table)  # None: one without scores, which no baselines stand beside
+                return {} if runs is None else {"finetune": self.jobs_of(runs), "page": [(BASELINE_PAGE,)]}
+            case "page", page:
+                return PAGES[page].reads(self)
+            case "explored", model:
+                common = vocabularies.choose_common(self.study)
+                return {
+                    "pretrain": self.registered(model),
+                    "vocabulary": self.trained(vocabulary.key for vocabulary in common),
+                }
+            case "evaluation", model, protocol:
+                return {"finetune": self.evaluated(model, protocol)}
+        return {}
 
     def notebook(self, stage: str, *keys: str) -> str:
         """The notebook that does a job, or an empty string for one without."""
@@ -170,40 +191,14 @@ class Plan:
         notebooks = [params.load("tables", key).notebook for key in params.keys("tables")]
         return f"table={table}" if notebooks.count(params.load("tables", table).notebook) > 1 else ""
 
-    def files_of(self, corpus: str) -> Keys:
-        """The raw files, with their sources, of a corpus."""
-        return self.study.corpus(corpus).files
-
-    def corpora_of_vocabulary(self, vocabulary: str) -> Keys:
-        return each(params.load("vocabularies", vocabulary).corpora)
-
     def trained(self, named: Iterable[str]) -> Keys:
         """Those of some vocabularies that are trained here, and can be."""
         found = map(self.study.vocabulary, named)
         return each(one.key for one in found if one.corpora and not one.why_not_trained and not one.released)
 
-    def vocabulary_of(self, model: str) -> Keys:
-        return self.trained([params.load("models", model).vocabulary])
-
-    def corpora_of(self, model: str) -> Keys:
-        return each(params.load("models", model).corpora)
-
-    def continued(self, model: str) -> Keys:
-        """The model whose weights another one starts from, where it is pretrained."""
-        return self.registered(params.load("models", model).initial or "")
-
     def registered(self, model: str) -> Keys:
         """A model that the study pretrains; somebody's encoder lies elsewhere, and baselines are not pretrained."""
         return [(model,)] if params.is_model(model) and not params.is_released(model, self.scale) else []
-
-    def text_of_vectors(self, model: str) -> Keys:
-        """The corpus of a baseline's word vectors."""
-        return [("ja-clinical",)] if model in params.BASELINES else []
-
-    def searches_of(self, model: str, protocol: str, family: str) -> Keys:
-        """The searches, each of a dataset, that come before the runs of a protocol that has one."""
-        runs = self.runs_in(model, protocol, family) if model not in params.BASELINES else []
-        return [run for run in runs if self.study.protocol(protocol, run[1]).trials]
 
     @cached_property
     def runs_of_tables(self) -> dict[str, list[params.RunKey]]:
@@ -245,23 +240,10 @@ class Plan:
         """The jobs of those of some runs that can be made here."""
         return [job for job in dict.fromkeys(map(self.name_job, runs)) if job in self.planned]
 
-    def runs_of(self, table: str) -> Keys:
-        """The jobs of the runs that stand for the cells of a table or figure."""
-        return self.jobs_of(self.runs_of_tables.get(table, []))
-
-    def baselines_of(self, table: str) -> Keys:
-        """The page of the baselines, which stand beside scores."""
-        return [(BASELINE_PAGE,)] if table in self.runs_of_tables else []
-
     def evaluated(self, model: str, protocol: str) -> Keys:
         """The jobs of the runs that were asked for of somebody's encoder, and of those that it is compared with."""
         several = [model, *requests.read_request(self.scale, model, protocol)["compared"]]
         return list(dict.fromkeys(self.name_job(run) for one in several for run in self.requested(one, protocol)))
-
-    @property
-    def common_vocabularies(self) -> Keys:
-        """Those in which page 02 shows a sentence."""
-        return self.trained(vocabulary.key for vocabulary in vocabularies.choose_common(self.study))
 
 
 def list_targets(scale: str) -> dict[str, list[str]]:
