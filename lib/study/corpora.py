@@ -86,7 +86,10 @@ class Corpus(Registered):
 
         def write(new: Path) -> dict:
             path = new / "documents.parquet"
-            made = [self.rows(source, file, path) for (source, file), path in rows.items()]
+            made = []
+            for (source, file), path in rows.items():
+                of, left_out = artefacts.read_record(path.parent), params.load("sources", source).leave_out.get(file)
+                made.append(Rows(path, source, file, of["read"], of["too long"], of["unknown headings"], left_out))
             counts = build_corpus(made, path, rules, choose_rule(settings.selection), settings.part, self.until)
             names = ["read", "kept", "words", "bytes", "unknown headings", *REASONS]
             totals = pd.DataFrame(counts)[names].sum()
@@ -97,11 +100,6 @@ class Corpus(Registered):
             return {"files": counts} | {name: int(total) for name, total in totals.items()} | content
 
         return artefacts.cached(self.folder, identity, write)
-
-    def rows(self, source: str, file: str, path: Path) -> Rows:
-        record = artefacts.read_record(path.parent)
-        return Rows(path, source, file, record["read"], record["too long"], record["unknown headings"],
-                            params.load("sources", source).leave_out.get(file))  # fmt: skip
 
     @property
     def record(self) -> dict:

@@ -19,6 +19,7 @@ from lib.study.state import (
 )
 
 if TYPE_CHECKING:
+    from lib.study import Study
     from lib.study.plan import Plan
 
 Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
@@ -31,7 +32,7 @@ class Page:
     """A notebook that takes no key."""
 
     makes: str  # below outputs/<scale>/
-    watches: Callable[[str], object] = lambda study: []  # of a scale, besides its code and what it reads
+    watches: Callable[["Study"], object] = lambda study: []  # besides its code and what it reads
     reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}  # the jobs, by stage
     also: tuple[str, ...] = ()  # what else it makes
 

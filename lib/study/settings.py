@@ -94,7 +94,6 @@ class Substitutes(Settings):
 
 
 RunKey = tuple[str, str, str]  # model, dataset and protocol
-Place = tuple[str, str, str]  # row, column and metric of a cell, as printed
 
 
 def name_model(key: str, seed: int = 1) -> str:
