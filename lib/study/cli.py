@@ -2,6 +2,7 @@
 
 import argparse
 import fcntl
+import fnmatch
 import importlib.util
 import os
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -147,8 +148,8 @@ def run_targets(options: argparse.Namespace) -> int:
         wanted = plan.Plan(scale, words)
     except StudyError:
         if not named and len(words) == 1:
-            names = [n for names in plan.list_targets(scale).values() for n in names]
-            raise unknown("scale or target", words[0], [*scales, *names, "record", "data", "test", "lab"]) from None
+            names = chain(scales, *plan.list_targets(scale).values(), ("record", "data", "test", "lab"))
+            raise unknown("scale or target", words[0], names) from None
         raise
     if options.status:
         return print_status(scale, words)
@@ -159,8 +160,9 @@ def run_targets(options: argparse.Namespace) -> int:
         print(workload.describe_downloads(wanted), flush=True)
     where = choose_place(options)
     if options.again:
-        asked = [receipts.name(scale, stage, one) for stage, keys in wanted.asked.items() for one in keys]
-        where += ["--forcerun", *asked]
+        where.append("--forcerun")
+        for stage, keys in wanted.asked.items():
+            where += [receipts.name(scale, stage, one) for one in keys]
     receipts.forget_deleted(scale)
     if options.dry_run:
         status, output = graph.snakemake(scale, words, [*where, "--dry-run"], stream=options.verbose)
@@ -268,7 +270,7 @@ def find_groups(wanted: plan.Plan) -> set[str] | None:
         files |= {params.load("sources", source).files for source in wanted.study.corpus(key).sources}
     texts_of = set()
     for name, group in downloads.load_manifest().items():
-        if any(fnmatch(path, pattern) for path in group.paths() for pattern in files):
+        if any(fnmatch.filter(group.paths(), pattern) for pattern in files):
             texts_of.add(name)
     registered = datasets & {*registry.DATASETS}
     if datasets and not registered:

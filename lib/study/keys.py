@@ -70,11 +70,10 @@ class Place:
 def list_entries(kind: str) -> dict[str, Place]:
     """The registered keys of a kind, sorted, with where each stands."""
     if kind == "tables":  # those of a paper stand in its file, by their number
-        found = {
-            f"{path.stem}-{number}": Place(path, ("tables", number))
-            for path in (paths.PARAMS / "papers").glob("*.yaml")
-            for number in read_yaml(path, Paper).tables
-        }
+        found = {}
+        for path in (paths.PARAMS / "papers").glob("*.yaml"):
+            for number in read_yaml(path, Paper).tables:
+                found[f"{path.stem}-{number}"] = Place(path, ("tables", number))
     elif kind in FOLDERS:
         folder = paths.PARAMS / kind
         return list_files(folder, folder.stat().st_mtime_ns)
@@ -132,8 +131,9 @@ def load(kind: str, key: str):
     A model pretrained again, `pubmedbert.2`, has those of its key, continues a model of its own seed, and is not the
     published one.
     """
-    layers = list_setting_layers(kind, key)
-    content = layers[0][1] if len(layers) == 1 else {name: said for _, one in layers for name, said in one.items()}
+    (_, content), *others = layers = list_setting_layers(kind, key)
+    for _, more in others:
+        content = content | more
     settings = check_settings(layers[-1][0].where, content, KINDS[kind])
     seed = split_seed(key)[1] if kind == "models" else 1
     if seed == 1:
@@ -183,13 +183,13 @@ def explain(kind: str, key: str) -> list[dict]:
 
     What stands inside another setting has a row of its own, named for both.
     """
-    settings, layers = load(kind, key), list_setting_layers(kind, key)
-    origin = {name: str(entry) for entry, content in layers for name in content}
-    return [
-        {"setting": setting, "value": value, "from": origin.get(name, str(layers[-1][0]))}
-        for name, content in settings.model_dump().items()
-        for setting, value in flatten_settings(name, content)
-    ]
+    origin, rows = {}, []
+    for entry, content in list_setting_layers(kind, key):
+        origin |= dict.fromkeys(content, str(entry))
+    for name, content in load(kind, key).model_dump().items():
+        for setting, value in flatten_settings(name, content):
+            rows.append({"setting": setting, "value": value, "from": origin.get(name, str(entry))})
+    return rows
 
 
 def flatten_settings(name: str, content) -> list[tuple[str, str]]:

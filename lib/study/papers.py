@@ -195,11 +195,15 @@ def read_all(folder: Path) -> list[Paper]:
 def read_paper(path: Path) -> Paper:
     """A file of params/papers/; StudyError with the line and the nearest name for one that the paper does not print."""
     paper = read_yaml(path, Paper)
-    tables = [table for (key, _), table in read_printed(paths.PUBLISHED).items() if key == paper.paper]
-    ours = [name for entry in paper.tables.values() for name in entry.get("ours", [])]
-    printed = {name for table in tables for side in ("row", "column") for name in table[side]}
-    check_printed(path, ("names",), paper.names, {*printed, *ours})
-    check_printed(path, ("metrics",), paper.metrics, {name for table in tables for name in table["metric"]})
+    names, metrics = set(), set()
+    for entry in paper.tables.values():
+        names.update(entry.get("ours", []))
+    for (key, _), table in read_printed(paths.PUBLISHED).items():
+        if key == paper.paper:
+            names.update(table["row"], table["column"])
+            metrics.update(table["metric"])
+    check_printed(path, ("names",), paper.names, names)
+    check_printed(path, ("metrics",), paper.metrics, metrics)
     return paper
 
 

@@ -41,7 +41,9 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
         layers.append((here, settings))
     changes = budget.finetuning.list_changes(family)
-    so_far = {name: value for _, settings in layers for name, value in settings.items()}
+    so_far = {}
+    for _, settings in layers:
+        so_far |= settings
     # What is searched is the protocol's; a budget limits the trials, or chooses among candidates of its own.
     apart = ("epochs", "batch_size", "learning_rate", "min_steps") if "trials" in so_far else ("trials",)
     changes = {name: value for name, value in changes.items() if name not in apart}
@@ -143,7 +145,9 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
 
 def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[dict]:
     """Rows `setting, value, from`: each setting in force on a dataset, and the file that it came from."""
-    origin = {name: where for where, layer in finetuning_layers(key, dataset, family, scale) for name in layer}
+    origin = {}
+    for where, layer in finetuning_layers(key, dataset, family, scale):
+        origin |= dict.fromkeys(layer, where)
     found = load_finetuning(key, dataset, family, scale).model_dump()
     return [{"setting": name, "value": str(value), "from": origin.get(name, "")} for name, value in found.items()]
 

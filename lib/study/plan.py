@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain
 
 from lib import provenance
 from lib.errors import unknown
@@ -78,7 +79,7 @@ class Plan:
                 if of_notebook:
                     found[stage] = of_notebook
         if not found:
-            raise unknown("target", word, [name for names in list_targets(self.scale).values() for name in names])
+            raise unknown("target", word, chain(*list_targets(self.scale).values()))
         return found
 
     @cached_property
@@ -210,8 +211,7 @@ class Plan:
 
         Whatever a command line asks for, a job makes all of its runs, so that its page stays the same.
         """
-        named = [run for runs in self.runs_of_tables.values() for run in runs]
-        named += self.study.budget.panel_runs()
+        named = [*chain(*self.runs_of_tables.values()), *self.study.budget.panel_runs()]
         named += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.study)]
         found: dict[tuple[str, ...], list[params.RunKey]] = {}
         for run in dict.fromkeys(named):
@@ -242,8 +242,10 @@ class Plan:
 
     def evaluated(self, model: str, protocol: str) -> Keys:
         """The jobs of the runs that were asked for of somebody's encoder, and of those that it is compared with."""
-        several = [model, *requests.read_request(self.scale, model, protocol)["compared"]]
-        return list(dict.fromkeys(self.name_job(run) for one in several for run in self.requested(one, protocol)))
+        runs = self.requested(model, protocol)
+        for other in requests.read_request(self.scale, model, protocol)["compared"]:
+            runs += self.requested(other, protocol)
+        return list(dict.fromkeys(map(self.name_job, runs)))
 
 
 def list_targets(scale: str) -> dict[str, list[str]]:
