@@ -57,7 +57,7 @@ def ask(folder, environment, *words):
 
 
 def spawning(environment):
-    return environment | {warm.ADDRESS: warm.NOT_WANTED}
+    return environment | {warm.ADDRESS: "no"}
 
 
 def is_gone(pid: int, seconds: float = 10) -> bool:

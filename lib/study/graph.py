@@ -59,13 +59,12 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
         for line in process.stdout:
             lines.append(line)
             news = find_news(line)
+            how_far = counter.count(line, news)
             failed = failed or news.startswith("FAILED")
             if stream:
                 print(line, end="", flush=True)
             elif news:
-                print(f"{datetime.now():%H:%M:%S} {news}{counter.count(line, news)}", flush=True)
-            else:
-                counter.count(line)
+                print(f"{datetime.now():%H:%M:%S} {news}{how_far}", flush=True)
         status = process.wait()
     if status and not failed and not stream:
         print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook

@@ -145,7 +145,7 @@ class Engine(NBClientEngine):
 
     @classmethod
     def execute_notebook(
-        cls, nb, kernel_name, output_path=None, progress_bar=False, autosave_cell_every=30, **options
+        cls, nb, kernel_name, output_path, progress_bar, autosave_cell_every, **options
     ) -> nbformat.NotebookNode:
         copy = Copy(nb, output_path, progress_bar=progress_bar, autosave_cell_every=autosave_cell_every)
         copy.notebook_start()

@@ -28,8 +28,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-ADDRESS = "STUDY_WARM"  # in the environment: where a parent listens, or NOT_WANTED
-NOT_WANTED = "no"
+ADDRESS = "STUDY_WARM"  # in the environment: where a parent listens, or `no` where none is wanted
 RUNNER = "lib.study.runner"  # the module whose jobs have a notebook, and so a kernel
 IMPORTED = (
     "papermill", "ipykernel.kernelapp", "ipykernel.ipkernel", "matplotlib.pyplot",
