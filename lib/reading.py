@@ -46,7 +46,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             raise StudyError(f"{show_path(path)}: cut off or damaged ({error})") from None
 
 
-def name_file(path: Path, member: str = "") -> str:
+def name_file(path: Path, member: str) -> str:
     """A file, or a member of an archive, as messages name it."""
     return f"{show_path(path)}: {member}" if member else show_path(path)
 

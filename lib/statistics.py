@@ -102,7 +102,8 @@ def count_freedom(freedom: float, parts: list[Estimate]) -> float:
 
 def add_variances(parts: list[tuple[float, float]]) -> tuple[float, float]:
     """The sum of variances, each with its degrees of freedom, and that of the sum by Satterthwaite (1946)."""
-    variance, spread = sum(one for one, _ in parts), sum(one**2 / (freedom or 1) for one, freedom in parts)
+    variance = sum(one for one, _ in parts)
+    spread = sum(one**2 / (freedom or 1) for one, freedom in parts)
     return variance, variance**2 / spread if spread else parts[0][1]
 
 

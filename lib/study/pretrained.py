@@ -50,7 +50,7 @@ class Model(Registered):
     @property
     def machine(self) -> Machine:
         budget = self.budget.pretraining.model_dump(include={"micro_batch", "compile", "workers"})
-        return Machine(precision=self.budget.precision, threads=self.budget.threads, **budget)
+        return self.study.machine.model_copy(update=budget)
 
     @property
     def processes(self) -> int:
@@ -80,8 +80,7 @@ class Model(Registered):
     @property
     def configs(self) -> tuple[PretrainedConfig, PretrainedConfig | None]:
         """The configuration of its encoder, and of ELECTRA's generator."""
-        plan, size = self.plan, params.load("vocabularies", self.settings.vocabulary).size
-        size = min(size, self.budget.vocabulary_size or size)
+        plan, size = self.plan, self.vocabulary.recipe["size"]
         return configure(self.settings.architecture, plan.body, size, plan.positions, plan.dropout)
 
     def count_work(self, **changes: int) -> dict[str, float]:
