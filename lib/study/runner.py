@@ -144,10 +144,8 @@ class Engine(NBClientEngine):
     """papermill's engine, with a copy that is saved less often."""
 
     @classmethod
-    def execute_notebook(
-        cls, nb, kernel_name, output_path, progress_bar, autosave_cell_every, **options
-    ) -> nbformat.NotebookNode:
-        copy = Copy(nb, output_path, progress_bar=progress_bar, autosave_cell_every=autosave_cell_every)
+    def execute_notebook(cls, nb, kernel_name, output_path, progress_bar, **options) -> nbformat.NotebookNode:
+        copy = Copy(nb, output_path, progress_bar=progress_bar)
         copy.notebook_start()
         try:
             cls.execute_managed_notebook(copy, kernel_name, **options)
