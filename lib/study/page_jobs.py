@@ -11,6 +11,7 @@ from lib.study.state import (
     budget,
     dataset_files,
     dump,
+    dump_tables,
     list_table_keys,
     measured,
     printed,
@@ -121,14 +122,14 @@ PAGES = {
         "tables/corpora.csv",
         lambda study: [
             [whole.settings.model_dump() for whole in corpora.list_whole(study)],
-            dump("tables", *list_table_keys("corpora")),
+            dump_tables("corpora"),
             printed(),
         ],
         lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.study))},
     ),
     "12_datasets": Page(
         "tables/datasets.csv",
-        lambda study: [dataset_files(study), dump("tables", *list_table_keys("counts"))],
+        lambda study: [dataset_files(study), dump_tables("counts")],
     ),
     "14_leaks": Page("tables/leaks.csv", dataset_files, list_read_documents),
     BASELINE_PAGE: Page(
@@ -143,7 +144,7 @@ PAGES = {
     "21_medical_terms": Page(
         "tables/pieces.csv",
         lambda study: [
-            dump("vocabularies"), dump("tables", *list_table_keys("terms")), vocabulary_files(study), printed()
+            dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), printed()
         ],
         state_of_terms,
     ),  # fmt: skip
@@ -170,13 +171,13 @@ PAGES = {
         lambda study: [dataset_files(study), contrasts.list_contrast_runs(study)],
         lambda plan: {"finetune": plan.jobs_of(contrasts.list_contrast_runs(plan.study))},
     ),
-    "90_audit": Page("tables/audit.csv", lambda study: [dump("tables", *list_table_keys("scores")), printed()]),
+    "90_audit": Page("tables/audit.csv", lambda study: [dump_tables("scores"), printed()]),
     "91_protocols": Page(
         "tables/protocols.csv",
         lambda study: [
             definitions.PAIRS,
             versions.SETS,
-            dump("tables", *list_table_keys("scores")),
+            dump_tables("scores"),
             dataset_files(study),
             printed(),
         ],
@@ -204,7 +205,7 @@ PAGES = {
         "tables/integers.csv",
         lambda study: [
             versions.SETS,
-            dump("tables", *list_table_keys("scores")),
+            dump_tables("scores"),
             recorded_tables("datasets", "leaks"),
             printed(),
         ],

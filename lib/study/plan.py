@@ -74,10 +74,10 @@ class Plan:
             if word in params.keys("vocabularies") and not params.load("vocabularies", word).file:
                 found["vocabulary"] = [(word,)]  # a published one has nothing to be made
             for stage, keys in self.whole_jobs.items():
-                notebooks = {job: self.notebook(stage, *job) for job in keys}
-                of_notebook = [job for job, notebook in notebooks.items() if word in (notebook, notebook[:2])]
-                if of_notebook:
-                    found[stage] = of_notebook
+                for job in keys:
+                    notebook = self.notebook(stage, *job)
+                    if word in (notebook, notebook[:2]):
+                        found.setdefault(stage, []).append(job)
         if not found:
             raise unknown("target", word, chain(*list_targets(self.scale).values()))
         return found

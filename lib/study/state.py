@@ -80,6 +80,11 @@ def list_table_keys(*kinds: str) -> list[str]:
     return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
 
 
+def dump_tables(*kinds: str) -> list:
+    """The settings of those."""
+    return dump("tables", *list_table_keys(*kinds))
+
+
 def timed(study: "Study") -> dict:
     """What decides the size of a scale's models and their steps, and on what these are computed."""
     named = ("bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up")

@@ -159,20 +159,19 @@ class Vocabulary(Registered):
 
 @cache
 def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
-    if vocabulary.settings.file:
+    settings, study = vocabulary.settings, vocabulary.study
+    if settings.file:
         if reason := vocabulary.why_not:
             raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
-        settings = vocabulary.settings
-        file = vocabulary.study.data / settings.file
-        return tokenization.load_vocabulary(file, settings.cased, settings.language)
+        return tokenization.load_vocabulary(study.data / settings.file, settings.cased, settings.language)
     if vocabulary.released:
         from lib.modeling.loading import load_tokenizer  # here, as torch takes seconds
 
-        found = vocabulary.study.encoder(vocabulary.released)
+        found = study.encoder(vocabulary.released)
         return load_tokenizer(found.source, found.title, found.revision)
     folder = paths.find(vocabulary.folder)
     if artefacts.read_record(folder) is None:
-        key, scale = vocabulary.key, vocabulary.study.scale
+        key, scale = vocabulary.key, study.scale
         raise StudyError(f"vocabulary '{key}' is not built at scale '{scale}': run ./run_all.sh {scale} {key}")
     return tokenization.load_vocabulary(folder)
 
