@@ -6,6 +6,7 @@ import pytest
 from filled import fill
 
 from lib.study import open_study, params, plan, published, results, tables
+from lib.study.settings import Substitutes
 from lib.study.study import Study
 
 ASSIGNED = [key for key in params.keys("tables") if params.load("tables", key).kind in ("scores", "curves")]
@@ -85,7 +86,7 @@ def test_panels_fill_cells_of_models_that_are_not_compared(monkeypatch):
 
 
 def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
-    substitutes = params.Substitutes(models={"biobert-1m": MODEL}, protocols={"wada": "gu"})
+    substitutes = Substitutes(models={"biobert-1m": MODEL}, protocols={"wada": "gu"})
     change_scale(monkeypatch, compared=None, substitutes=substitutes)
     scores[MODEL, "biosses", "gu"] = (70.0, 74.0, 9)
     line = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")

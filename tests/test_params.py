@@ -12,6 +12,7 @@ from lib.errors import StudyError
 from lib.settings import Settings
 from lib.study import keys, open_study, params, parsing, paths, results
 from lib.study.published import find_run
+from lib.study.settings import FinetuningBudget, ModelSettings, Protocol, VocabularySettings
 
 
 def test_every_file_loads():
@@ -26,7 +27,7 @@ def test_budget_and_science_are_disjoint():
                 found |= names(field.annotation)
         return found - {"title"}
 
-    assert not names(params.Scale) & names(params.ModelSettings)
+    assert not names(params.Scale) & names(ModelSettings)
 
 
 def test_a_key_never_holds_what_joins_keys():
@@ -53,7 +54,7 @@ def test_a_panel_has_its_models_as_often_as_they_are_pretrained():
 
 
 def test_a_scale_may_change_more_of_one_family():
-    budget = params.FinetuningBudget(epochs=[3], batch_size=[16], families={"relations": {"batch_size": [4]}})
+    budget = FinetuningBudget(epochs=[3], batch_size=[16], families={"relations": {"batch_size": [4]}})
     assert budget.list_changes("relations") == {"epochs": [3], "batch_size": [4]}
     assert budget.list_changes("tagging") == {"epochs": [3], "batch_size": [16]}
     for family, batch_size in (("tagging", [16]), ("relations", [4])):
@@ -161,7 +162,7 @@ def test_faults_in_a_file_are_named(tmp_path, text, message):
     path = tmp_path / "v.yaml"
     path.write_text(text)
     with pytest.raises(StudyError, match=f"v.yaml: .*{message}"):
-        parsing.read_yaml(path, params.VocabularySettings)
+        parsing.read_yaml(path, VocabularySettings)
 
 
 @pytest.fixture
@@ -295,7 +296,7 @@ def test_the_smaller_of_two_caps_on_training_instances_holds():
     real = params.load
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(params, "load", lambda kind, key: (
-            params.Protocol(**larger) if key == "large" else real(kind, key)))  # fmt: skip
+            Protocol(**larger) if key == "large" else real(kind, key)))  # fmt: skip
         assert params.load_finetuning("large", "ncbi-disease", "tagging", "laptop").train_instances == 2000
     rows = {row["setting"]: row["from"] for row in params.explain_finetuning("lee-300", "gad", "tagging", "laptop")}
     assert rows["train_instances"] == "params/protocols.yaml, lee-300"

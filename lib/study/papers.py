@@ -167,23 +167,24 @@ SIDES = {"scores": ("row", "column"), "terms": ("column",)}  # of all others the
 
 
 @cache
-def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, list[str]]]:
+def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, None]]]:
     """The rows, columns and metrics of each table in published/, as printed and in order, by paper and number.
 
+    They are the keys of a dict, which keeps the order, and each name once.
     Without pandas, which takes a while to import: every process of the study reads settings.
     """
     sides = {
         "scores.csv": {"row": "row", "column": "column", "metric": "metric"},
         "vocabulary_terms.csv": {"row": "term", "column": "vocabulary", "metric": "category"},
     }
-    found: dict = {}
+    found = {}
     for file, columns in sides.items():
         with (folder / file).open(encoding="utf-8", newline="") as lines:
             for line in csv.DictReader(lines):
                 table = found.setdefault((line["paper"], line["table"]), {side: {} for side in columns})
                 for side, column in columns.items():
-                    table[side][line[column]] = None  # a dict keeps the order, and each name once
-    return {place: {side: list(names) for side, names in table.items()} for place, table in found.items()}
+                    table[side][line[column]] = None
+    return found
 
 
 @cache

@@ -5,25 +5,9 @@ from lib.finetuning.protocol import FinetuningSettings
 from lib.pretraining.plan import Pretraining
 from lib.study import paths
 from lib.study.keys import KINDS, explain, find_kind, is_model, keys, load, name_model, split_seed  # noqa: F401
-from lib.study.papers import (  # noqa: F401 - callers take schemas and keys from here
-    CurveTable,
-    Run,
-    ScoreTable,
-)
+from lib.study.papers import CurveTable, Run, ScoreTable  # noqa: F401 - callers take schemas and keys from here
 from lib.study.parsing import check_settings
-from lib.study.settings import (  # noqa: F401
-    BASELINES,
-    CorpusSettings,
-    FinetuningBudget,
-    ModelSettings,
-    Panel,
-    PhaseBudget,
-    Protocol,
-    RunKey,
-    Scale,
-    Substitutes,
-    VocabularySettings,
-)
+from lib.study.settings import BASELINES, Panel, PhaseBudget, RunKey, Scale  # noqa: F401
 from lib.training.optimization import Optimization, Phase
 
 # Of a model, on pages alone.

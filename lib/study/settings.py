@@ -96,7 +96,7 @@ class Substitutes(Settings):
 RunKey = tuple[str, str, str]  # model, dataset and protocol
 
 
-def name_model(key: str, seed: int = 1) -> str:
+def name_model(key: str, seed: int) -> str:
     """A model's name in files and tables: its key, and the seed of its pretraining where it is not the first."""
     return key if seed == 1 else f"{key}.{seed}"
 

@@ -130,10 +130,6 @@ def saved(study: "Study", *run: str) -> dict:
     return {"saved in": str(folder)} if folder else {}
 
 
-def explored_state(study: "Study", model: str) -> dict:
-    return finetuning_state(study, model, exploring.DATASET, exploring.PROTOCOL)
-
-
 def evaluation_state(study: "Study", model: str, protocol: str) -> list:
     return [requests.read_request(study.scale, model, protocol), printed()]
 
@@ -168,5 +164,5 @@ STAGES = {
     "finetune": lambda study, *runs: {run[1]: finetuning_state(study, *run) | saved(study, *run) for run in runs},
     "table": table_state,
     "evaluation": evaluation_state,
-    "explored": explored_state,
+    "explored": lambda study, model: finetuning_state(study, model, exploring.DATASET, exploring.PROTOCOL),
 }
