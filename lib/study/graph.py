@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from math import nan
 from pathlib import Path
 
 import pandas as pd
@@ -134,7 +135,8 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
     rows = list_planned_jobs(wanted, output)
     if not rows:
         return f"Nothing to do: everything asked for at scale '{wanted.scale}' is up to date."
-    counts = pd.DataFrame(rows).groupby(["stage", "why"], sort=False).sum().reset_index()
+    times = pd.DataFrame(rows).groupby(["stage", "why"], sort=False)["seconds"]
+    counts = times.agg(jobs="size", known="count", seconds="sum").reset_index()
     counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
     counts["about"] = [say_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
     shown = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
@@ -147,7 +149,7 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
 
 
 def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
-    """A row for each job of a dry run: its stage, why it is done, and the seconds of earlier runs where known."""
+    """A row for each job of a dry run: its stage, why it is done, and the seconds of earlier runs; nan: not known."""
     rows, seconds = [], measure_pages(wanted.scale)
     for block in re.split(r"^(?=(?:local)?rule \w+:)", output, flags=re.M)[1:]:
         receipt = re.search(r"output: \S+/done/(\w+)/(\S+)", block)
@@ -156,8 +158,7 @@ def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
             reason = re.search(r"reason: (.*)", block)[1]
             changes = wanted.changes(stage, keys) if reason.startswith("Params") else []
             why = "; ".join(dict.fromkeys(say_change(*change) for change in changes)) or say_reason(reason)
-            took = seconds.get(wanted.notebook(stage, *keys))
-            rows.append({"stage": stage, "why": why, "jobs": 1, "known": took is not None, "seconds": took or 0})
+            rows.append({"stage": stage, "why": why, "seconds": seconds.get(wanted.notebook(stage, *keys), nan)})
     return rows
 
 
