@@ -85,11 +85,11 @@ class Corpus(Registered):
         )
 
         def write(new: Path) -> dict:
-            path = new / "documents.parquet"
-            made = []
-            for (source, file), path in rows.items():
-                of, left_out = artefacts.read_record(path.parent), params.load("sources", source).leave_out.get(file)
-                made.append(Rows(path, source, file, of["read"], of["too long"], of["unknown headings"], left_out))
+            made, path = [], new / "documents.parquet"
+            for (source, file), of in rows.items():
+                record, left_out = artefacts.read_record(of.parent), params.load("sources", source).leave_out.get(file)
+                counted = record["read"], record["too long"], record["unknown headings"]
+                made.append(Rows(of, source, file, *counted, left_out))
             counts = build_corpus(made, path, rules, choose_rule(settings.selection), settings.part, self.until)
             names = ["read", "kept", "words", "bytes", "unknown headings", *REASONS]
             totals = pd.DataFrame(counts)[names].sum()
