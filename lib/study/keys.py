@@ -131,8 +131,9 @@ def load(kind: str, key: str):
     A model pretrained again, `pubmedbert.2`, has those of its key, continues a model of its own seed, and is not the
     published one.
     """
-    (_, content), *others = layers = list_setting_layers(kind, key)
-    for _, more in others:
+    layers = list_setting_layers(kind, key)
+    content = layers[0][1]
+    for _, more in layers[1:]:
         content = content | more
     settings = check_settings(layers[-1][0].where, content, KINDS[kind])
     seed = split_seed(key)[1] if kind == "models" else 1
