@@ -13,7 +13,6 @@ from lib.corpora.build import REASONS, VERSION, Choice, Rows, build_corpus, read
 from lib.corpora.records import Document
 from lib.errors import StudyError
 from lib.study import documents, params, paths
-from lib.study.keys import Registered
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 PROSE = {"title", "where", "differs"}  # of rules, on pages alone
 
 
-class Corpus(Registered):
+class Corpus(params.Registered):
     kind = "corpora"
 
     @property

@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
 
 from lib.corpora.rules import Cleaning, Selection
 from lib.errors import StudyError, unknown
@@ -22,9 +21,6 @@ from lib.study.settings import (
     VocabularySettings,
     name_model,
 )
-
-if TYPE_CHECKING:
-    from lib.study import Study
 
 KINDS = {
     "scales": Scale,
@@ -142,23 +138,6 @@ def load(kind: str, key: str):
     initial = settings.initial and name_model(settings.initial, seed)
     again = {"title": f"{settings.title}, pretraining {seed}", "initial": initial, "released": "", "as_released": False}
     return settings.model_copy(update=again)
-
-
-@dataclass(frozen=True)
-class Registered:
-    """What is registered under a key, at a scale; StudyError with the nearest names for no such key."""
-
-    kind: ClassVar[str]
-    key: str
-    study: "Study"
-
-    def __post_init__(self):
-        load(self.kind, self.key)
-
-    @property
-    def settings(self):
-        """As the schema of its kind in KINDS has them."""
-        return load(self.kind, self.key)
 
 
 def split_seed(name: str) -> tuple[str, int]:

@@ -1,5 +1,8 @@
 """The settings in force: how a model is pretrained, how it is fine-tuned on a dataset."""
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
 from lib.errors import StudyError, unknown
 from lib.finetuning.protocol import FinetuningSettings
 from lib.pretraining.plan import Pretraining
@@ -10,11 +13,31 @@ from lib.study.parsing import check_settings
 from lib.study.settings import BASELINES, Panel, PhaseBudget, RunKey, Scale  # noqa: F401
 from lib.training.optimization import Optimization, Phase
 
+if TYPE_CHECKING:
+    from lib.study import Study
+
 # Of a model, on pages alone.
 TOLD = {"title", "papers", "published", "released", "revision", "as_released", "unreleased", "parameters", "not_run",
         "differs"}  # fmt: skip
 
 NO_WEIGHTS = "no public weights of it are known"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What is registered under a key, at a scale; StudyError with the nearest names for no such key."""
+
+    kind: ClassVar[str]
+    key: str
+    study: "Study"
+
+    def __post_init__(self):
+        load(self.kind, self.key)
+
+    @property
+    def settings(self):
+        """As the schema of its kind in KINDS has them."""
+        return load(self.kind, self.key)
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:

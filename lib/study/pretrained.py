@@ -26,12 +26,11 @@ from lib.pretraining.plan import Pretraining
 from lib.pretraining.tokens import Tokens
 from lib.study import open_study, params, paths
 from lib.study.corpora import Corpus
-from lib.study.keys import Registered
 from lib.study.vocabularies import Vocabulary
 from lib.training.optimization import Machine
 
 
-class Model(Registered):
+class Model(params.Registered):
     kind = "models"
 
     @property

@@ -11,7 +11,6 @@ from lib.pretraining import tokens
 from lib.progress import Progress
 from lib.study import params, paths
 from lib.study.corpora import Corpus
-from lib.study.keys import Registered
 from lib.vocabularies import learning, tokenization, words
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
@@ -24,7 +23,7 @@ COMMON = ("bert-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased",
           "wiki-books-uncased", "pubmed-cased", "pubmed-uncased")  # fmt: skip
 
 
-class Vocabulary(Registered):
+class Vocabulary(params.Registered):
     kind = "vocabularies"
 
     @property
