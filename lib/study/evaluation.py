@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def ask(options: argparse.Namespace) -> str:
         print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
     trainings = sum(workload.count_trainings(study, key, protocol) for key in at_hand) * len(loaded)
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
-    hours = sum(workload.estimate_hours(study, one, at_hand, protocol) for one in loaded.values())
+    hours = workload.estimate_hours(study, product(loaded.values(), at_hand, [protocol]))
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
     asked = {"datasets": chosen, "compared": [one.key for one in others], "words": shares, "cut": cut}
     requests.write_request(scale, encoder, protocol, **asked, save=str(options.save or ""))
@@ -98,10 +99,12 @@ def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict
 def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> tuple[list[str], list[str]]:
     """The datasets that are asked for, and those of them that are at hand; StudyError where none is."""
     chosen = named or scores.choose_printed_datasets(protocol)
-    at_hand = [key for key in chosen if not study.why_missing(key, protocol)]
+    at_hand = []
     for key in chosen:
-        if key not in at_hand:
-            print(f"left out: {key}: {study.why_missing(key, protocol)}")
+        if why_missing := study.why_missing(key, protocol):
+            print(f"left out: {key}: {why_missing}")
+        else:
+            at_hand.append(key)
     if not at_hand:
         raise StudyError(f"none of {', '.join(chosen)} is at hand at scale '{study.scale}': see ./run_all.sh data")
     return chosen, at_hand

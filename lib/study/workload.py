@@ -1,6 +1,7 @@
 """How many trainings a dataset takes, how long they take on this machine, and the size of public weights."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -101,16 +102,22 @@ def count_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> 
     return counts
 
 
-def estimate_hours(study: "Study", encoder: Encoder, datasets: list[str], protocol: str) -> float:
-    """Hours that the trainings of an encoder take on this machine.
+def estimate_hours(study: "Study", runs: Iterable[tuple[Encoder, str, str]]) -> float:
+    """Hours that the trainings of encoders on datasets under protocols take on this machine.
 
-    Reading and scoring come on top, and what a protocol fine-tunes on before.
+    An encoder's speed is that on the first of its datasets; encoders of one tokenizer read the same tokens. Reading and
+    scoring come on top, and what a protocol fine-tunes on before.
     """
-    sets = {key: (study.dataset(key), study.protocol(protocol, key)) for key in datasets}
-    tokens = 0
-    for key, found in sets.items():
-        tokens += count_trainings(study, key, protocol) * count_read_tokens(encoder, *found)
-    return tokens / measure_speed(encoder, *next(iter(sets.values())), study.machine) / 3600
+    tokens, speeds, hours = {}, {}, 0.0
+    for encoder, key, protocol in runs:
+        sets = study.dataset(key), study.protocol(protocol, key)
+        read = id(encoder.tokenizer), key, protocol
+        if read not in tokens:
+            tokens[read] = count_trainings(study, key, protocol) * count_read_tokens(encoder, *sets)
+        if id(encoder) not in speeds:
+            speeds[id(encoder)] = measure_speed(encoder, *sets, study.machine)
+        hours += tokens[read] / speeds[id(encoder)] / 3600
+    return hours
 
 
 def describe_downloads(plan: "Plan") -> str:
@@ -150,19 +157,14 @@ class Stand(Encoder):
 def estimate_runs(study: "Study", runs: list[params.RunKey]) -> float:
     """Hours of the trainings of some runs on this machine: their tokens, in pieces of BERT's vocabulary, at the speed
     of a model of their architecture and size; a published encoder takes as long as BERT."""
-    tokens, kinds, read = Counter(), {}, {}
+    stands, by_stand = {}, []
     tokenizer = study.vocabulary(COUNTED_BY).tokenizer()
     for model, dataset, protocol in runs:
         found = params.load(params.find_kind(model), model)
-        sets = study.dataset(dataset), study.protocol(protocol, dataset)
-        kind = getattr(found, "architecture", "bert"), found.size
-        if kind not in kinds:
-            config, _ = configure(kind[0], study.budget.bodies[found.size], len(tokenizer), LONGEST, dropout=0.1)
-            stand = Stand(title=model, source="", revision="", fingerprint="", tokenizer=tokenizer, max_length=LONGEST,
-                          architecture=kind[0], parameters=0, config=config)  # fmt: skip
-            kinds[kind] = stand, *sets
-        if (dataset, protocol) not in read:
-            trainings = count_trainings(study, dataset, protocol)
-            read[dataset, protocol] = count_read_tokens(kinds[kind][0], *sets) * trainings
-        tokens[kind] += read[dataset, protocol]
-    return sum(tokens[kind] / measure_speed(*of_kind, study.machine) / 3600 for kind, of_kind in kinds.items())
+        kind = architecture, size = getattr(found, "architecture", "bert"), found.size
+        if kind not in stands:
+            config, _ = configure(architecture, study.budget.bodies[size], len(tokenizer), LONGEST, dropout=0.1)
+            stands[kind] = Stand(title=model, source="", revision="", fingerprint="", tokenizer=tokenizer,
+                                 max_length=LONGEST, architecture=architecture, parameters=0, config=config)  # fmt: skip
+        by_stand.append((stands[kind], dataset, protocol))
+    return estimate_hours(study, by_stand)
