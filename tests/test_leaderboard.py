@@ -137,7 +137,7 @@ def test_files_stand_beside_own_runs_printed_scores_and_baselines(study, tmp_pat
     assert ddi["kind"].to_dict() == kinds
     assert ddi["ours"].round(2).tolist() == [62.0, 62.0, 62.0, 82.0, 10.75] and len(runs) == 18
     assert leaderboard.tie(study, lines, runs)["group"].eq("").all()  # of made-up data
-    wide = leaderboard.widen(lines.assign(group="a"))
+    wide = definitions("03_leaderboard", "KINDS").widen(lines.assign(group="a"))
     assert wide["ddi"].tolist()[-2:] == ["82.00 a", "10.75 a"] and wide["kind"].iloc[0] == "encoder"
     own, _ = leaderboard.join(study, [])
     assert own.loc[own["kind"] == "encoder", "model"].unique().tolist() == ["bert-general"]

@@ -21,7 +21,6 @@ COLUMNS = ["task", "dataset", "score", "protocol", "paper", "model", "kind", "sc
 RUNS = ["dataset", "protocol", "scale", "revision", "model", "seed", "fold", "value", "jackknife"]
 COMPARED = ["dataset", "protocol", "scale", "revision"]  # what encoders share that are told apart
 HERE = "this study"
-KINDS = {"encoder": "encoders", "printed": "papers", "baseline": "baselines"}
 
 
 def list_own(study: "Study") -> list[Sent]:
@@ -54,7 +53,7 @@ def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFra
     printed = make_printed_lines(study)
     baselines = make_baseline_lines(study, pd.concat([measured, printed]), files)
     found = pd.concat([frame for frame in (measured, printed, baselines) if len(frame)], ignore_index=True)
-    return found.reindex(columns=COLUMNS), pd.DataFrame(runs, columns=RUNS)
+    return found, pd.DataFrame(runs, columns=RUNS)
 
 
 def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
@@ -89,7 +88,6 @@ def make_line(one: Sent, name: str, task: Task) -> dict:
         "low": low,
         "high": high,
         "seeds": len(values),
-        "group": "",
         "source": one.source,
     }
 
@@ -113,7 +111,7 @@ def make_printed_lines(study: "Study") -> pd.DataFrame:
     lines = [
         describe_dataset(line["dataset"])
         | {"protocol": protocols[line["paper"]], "paper": line["paper"], "model": f"{line['whose']} ({line['table']})"}
-        | {"kind": "printed", "ours": line["published"], "group": "", "source": "published/scores.csv"}
+        | {"kind": "printed", "ours": line["published"], "source": "published/scores.csv"}
         for line in found.to_dict("records")
     ]
     return pd.DataFrame(lines, columns=COLUMNS)
@@ -144,7 +142,7 @@ def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sen
     for line in places[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
         for kind, value in known.get(line["dataset"], {}).items():
             name = show.REFERENCES.get(kind, kind)
-            found.append(line | {"model": name, "kind": "baseline", "ours": value, "group": "", "source": HERE})
+            found.append(line | {"model": name, "kind": "baseline", "ours": value, "source": HERE})
     return pd.DataFrame(found, columns=COLUMNS)
 
 
@@ -154,12 +152,11 @@ def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame
     Two are compared on one revision of a dataset, under one protocol and at one scale, with SEEDS seeds or more each. A
     line has no letter if there is no other to compare it with, if it has no runs, or if its data are made up.
     """
+    if study.budget.made_up:
+        return lines.assign(group="")
     found = {}
-    defined = runs.dropna(subset="value")[: 0 if study.budget.made_up else None]
-    for place, own in defined.groupby(COMPARED, sort=False):
-        sides = {model: side for model, side in own.groupby("model", sort=False)}
-        sides = {model: side for model, side in sides.items() if side["seed"].nunique() >= statistics.SEEDS}
-        for model, letters in name_ties(sides).items():
+    for place, own in runs.dropna(subset="value").groupby(COMPARED, sort=False):
+        for model, letters in name_ties(scores.list_sides(own)).items():
             found[*place, model] = letters
     places = lines[[*COMPARED, "model"]].itertuples(index=False, name=None)
     return lines.assign(group=[found.get(place, "") for place in places])
@@ -179,7 +176,7 @@ def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
             if scores.is_apart(sides[better], sides[than]):
                 groups = split(groups, better, than)
     groups.sort(key=lambda group: sorted(map(order.index, group)))
-    letters = {name: "" for name in order}
+    letters = dict.fromkeys(order, "")
     for number, group in enumerate(groups):
         for name in group:
             letters[name] += name_group(number)
@@ -199,15 +196,3 @@ def name_group(number: int) -> str:
     """a to z, then a2 to z2."""
     turn, place = divmod(number, len(string.ascii_lowercase))
     return string.ascii_lowercase[place] + (str(turn + 1) if turn else "")
-
-
-def widen(lines: pd.DataFrame) -> pd.DataFrame:
-    """A row for each model and protocol, encoders first, and a column for each dataset: score and letters, as text."""
-    letters = (" " + lines["group"]).str.rstrip()
-    shown = lines.assign(said=lines["ours"].map("{:.2f}".format) + letters)
-    index = ["model", "kind", "protocol", "scale"]
-    wide = shown.fillna({"scale": ""}).pivot(index=index, columns="dataset", values="said")
-    order = pd.Index(KINDS).get_indexer(wide.index.get_level_values("kind"))
-    wide = wide.iloc[order.argsort(kind="stable")].fillna("").reset_index().rename_axis(columns=None)
-    last = wide[["kind", "scale"]]  # so that scores begin near the model
-    return wide.drop(columns=last.columns).join(last)

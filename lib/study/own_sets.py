@@ -78,25 +78,12 @@ def find_classes(study: "Study") -> "WordClasses | None":
     return word_classes.keep_classes(paths.output(study.scale, "word-classes"), texts, corpus.record["content"])
 
 
-def measure_baselines(study: "Study", key: str) -> "pd.DataFrame":
-    """What the dataset of a folder scores without an encoder, a row for each method; each score is kept."""
-    import pandas as pd  # here, as these take seconds
-
-    from lib.benchmarks import baseline_scores
-    from lib.study import results
-
-    dataset = study.dataset(key)
-    classes = find_classes(study) if dataset.family == "tagging" else None
-    rows = pd.DataFrame(baseline_scores.measure_dataset(dataset, paths.output(study.scale, "baselines", key), classes))
-    results.write_csv(paths.own_baselines(study.scale, key), rows)
-    return rows
-
-
-def read_own_baselines(scale: str, keys: Iterable[str]) -> "pd.DataFrame":
-    """The same of several folders as Study.baselines has it, as far as it was measured."""
+def list_baselines(study: "Study", keys: Iterable[str]) -> "pd.DataFrame":
+    """Study.baselines, and as it has them those of the folders among some datasets that page 02 measured."""
     import pandas as pd  # here, as these take seconds
 
     from lib.study import results
 
-    found = [results.read_table(path) for path in (paths.own_baselines(scale, key) for key in keys) if path.exists()]
-    return pd.concat([results.pivot_baselines(rows) for rows in found]) if found else results.pivot_baselines(None)
+    files = [paths.own_baselines(study.scale, key) for key in keys]
+    own = [results.pivot_baselines(results.read_table(path)) for path in files if path.exists()]
+    return pd.concat([study.baselines(), *own])

@@ -201,11 +201,8 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
 
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
-    own = [key for key in keys if key not in registry.DATASETS]
-    known = study.baselines().to_dict("records")
-    known += own_sets.read_own_baselines(study.scale, own).to_dict("records")
     found: dict[str, dict[str, float]] = {}
-    for line in known:
+    for line in own_sets.list_baselines(study, keys).to_dict("records"):
         key = line["dataset"]
         if key in keys and line["score"] == find_dataset(study, key).main_score:
             kinds = results.BASELINES.values()

@@ -1,5 +1,6 @@
 """Encoders on many datasets under a protocol, beside the paper's printed scores and the baselines."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from math import nan
 from statistics import fmean
@@ -95,8 +96,9 @@ def list_losses(pretrained: pd.DataFrame) -> pd.Series:
 
 def list_tables(paper: str) -> list[str]:
     """The keys of a paper's tables of scores, in its order."""
-    found = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
-    return sorted((key for key in found if params.load("tables", key).paper == paper), key=lambda key: (len(key), key))
+    tables = {key: params.load("tables", key) for key in params.keys("tables")}
+    found = [key for key, table in tables.items() if (table.paper, table.kind) == (paper, "scores")]
+    return sorted(found, key=lambda key: (len(key), key))
 
 
 def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
@@ -133,10 +135,7 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     if study.budget.target:
         printed = printed[printed["whose"] == study.budget.target]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
-    own = [key for key in rows["dataset"].unique() if key not in registry.DATASETS]
-    baselines = study.baselines()
-    if own:
-        baselines = pd.concat([baselines, own_sets.read_own_baselines(study.scale, own)])
+    baselines = own_sets.list_baselines(study, rows["dataset"].unique())
     rows = rows.merge(baselines, how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
 
@@ -154,7 +153,7 @@ def rank_lines(study: "Study", lines: pd.DataFrame) -> list[int | None]:
     ranks = {}
     own = list_study_runs(study).merge(lines[["protocol", "dataset", "model", "score"]])
     for place, runs in own.groupby(["protocol", "dataset"]):
-        sides = {model: found for model, found in runs.groupby("model") if found["seed"].nunique() >= statistics.SEEDS}
+        sides = list_sides(runs)
         for model, found in sides.items():
             others = [other for name, other in sides.items() if name != model]
             ranks[*place, model] = 1 + sum(is_apart(other, found) for other in others)
@@ -173,6 +172,15 @@ def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.Data
     wide = shown.pivot(index=SET, columns="model", values="said").reindex(columns=lines["model"].unique())
     wide = wide.fillna("").reset_index()
     return beside[SET].merge(wide).merge(beside.drop(columns="table"))
+
+
+def list_sides(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The runs of each model that has as many seeds as their scatter takes (SEEDS)."""
+    sides = {}
+    for model, found in runs.groupby("model", sort=False):
+        if found["seed"].nunique() >= statistics.SEEDS:
+            sides[model] = found
+    return sides
 
 
 def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
@@ -219,7 +227,7 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
 
 def average_groups(scores: pd.Series, groups: dict[str, int]) -> float:
     """The mean over groups of the mean over a group's datasets; nan where a score is missing."""
-    sets: dict[str, list[str]] = {str(group): [] for group in set(groups.values())}
+    sets = defaultdict(list)
     for dataset, group in groups.items():
         sets[str(group)].append(dataset)
     return metrics.benchmark_total(scores.to_dict(), sets)

@@ -164,7 +164,9 @@ def estimate_runs(study: "Study", runs: list[params.RunKey]) -> float:
         kind = architecture, size = getattr(found, "architecture", "bert"), found.size
         if kind not in stands:
             config, _ = configure(architecture, study.budget.bodies[size], len(tokenizer), LONGEST, dropout=0.1)
-            stands[kind] = Stand(title=model, source="", revision="", fingerprint="", tokenizer=tokenizer,
-                                 max_length=LONGEST, architecture=architecture, parameters=0, config=config)  # fmt: skip
+            stands[kind] = Stand(
+                title=model, source="", revision="", fingerprint="", tokenizer=tokenizer, max_length=LONGEST,
+                architecture=architecture, parameters=0, config=config,
+            )  # fmt: skip
         by_stand.append((stands[kind], dataset, protocol))
     return estimate_hours(study, by_stand)
