@@ -6,7 +6,7 @@ In the report, points and bars show under the pointer what they are.
 import io
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -169,12 +169,11 @@ def draw_effects(axis, found: pd.DataFrame) -> None:
     axis.set_ylim(len(found) - 0.5, -0.5)
 
 
-def runs(done: Iterable[dict], references: Iterable[dict[str, float]]) -> Figure:
+def runs(done: Collection[dict], references: Iterable[dict[str, float]]) -> Figure:
     """A line for each dataset: the loss of each seed, on one fold; its score on the test set, beside references.
 
     `done`: of Study.finetune; `references`: of each, of show.without_encoder.
     """
-    done = list(done)
     figure, axes = new_figure(8, 2.8 * len(done), columns=2, rows=len(done))
     for (loss, score), result, known in zip(axes, done, references, strict=True):
         for run in result["runs"]:

@@ -33,9 +33,8 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
     printed, ours = list_printed(study), average_runs(study.results())
     both = printed.merge(ours, how="left", on=tables.RUN)
     both["ours"] = both["ours"].where(both["why_not"] == "").round(2)
-    in_tables = set(both.dropna(subset="ours")[tables.RUN].itertuples(index=False, name=None))
-    runs = ours[tables.RUN].itertuples(index=False, name=None)
-    rest = ours[[run not in in_tables for run in runs]].round(2)
+    in_tables = both.dropna(subset="ours").set_index(tables.RUN).index
+    rest = ours[~ours.set_index(tables.RUN).index.isin(in_tables)].round(2)
     lines = pd.concat([both, rest], ignore_index=True).rename(columns={"score": "metric"})
     return add_references(lines, study)[COLUMNS]
 

@@ -10,9 +10,7 @@ from IPython.display import HTML, Markdown, display
 from lib import provenance
 from lib.benchmarks.instances import Instance, Sentence
 from lib.places import show_path
-from lib.study import params, paths, widgets
-from lib.study.show import bracket, list_made_up
-from lib.study.show import table as show
+from lib.study import params, paths, show, widgets
 
 REGISTERED = {  # parameters of pages -> the kind of settings whose keys they take
     "scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models", "protocol": "protocols"
@@ -30,9 +28,9 @@ def open_page(scale: str, own_data: bool = False) -> None:
     if widgets.is_live():
         display(widgets.ask_for_parameters(variables, list_choices(variables)))
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
-    title = params.load("scales", scale).title
-    display(Markdown(f"Scale **{title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
-    if params.load("scales", scale).made_up:
+    budget = params.load("scales", scale)
+    display(Markdown(f"Scale **{budget.title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
+    if budget.made_up:
         notice = f"**Made-up data.** {(paths.MADE_UP / 'README.md').read_text().strip()}"
         if own_data:
             notice = "**A trial.** The data are your own, the training lasts seconds."
@@ -75,7 +73,7 @@ def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
     With `scale`, its budget too.
     """
     parts = (*parts, ("scales", scale)) if scale else parts
-    return show([row for kind, key in parts for row in params.explain(kind, key)])
+    return show.table([row for kind, key in parts for row in params.explain(kind, key)])
 
 
 def show_counts(rows, reasons) -> HTML:
@@ -83,26 +81,21 @@ def show_counts(rows, reasons) -> HTML:
     table = pd.DataFrame(rows)
     some = (*reasons, "lines dropped", "unknown headings")  # shown where they are not nought everywhere
     names = ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words", "unknown headings")
-    return show(table[[n for n in names if n in table and (n not in some or table[n].any())]])
+    return show.table(table[[n for n in names if n in table and (n not in some or table[n].any())]])
 
 
 def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
     """The beginning of an instance's text, with brackets around entities, and its label."""
     if isinstance(instance, Sentence):
-        return bracket(instance.words, instance.tags), ""
+        return show.bracket(instance.words, instance.tags), ""
     return " / ".join(instance.inputs)[:letters], str(instance.gold)
 
 
 def show_made_up(what: str) -> HTML:
     """Made-up text, labelled as such, in place of text that is not to be shown."""
-    return show([{f"{what} (made up, in place of the real data's own)": text} for text in list_made_up(3)])
+    return show.table([{f"{what} (made up, in place of the real data's own)": text} for text in show.list_made_up(3)])
 
 
 def where(*files) -> Markdown:
     """Where the notebook's results are: below outputs/<scale>/, or in the record."""
     return Markdown("Kept in: " + ", ".join(f"`{show_path(paths.find(path))}`" for path in files))
-
-
-def markdown(text: str) -> Markdown:
-    """Generated sentences."""
-    return Markdown(text)

@@ -134,7 +134,7 @@ def readable(dataset: Dataset, show_text: bool) -> Dataset:
     if may_show(dataset, show_text) and "train" in dataset.splits:
         return dataset
     alike = (one for one in (dataset, *registry.DATASETS.values()) if one.family == dataset.family)
-    found = next(one for one in (one.at(paths.MADE_UP) for one in alike) if "train" in one.splits)
+    found = next(made for one in alike if "train" in (made := one.at(paths.MADE_UP)).splits)
     return replace(found, title=f"made up, in the format of {found.title}")
 
 
@@ -274,12 +274,10 @@ def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame, decimals
 def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """A line for each `row` and `whose`, the paper's first, with what is `said` in these columns where they occur."""
     wide = long.pivot(index=["row", "whose"], columns="column", values="said")
-    order = pd.MultiIndex.from_product([dict.fromkeys(long["row"]), ["paper", "ours", ""]])
-    lines = order[order.isin(wide.index)]
-    wide = wide.reindex(index=lines, columns=[name for name in columns if name in wide])
-    wide.insert(0, "row", [row if whose != "ours" else "" for row, whose in lines])
-    wide.insert(1, "whose", [whose for _, whose in lines])
-    return wide
+    order = pd.MultiIndex.from_product([long["row"].unique(), ["paper", "ours", ""]], names=wide.index.names)
+    shown = [name for name in columns if name in wide]
+    wide = wide.reindex(index=order[order.isin(wide.index)], columns=shown).reset_index()
+    return wide.assign(row=wide["row"].where(wide["whose"] != "ours", ""))
 
 
 def link_runs(study: "Study", text: str, runs: list[params.RunKey]) -> str:
@@ -292,10 +290,8 @@ def link_runs(study: "Study", text: str, runs: list[params.RunKey]) -> str:
         name, page = " ".join(run), paths.find_page(study.scale, *run)
         if page:
             links[name] = f'<a href="{page.name}" title="{name}">'
-    if len(runs) == 1:
+    if len(runs) < 2:
         return "".join(f"{opened}{text}</a>" for opened in links.values()) or text
-    if not runs:
-        return text
     listed = "".join(f"<br>{opened}{name}</a>" for name, opened in links.items())
     return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
 
@@ -305,9 +301,10 @@ def link_table(study: "Study", key: str) -> str:
     if key not in params.keys("tables"):
         return key
     notebook = params.load("tables", key).notebook
-    found = {path.name for path in paths.find_all(study.scale, "notebooks", f"{notebook}*.ipynb")}
-    page = next((name for name in (f"{notebook}--{key}.ipynb", f"{notebook}.ipynb") if name in found), "")
-    return f'<a href="{page}">{key}</a>' if page else key
+    for page in (f"{notebook}--{key}.ipynb", f"{notebook}.ipynb"):
+        if paths.find_all(study.scale, "notebooks", page):
+            return f'<a href="{page}">{key}</a>'
+    return key
 
 
 def models(cells: pd.DataFrame, study: "Study") -> HTML:
