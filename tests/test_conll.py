@@ -10,12 +10,14 @@ from functools import partial
 import pytest
 from conftest import each
 from golden import write
+from notebook_code import definitions
 
 from lib.benchmarks import conll, counting, i2b2, pico, pubtator, shareclef
 from lib.errors import StudyError
-from lib.study import dataset_texts, paths
+from lib.study import paths
 
-read_blocks = partial(dataset_texts.read_blocks, breaks=dataset_texts.BLOCKS["jnlpba"])
+PAGE = definitions("22_input_lengths", "BLOCKS")
+read_blocks = partial(PAGE.read_blocks, breaks=PAGE.BLOCKS["jnlpba"])
 
 
 def test_marks_with_an_id_name_the_document(tmp_path):

@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from notebook_code import definitions
 
 from lib import provenance
 from lib.benchmarks import datasets, instances, registry
@@ -13,6 +14,7 @@ from lib.errors import StudyError
 from lib.study import dataset_texts, open_study, paths
 
 LAPTOP = open_study("laptop")
+PAGE = definitions("22_input_lengths", "BLOCKS")
 LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes
 ANOTHER = LONG.replace("One", "Another")
 
@@ -49,25 +51,25 @@ def tagged(*sentences: str) -> str:
 
 def test_inputs_are_the_texts_of_a_split_in_order(folder):
     write(folder, "sts/biosses/blurb/dev.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tA.\tB.\t3\n")
-    assert dataset_texts.inputs(LAPTOP, "biosses", "dev") == ["One. Two.", "A. B."]
+    assert PAGE.read_inputs(LAPTOP, "biosses", "dev") == ["One. Two.", "A. B."]
     write(folder, "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ in @DISEASE$.\t1\n")
-    assert dataset_texts.inputs(LAPTOP, "gad", "test") == ["@GENE$ in @DISEASE$."]
+    assert PAGE.read_inputs(LAPTOP, "gad", "test") == ["@GENE$ in @DISEASE$."]
 
 
 def test_empty_blocks_of_jnlpba_count_and_sentences_of_pico_end_after_full_stops(folder):
     write(folder, "ner/jnlpba/dev.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tB-DNA\n\n\nIt\tO\n-DOCSTART-\tO\n\nNo\tO\n")
-    assert dataset_texts.inputs(LAPTOP, "jnlpba", "dev") == ["", "", "An ulcer", "", "It", "", "No"]
+    assert PAGE.read_inputs(LAPTOP, "jnlpba", "dev") == ["", "", "An ulcer", "", "It", "", "No"]
     lines = "-DOCSTART- (1)\n\nTwo NN O O\n\nparts NN O I-PAR\n. . O O\nOpen NN O O\n\n"
     write(folder, "ner/ebm-nlp/dev.txt", f"{lines}-DOCSTART- (2)\n\nEnd NN O O\n. . O O\n")
-    assert dataset_texts.inputs(LAPTOP, "ebm-pico-scibert", "dev") == ["", "", "Two parts .", "Open", "", "End ."]
+    assert PAGE.read_inputs(LAPTOP, "ebm-pico-scibert", "dev") == ["", "", "Two parts .", "Open", "", "End ."]
 
 
 def test_inputs_that_are_not_there(folder):
     with pytest.raises(StudyError, match="unknown dataset 'jnlbpa': did you mean jnlpba"):
-        dataset_texts.inputs(LAPTOP, "jnlbpa", "test")
+        PAGE.read_inputs(LAPTOP, "jnlbpa", "test")
     for key in ("jnlpba", "bc2gm"):
         with pytest.raises(StudyError, match=rf"no \$STUDY_DATA/ner/{key}/test.tsv; ./run_all.sh data {key}"):
-            dataset_texts.inputs(LAPTOP, key, "test")
+            PAGE.read_inputs(LAPTOP, key, "test")
 
 
 # Test texts
@@ -190,12 +192,12 @@ def test_real_inputs(real_data):
     if not at_hand:
         pytest.skip("none of the sets is in the data folder")
     for key in at_hand:
-        assert [len(dataset_texts.inputs(LAPTOP, key, split)) for split in datasets.SPLITS] == INPUTS[key], key
+        assert [len(PAGE.read_inputs(LAPTOP, key, split)) for split in datasets.SPLITS] == INPUTS[key], key
 
 
 def test_real_pico_blocks(real_data):
     """Every document mark and the blank line after it end a block."""
-    found = {split: dataset_texts.inputs(LAPTOP, "ebm-pico-scibert", split) for split in ("dev", "test")}
+    found = {split: PAGE.read_inputs(LAPTOP, "ebm-pico-scibert", split) for split in ("dev", "test")}
     words = {split: sum(len(text.split()) for text in inputs) for split, inputs in found.items()}
     assert words == {"dev": 262127, "test": 51750}
     assert {split: len(inputs) for split, inputs in found.items()} == {"dev": 12288, "test": 2455}

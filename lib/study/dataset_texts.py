@@ -1,4 +1,4 @@
-"""The texts of a dataset: the strings that models read, and whole texts to keep out of pretraining.
+"""The texts of test sets, to keep out of pretraining.
 
 python -m lib.study.dataset_texts SCALE RECEIPT writes the index of test sentences, a job of the graph.
 """
@@ -11,46 +11,16 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from lib import artefacts, parent, provenance
-from lib.benchmarks import conll, datasets, registry
+from lib.benchmarks import datasets, registry
 from lib.corpora import cleaning, leakage
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import read_lines
 from lib.study import open_study, paths, receipts, results
 
 if TYPE_CHECKING:
     from lib.study import Study
 
 VERSION = 2  # of the index: raised when the same files give other test sentences
-# How BLURB's scripts cut the tagged sets into instances for the lengths of gu-8: how many blocks end at a word, or at a
-# blank line (""). Its JNLPBA has its printed mean length only when blank lines and document marks count, and blocks
-# without words are instances too; its PICO sentences end after a "." only.
-BLOCKS = {"jnlpba": {"": 1, conll.DOCUMENT: 1}, "ebm-pico-scibert": {".": 1, conll.DOCUMENT: 2}}
-
-
-def inputs(study: "Study", key: str, split: str) -> list[str]:
-    """The texts of a split as BLURB's models read them, in order, a sentence of a document each; errors as in load."""
-    dataset = study.dataset(key)
-    if key in BLOCKS:
-        return read_blocks(*dataset.paths(split), BLOCKS[key])
-    return [text for instance in dataset.load(split) for text in instance.inputs]
-
-
-def read_blocks(path: Path, breaks: dict[str, int]) -> list[str]:
-    """Blocks of a tagged file, empty ones too, their words joined by spaces; StudyError for a malformed line."""
-    blocks, block = [], []
-    for number, line in read_lines(path):
-        word, tag, _ = line.partition("\t" if "\t" in line else " ")  # EBM-NLP has spaces
-        if not line.strip() or line.startswith(conll.DOCUMENT):
-            word = conll.DOCUMENT if line.strip() else ""
-        elif word and tag:
-            block.append(word)
-        else:
-            raise StudyError(f"{show_path(path)}:{number}: expected a word and its tag")
-        for _ in range(breaks.get(word, 0)):
-            blocks.append(" ".join(block))
-            block = []
-    return [*blocks, " ".join(block)] if block else blocks
 
 
 def tests_at_hand(study: "Study") -> dict[str, list[Path]]:
