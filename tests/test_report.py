@@ -102,7 +102,8 @@ def prepare(folder, monkeypatch, cells: list, tagged_copy: bool = False) -> list
     if not tagged_copy:
         nbformat.write(now, folder / "40_biobert.ipynb")
     copy, path = new_notebook(cells=cells), folder / "40_biobert.ipynb"
-    return report.prepare(path, "done", copy, {"40_biobert": {"40_biobert": "40_biobert"}}).cells
+    report.prepare(path, "done", copy, {"40_biobert": {"40_biobert": "40_biobert"}})
+    return copy.cells
 
 
 def list_shown(cells: list) -> list[str]:

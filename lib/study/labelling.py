@@ -103,8 +103,7 @@ def find_models(command: str, word: str | None) -> list[Path]:
     if not word and not folder.is_dir():
         raise StudyError(f"say with which tagger: --model FOLDER; {TO_MAKE}")
     if command == "tag" and folder.is_dir() and not (folder / "record.json").exists():
-        inside = [path.parent for path in sorted(folder.glob("*/record.json"))]
-        taggers = [one for one in inside if is_tagger(one)]
+        taggers = [path.parent for path in sorted(folder.glob("*/record.json")) if is_tagger(path.parent)]
         if not taggers:
             raise StudyError(f"{show_path(folder)}: no tagger in it; {TO_MAKE}")
         return taggers

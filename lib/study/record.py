@@ -12,7 +12,7 @@ import pandas as pd
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
-from lib.study import claims, exploring, open_study, params, paths, results, scores, show
+from lib.study import claims, exploring, gains, open_study, params, paths, results, scores, show
 from lib.study.tables import PLACE
 
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
@@ -168,8 +168,6 @@ def say_recipes(measured: pd.DataFrame) -> str:
 
 
 def say_beaten(bought: pd.DataFrame) -> str:
-    from lib.study import gains  # here, as it takes seconds
-
     known = gains.keep_known(bought)
     printed = known["above_without_pretraining"].dropna()
     ours = gains.keep_ours(known)["ours_above_without_pretraining"]

@@ -108,7 +108,8 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     for path, copy in copies.items():
         state = pages[path]
         page = name_page(path, state)
-        notebooks[page] = prepare(path, state, copy, groups)
+        prepare(path, state, copy, groups)
+        notebooks[page] = copy
         if state != "done":
             broken.append(f"- {link(page, path.stem)}: {state}")
     if broken:
@@ -146,13 +147,11 @@ def read_copy(path: Path) -> nbformat.NotebookNode | None:
     return notebook
 
 
-def prepare(
-    path: Path, state: str, copy: nbformat.NotebookNode, groups: dict[str, dict[str, str]]
-) -> nbformat.NotebookNode:
-    """An executed copy as a page: its state in the title, today's prose, what it found on top, its code folded,
+def prepare(path: Path, state: str, notebook: nbformat.NotebookNode, groups: dict[str, dict[str, str]]) -> None:
+    """Make an executed copy a page: its state in the title, today's prose, what it found on top, its code folded,
     pictures described, links that lead to pages."""
     group = path.stem.split("--")[0]
-    notebook = with_current_prose(copy, group)
+    take_current_prose(notebook, group)
     title = find_title(notebook)
     describe_pictures(notebook)
     lead_with_answer(notebook)
@@ -169,7 +168,6 @@ def prepare(
         for output in cell.outputs:
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = lead_to_pages(output.data["text/html"], groups)
-    return notebook
 
 
 def link(page: str, text: str, rest: str = "") -> str:
@@ -197,23 +195,20 @@ def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
     return text
 
 
-def with_current_prose(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """The executed copy with its text cells and its tags as they stand now: these can be mended without running
-    anything."""
+def take_current_prose(notebook: nbformat.NotebookNode, name: str) -> None:
+    """Give an executed copy its text cells and tags as they stand now: these can be mended without running anything."""
     source = paths.NOTEBOOKS / f"{name}.ipynb"
-    if source.exists():
-        now = nbformat.read(source, as_version=4).cells
-        prose = {c.id: c.source for c in now if c.cell_type == "markdown"}
-        tags = {c.id: c.metadata.get("tags", []) for c in now}
-        first = find_title(notebook)
-        title = first.source.splitlines()[0]  # holds the keys of this run
-        for cell in notebook.cells:
-            if cell.cell_type == "markdown":
-                cell.source = prose.get(cell.id, cell.source)
-            elif cell.id in tags:
-                cell.metadata.tags = tags[cell.id]
-        first.source = "\n".join([title, *first.source.splitlines()[1:]])
-    return notebook
+    if not source.exists():
+        return
+    now = {cell.id: cell for cell in nbformat.read(source, as_version=4).cells}
+    first = find_title(notebook)
+    title = first.source.splitlines()[0]  # holds the keys of this run
+    for cell in notebook.cells:
+        if cell.id in now and cell.cell_type == "markdown":
+            cell.source = now[cell.id].source
+        elif cell.id in now:
+            cell.metadata.tags = now[cell.id].metadata.get("tags", [])
+    first.source = "\n".join([title, *first.source.splitlines()[1:]])
 
 
 def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

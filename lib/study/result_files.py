@@ -32,6 +32,7 @@ LANGUAGES = {"en": "eng-Latn", "ja": "jpn-Jpan"}
 PARTS = ("train", "dev", "test")
 ROUNDED = 0.006  # how far a mean that is rounded to two decimals may lie from that of the scores
 DESCRIBED = "docs/results_format.md"
+NOT_ALWAYS = {"device": "", "versions": {}, "jackknife": []}  # kept of a run: what stands where it was not
 
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -135,7 +136,7 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
     sizes = [run["body parameters"] for run in runs if "body parameters" in run]
     about = {
         "name": model,
-        "title": found[0].get("model title", model),
+        "title": found[0]["model title"],
         "source": find_source(study, model, protocol),
         "revision": ", ".join(weights),
         "n_parameters": max(sizes, default=None),
@@ -177,10 +178,9 @@ def name_task(dataset: "Dataset") -> str:
 
 def describe_score(run: dict, main_score: str) -> dict:
     """One run as the file has it."""
-    kept = {name: run[name] for name in ("seed", "fold", "scores", "instances", "collapsed", "seconds")}
-    told = {name: run.get(name, "") for name in ("device", "commit")}
-    told |= {"versions": run.get("versions", {}), "jackknife": run.get("jackknife", [])}
-    return kept | told | {"main_score": run["scores"][main_score]}
+    kept = {name: run[name] for name in ("seed", "fold", "scores", "instances", "collapsed", "seconds", "commit")}
+    about = {name: run.get(name, missing) for name, missing in NOT_ALWAYS.items()}
+    return kept | about | {"main_score": run["scores"][main_score]}
 
 
 def find_source(study: "Study", model: str, protocol: str) -> str:
