@@ -41,7 +41,9 @@ class Estimate:
 
 
 def find_interval(values: list[float]) -> tuple[float, float]:
-    """The 95% t-interval of the mean of two values or more."""
+    """The 95% t-interval of the mean of some values; nan where there is but one."""
+    if len(values) < 2:
+        return np.nan, np.nan
     from scipy import special  # here, as it takes half a second, which the command line need not wait
 
     half = -special.stdtrit(len(values) - 1, 0.025) * np.std(values, ddof=1) / np.sqrt(len(values))

@@ -203,8 +203,8 @@ def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
         y = [names.index(dataset) for dataset in ran["dataset"]]
         ours, *_ = axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4,
                                  label="ours, 95% interval")  # fmt: skip
-        said = zip(ran["dataset"], ran["ours"], ran["low"], ran["high"], strict=True)
-        name_points(ours, [f"{name}, ours: {score:.2f} ({low:.2f} to {high:.2f})" for name, score, low, high in said])
+        each = ran.itertuples()
+        name_points(ours, [f"{one.dataset}, ours: {one.ours:.2f} ({one.low:.2f} to {one.high:.2f})" for one in each])
     axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
     axes.plot(references["without_pretraining"], places, "|", color="black", markersize=10, label="without pretraining")
     axes.plot(references["unlabelled_text"], places, "+", color="black", markersize=7, label="with unlabelled text")

@@ -2,7 +2,6 @@
 
 import string
 from collections.abc import Iterable, Mapping
-from math import nan
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -72,7 +71,7 @@ def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
 def make_line(one: Sent, name: str, task: Task) -> dict:
     """The line of one dataset of a file, its numbers made of its runs."""
     content, values = one.content, task.by_seed()
-    low, high = statistics.find_interval(values) if len(values) > 1 else (nan, nan)
+    low, high = statistics.find_interval(values)
     return {
         "task": task.task_type,
         "dataset": task.dataset.path,
@@ -136,8 +135,7 @@ def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sen
     keys = lines["dataset"].unique()
     known = {task.dataset.path: task.baselines for one in files for task in one.content.results}
     known |= result_files.find_baselines(study, [key for key in keys if key in registry.DATASETS])
-    places = lines.drop_duplicates(["paper", "dataset"])
-    places = places.assign(protocol=places["paper"].map(name_protocols()))
+    places = lines.assign(protocol=lines["paper"].map(name_protocols())).drop_duplicates(["paper", "dataset"])
     found = []
     for line in places[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
         for kind, value in known.get(line["dataset"], {}).items():

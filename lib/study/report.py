@@ -90,7 +90,9 @@ def collect_pages(scale: str) -> dict[Path, str]:
 
 def name_page(path: Path, state: str) -> str:
     """What a copy's page is called; the front page is the one that a site opens on."""
-    return f"{path.stem}--{state}" if state != "done" else "index" if path.stem == FRONT else path.stem
+    if state != "done":
+        return f"{path.stem}--{state}"
+    return "index" if path.stem == FRONT else path.stem
 
 
 def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:

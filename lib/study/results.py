@@ -101,7 +101,7 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
             kinds[" of runs that did not collapse"] = sound
         for kind, found in kinds.items():
             part = found.groupby("seed")[scores].mean().agg(["mean", "std"])
-            parts.append(part.assign(dataset=dataset, over=[f"{name}{kind}" for name in part.index]))
+            parts.append(part.assign(dataset=dataset, over=part.index + kind))
     return pd.concat(parts)[["dataset", "over", *scores]]
 
 

@@ -49,12 +49,11 @@ def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame
 def summarise_runs(result: dict) -> dict:
     """What the runs of a result come to."""
     values = [scores[result["main score"]] for scores in average_folds(result).values()]
-    several = len(values) > 1
-    low, high = statistics.find_interval(values) if several else (nan, nan)
+    low, high = statistics.find_interval(values)
     costs = [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
     return {
         "ours": round(fmean(values), 2),
-        "ours_std": round(float(np.std(values, ddof=1)), 2) if several else nan,
+        "ours_std": round(float(np.std(values, ddof=1)), 2) if len(values) > 1 else nan,
         "n_seeds": len(values),
         "collapsed": sum(bool(run["collapsed"]) for run in result["runs"]),
         **{name: sum(run[name] for run in result["runs"]) for name in costs},

@@ -386,7 +386,9 @@ def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> H
 
 def show_value(value: float | str, decimals: int = 2) -> str:
     """A number of a table as text; a small one, such as a p value, with four decimals, and words as they are."""
-    return value if isinstance(value, str) else f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
+    if isinstance(value, str):
+        return value
+    return f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
 
 
 def show_ours(line: dict, decimals: int = 2) -> str:
