@@ -131,11 +131,16 @@ def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
     return lines.dropna(subset="ours").drop_duplicates(["model", "protocol", "dataset", "metric"])
 
 
+def list_distances(lines: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """How far the papers' scores, and ours, are above the best without pretraining, where that is known."""
+    known = keep_known(lines)
+    return known["above_without_pretraining"].dropna(), keep_ours(known)["ours_above_without_pretraining"]
+
+
 def say(lines: pd.DataFrame) -> list[str]:
     """What pretraining buys in print and here, in sentences; none where nothing is known."""
-    known, said = keep_known(lines), []
-    printed = known["above_without_pretraining"][known["published"].notna()]
-    ours = keep_ours(known)["ours_above_without_pretraining"]
+    printed, ours = list_distances(lines)
+    said = []
     if len(printed):
         below = f"{(printed < 0).sum()} of {len(printed)} printed scores are below the baseline without pretraining"
         said.append(f"{below}; the median gain is {printed.median():+.1f} points.")

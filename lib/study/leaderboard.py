@@ -154,7 +154,7 @@ def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame
         return lines.assign(group="")
     found = {}
     for place, own in runs.dropna(subset="value").groupby(COMPARED, sort=False):
-        for model, letters in name_ties(scores.list_sides(own)).items():
+        for model, letters in name_ties(scores.split_models(own)).items():
             found[*place, model] = letters
     places = lines[[*COMPARED, "model"]].itertuples(index=False, name=None)
     return lines.assign(group=[found.get(place, "") for place in places])

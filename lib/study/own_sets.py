@@ -78,7 +78,7 @@ def find_classes(study: "Study") -> "WordClasses | None":
     return word_classes.keep_classes(paths.output(study.scale, "word-classes"), texts, corpus.record["content"])
 
 
-def list_baselines(study: "Study", keys: Iterable[str]) -> "pd.DataFrame":
+def list_all_baselines(study: "Study", keys: Iterable[str]) -> "pd.DataFrame":
     """Study.baselines, and as it has them those of the folders among some datasets that page 02 measured."""
     import pandas as pd  # here, as these take seconds
 

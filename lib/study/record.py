@@ -168,9 +168,7 @@ def say_recipes(measured: pd.DataFrame) -> str:
 
 
 def say_beaten(bought: pd.DataFrame) -> str:
-    known = gains.keep_known(bought)
-    printed = known["above_without_pretraining"].dropna()
-    ours = gains.keep_ours(known)["ours_above_without_pretraining"]
+    printed, ours = gains.list_distances(bought)
     return (
         f"**Baselines.** A CRF, an SVM or a dictionary beats {(printed < 0).sum()} of {len(printed)} printed scores, "
         f"and {(ours < 0).sum()} of {len(ours)} scores of our small encoders "

@@ -202,7 +202,7 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
     found: dict[str, dict[str, float]] = {}
-    for line in own_sets.list_baselines(study, keys).to_dict("records"):
+    for line in own_sets.list_all_baselines(study, keys).to_dict("records"):
         key = line["dataset"]
         if key in keys and line["score"] == find_dataset(study, key).main_score:
             kinds = results.BASELINES.values()

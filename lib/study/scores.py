@@ -134,7 +134,7 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     if study.budget.target:
         printed = printed[printed["whose"] == study.budget.target]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
-    baselines = own_sets.list_baselines(study, rows["dataset"].unique())
+    baselines = own_sets.list_all_baselines(study, rows["dataset"].unique())
     rows = rows.merge(baselines, how="left", on=["dataset", "score"])
     return rows.merge(best, how="left", on=["paper", "dataset"]).drop(columns="paper")
 
@@ -152,7 +152,7 @@ def rank_lines(study: "Study", lines: pd.DataFrame) -> list[int | None]:
     ranks = {}
     own = list_study_runs(study).merge(lines[["protocol", "dataset", "model", "score"]])
     for place, runs in own.groupby(["protocol", "dataset"]):
-        sides = list_sides(runs)
+        sides = split_models(runs)
         for model, found in sides.items():
             others = [other for name, other in sides.items() if name != model]
             ranks[*place, model] = 1 + sum(is_apart(other, found) for other in others)
@@ -173,7 +173,7 @@ def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.Data
     return beside[SET].merge(wide).merge(beside.drop(columns="table"))
 
 
-def list_sides(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def split_models(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The runs of each model that has as many seeds as their scatter takes (SEEDS)."""
     sides = {}
     for model, found in runs.groupby("model", sort=False):

@@ -275,9 +275,11 @@ def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """A line for each `row` and `whose`, the paper's first, with what is `said` in these columns where they occur."""
     wide = long.pivot(index=["row", "whose"], columns="column", values="said")
     order = pd.MultiIndex.from_product([long["row"].unique(), ["paper", "ours", ""]], names=wide.index.names)
+    lines = order[order.isin(wide.index)]
     shown = [name for name in columns if name in wide]
-    wide = wide.reindex(index=order[order.isin(wide.index)], columns=shown).reset_index()
-    return wide.assign(row=wide["row"].where(wide["whose"] != "ours", ""))
+    wide = wide.reindex(index=lines, columns=shown).reset_index()
+    wide.loc[wide["whose"] == "ours", "row"] = ""
+    return wide
 
 
 def link_runs(study: "Study", text: str, runs: list[params.RunKey]) -> str:
