@@ -40,8 +40,8 @@ def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFra
     Where a file has a dataset of an encoder that this study has run too, the file's runs stand.
     """
     lines, runs, known = [], [], set()
-    names = name_models(study, files := [*sent, *list_own(study)])
-    for one, name in zip(files, names, strict=True):
+    files = [*sent, *list_own(study)]
+    for one, name in zip(files, name_models(study, files), strict=True):
         for task in one.content.results:
             place = name, one.content.protocol, task.dataset.path
             if place not in known:

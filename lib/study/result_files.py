@@ -185,9 +185,10 @@ def describe_score(run: dict, main_score: str) -> dict:
 
 def find_source(study: "Study", model: str, protocol: str) -> str:
     """Where an encoder comes from: a name on the hub, the name of a folder, or the study's own pretraining."""
-    if params.find_kind(model) == "encoders" or params.is_model(model):
-        released = params.is_released(model, study.scale)
-        return params.say_released(model) if released else f"pretrained at scale {study.scale}"
+    if params.is_released(model, study.scale):
+        return params.say_released(model)
+    if params.is_model(model):
+        return f"pretrained at scale {study.scale}"
     if not paths.evaluation(study.scale, model, protocol).exists():
         return ""
     source = requests.read_request(study.scale, model, protocol)["source"]
