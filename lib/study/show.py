@@ -242,18 +242,19 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     where each row or column has its own. Above them, how datasets differ from the paper's.
     """
     along, across = name_axes(cells)
-    lines = filled[filled["metric"] == metric] if metric else filled
+    lines = (filled[filled["metric"] == metric] if metric else filled).copy()
     ours = link_ours(study, lines, cells, decimals)
     if not metric:
-        lines = lines.assign(**{along: lines[along] + ", " + lines["metric"]})
-    lines = lines.assign(row=lines["row"].map(html.escape), column=lines["column"].map(html.escape))
+        lines[along] += ", " + lines["metric"]
+    for name in ("row", "column"):
+        lines[name] = lines[name].map(html.escape)
     parts = [lines.assign(whose="paper", said=lines["published"]), lines.assign(whose="ours", said=ours)]
     whose = "ours" if along == "row" else ""
     for key, name in REFERENCES.items():  # as columns, or as rows
         parts.append(lines.assign(**{across: name}, whose=whose, said=lines[key]))
     long = pd.concat(parts).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
     long["said"] = [show_value(value, decimals) for value in long["said"]]
-    wide = spread_columns(long, [*dict.fromkeys(lines["column"]), *REFERENCES.values()])
+    wide = spread_columns(long, [*lines["column"].unique(), *REFERENCES.values()])
     differ = " ".join(filter(None, cells["differs"].unique()))
     return table(wide.fillna(""), escape=None, caption=html.escape(differ))
 
