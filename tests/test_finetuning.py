@@ -103,9 +103,13 @@ def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
 @pytest.mark.parametrize(
     ("key", "choice"),
     [
-        ("ncbi-disease", {"head": "biLSTM"}), ("ncbi-disease", {"head": "CRF", "scheme": "IO"}),
-        ("ncbi-disease", {"scheme": "BIOUL"}), ("ddi", {"encoding": "mentions"}),
-        ("ddi", {"mentions": "original", "head": "biLSTM"}), ("ddi", {"mentions": "markers", "encoding": "starts"}),
+        *(("ncbi-disease", choice) for choice in (
+            {"head": "biLSTM"}, {"head": "CRF"}, {"scheme": "BIOUL"}, {"scheme": "IO"},
+        )),
+        *(("ddi", choice) for choice in (
+            {"encoding": "mentions"}, {"mentions": "markers", "encoding": "starts"}, {"mentions": "original"},
+            {"head": "biLSTM"},
+        )),
     ],
     ids=str,
 )  # fmt: skip
@@ -366,7 +370,7 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
 SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 98}  # fmt: skip
 OTHERS = {
-    "big_bird": SIZE | {"attention_type": "original_full"},
+    "roberta": SIZE | {"type_vocab_size": 1}, "big_bird": SIZE | {"attention_type": "original_full"},
     "distilbert": {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 98},
     "albert": SIZE | {"num_hidden_layers": 3, "embedding_size": 16},
     "xlnet": {"d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 64},
@@ -375,9 +379,9 @@ OTHERS = {
 
 @pytest.mark.parametrize(
     ("key", "kind"),
-    [("ncbi-disease", "xlnet"), ("ncbi-disease", "albert"), ("pubmedqa", "big_bird"),
+    [("ncbi-disease", "xlnet"), ("ncbi-disease", "albert"), ("pubmedqa", "big_bird"), ("pubmedqa", "roberta"),
      ("bioasq-7b-factoid", "distilbert")],
-)  # fmt: skip
+)
 def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     torch.manual_seed(0)
     tokenizer = BertTokenizer(vocab=str(home / "vocab.txt"))

@@ -94,6 +94,7 @@ DAMAGES = [
     ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t-1\t4\tIron\n"}, "entities.tsv:1: expected CHEMICAL"),
     ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t1\t5\tsecret\n"},
      "entities.tsv:1: the entity is not in its document at 1 to 5"),
+    ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t900\t906\tsecret\n"}, "entities.tsv:1: the entity is not in its"),
     ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t900\t900\t\n"}, "entities.tsv:1: the entity is not in its"),
     ("chemprot", {"entities.tsv": "8\tT1\tCHEMICAL\t0\t6\tsecret\n"}, "entities.tsv:1: the entity is not in its"),
     ("chemprot", {"entities.tsv": ENTITIES + "7\tT1\tCHEMICAL\t0\t4\tIron\n"}, "entities.tsv:7: no entity id of its"),
@@ -109,6 +110,7 @@ DAMAGES = [
     ("lim", zipped({"dev": ""}), "file: dev: empty file"),
     ("lim", zipped({"dev": lim("secret")}), "file: dev:1: expected the label 0, 1, 2, 3, 4, 5"),
     ("lim", zipped({"dev": "secret\tsecret\n"}), "file: dev:1: expected 6 columns, found 2"),
+    ("lim", zipped({"dev": lim() + lim("6")}), "file: dev:2: expected the label 0, 1, 2, 3, 4, 5"),
     ("lim", zipped({"dev": lim() + lim()}), "file: dev:2: an id that is empty or came before"),
     ("lim", zipped({"dev": lim(ids="7\tT1\t")}), "file: dev:1: an id that is empty or came before"),
     ("lim", zipped({"dev": lim(words="secret")}), "file: dev:1: expected bc6entc and bc6entg, found 0 dummies"),
@@ -129,8 +131,10 @@ DAMAGES = [
     ("scibert", scibert(label=["secret"]), "file:1: expected the label"),
     ("ddi", ddi(sentence("secret", {"2-6": "cret"})), "a b.xml: sentence s, entity 1: does not stand at its offsets"),
     ("ddi", ddi(sentence("secret", {"4-2": "c"})), "entity 1: does not stand at its offsets"),
+    ("ddi", ddi(sentence("secret", {"0-1": "cr"})), "entity 1: does not stand at its offsets"),
     ("ddi", ddi(sentence("secret", {"0-1;4-9": "se et"})), "entity 1: does not stand at its offsets"),
     ("ddi", ddi(sentence("secret x", {"2-3;6-6": "ec x"})), "entity 1: does not stand at its offsets"),
+    ("ddi", ddi(sentence("secret", {"": "secret"})), "entity 1: expected a charOffset such as"),
     ("ddi", ddi(sentence("secret", {"0-1;": "se"})), "entity 1: expected a charOffset such as"),
     ("ddi", ddi(sentence("secret", TWO).replace("e1", "e0")), "entity 2: no id of its own"),
     ("ddi", ddi(sentence("secret", TWO, f"e0 e7 {FALSE}")), "a b.xml: pair p0 names an unknown entity"),
@@ -195,6 +199,7 @@ DAMAGES = [
     ("candidates", f"{CANDIDATES}{SECRET}\tB\n", "file:2: expected 3 columns, found 2"),
     ("docclsjp", "id,text,label\n", "file: no rows"),
     ("docclsjp", f"{SECRET},text,label\n1,a,b\n", "file:1: expected the columns id, text, label"),
+    ("docclsjp", f"id,label\n1,{SECRET}\n", "file:1: expected the columns id, text, label"),
     ("docclsjp", f"id,text,text,label\n1,{SECRET},b,c\n", "file:1: expected the columns"),
     ("docclsjp", f"id,text,label\n1,{SECRET}\n", "file:2: expected 3 columns, found 2"),
     ("docclsjp", f'id,text,label\n1,"{SECRET}\n', "file:2: not CSV"),
@@ -226,9 +231,11 @@ DAMAGES = [
     ("squad", "[" * 100_000, "file: Invalid JSON: recursion limit"),
     ("squad", f'["{SECRET}"]', "file: Input should be an object"),
     ("squad", f'{{"data": "{SECRET}"}}', "file: data: Input should be a valid array"),
+    ("squad", f'{{"data": ["{SECRET}"]}}', "file: data[0]: Input should be an object"),
     ("squad", '{"data": []}', "file: no questions"),
     ("squad", '{"data": [{"paragraphs": [{"context": "A"}]}]}', PLACE + ".qas: Field required"),
     ("squad", squad(("a", SECRET, ["B"], [])), PLACE + ".context: Input should be"),
+    ("squad", squad((7, SECRET, "B", [])), PLACE + ".qas[0].id: Input should be"),
     ("squad", squad(("a", " ", SECRET, [])), PLACE + ".qas[0].question: String should match"),
     ("squad", squad(("a", "A?", SECRET, [])), PLACE + ".qas[0]: no answers"),
     ("squad", squad(("a", "A?", SECRET, None)), PLACE + ".qas[0]: no answers"),
@@ -404,7 +411,7 @@ def test_every_file_that_is_empty_or_in_another_encoding_or_cut_off_is_refused(t
 def test_a_file_cut_or_spoilt_anywhere_gives_examples_or_a_study_error(tmp_path, form, name):
     folder = write_golden(tmp_path, form)
     content = (folder / name).read_bytes()
-    for place in range(0, len(content), 1 + len(content) // 15):
+    for place in range(0, len(content), 1 + len(content) // 30):
         for spoilt in (content[:place], content[:place] + b'9\t"' + content[place + 2 :]):
             write_files(folder, {name: spoilt})
             try:

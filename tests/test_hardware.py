@@ -1,7 +1,6 @@
 """The cost of pretraining: work, hours, energy and efficiency by hand, and what the printed settings imply."""
 
 import pytest
-from conftest import each
 from notebook_code import definitions
 
 from lib.errors import StudyError
@@ -76,6 +75,15 @@ def test_table_3_of_bioalbert_cannot_be_right_for_its_large_models():
         assert text["efficiency"] < 1 < table["efficiency"] == pytest.approx(4 * text["efficiency"])
 
 
+def test_text_and_table_of_bioalbert_give_the_days_of_biobert_to_each_other():
+    days = {
+        reading: [cost(key, f"the days in BioALBERT's {reading}")["hours"] / 24
+                  for key in ("bert-general-pubmed", "biobert-pubmed-pmc")]
+        for reading in ("text", "table")
+    }  # fmt: skip
+    assert days == {"text": [10, 23], "table": [23, 10]}
+
+
 def test_a_row_that_the_table_of_times_lacks_is_an_error():
     (run, *_) = [run for run in PRINTED.runs if run.table]
     wrong = run.model_copy(update={"days": {"biobert-1m": "BioBERT Base9"}})
@@ -108,7 +116,7 @@ ratios: []
 """
 
 
-@each(
+@pytest.mark.parametrize(
     ("run", "message"),
     [
         ("days: {m: 1}, device: a, devices: 2", "device, devices and precision go together"),
