@@ -65,8 +65,11 @@ def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
 
 def ends_with_line(path: Path) -> bool:
     """Whether the last line of a file has an end, as it lacks where a copy was cut off."""
+    last = b""
     with open_bytes(path) as file:
-        return file.read().endswith(b"\n")
+        for line in file:  # and not at once: a file may be larger than memory
+            last = line
+    return last.endswith(b"\n")
 
 
 def read_text(path: Path) -> str:
