@@ -9,6 +9,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from lib.study import paths, report
 
+SVG = '<svg width="9"><use><title>a point</title></use></svg>'
+
 
 def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
@@ -68,8 +70,8 @@ def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_pat
     assert [re.search(r"([\w-]+)\.ipynb: damaged", line)[1] for line in said] == names
 
 
-def show_png(words: str) -> list:
-    return [new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": words})]
+def show_figure(words: str) -> list:
+    return [new_output("display_data", {"text/plain": words, "image/svg+xml": SVG})]
 
 
 def show_words(words: str) -> list:
@@ -83,7 +85,7 @@ def make_page(answer: list | None = None) -> list:
         new_markdown_cell("# Does it help? (BioBERT, Table 4)\n\nOf a table.", id="title"),
         new_code_cell("open_page()", id="open", outputs=show_words("Scale")),
         new_markdown_cell("## Ours\n\nBy set, *paper* hollow. Ours filled.", id="ours"),
-        new_code_cell("draw()", id="draw", outputs=show_png("figure") + table),
+        new_code_cell("draw()", id="draw", outputs=show_figure("figure") + table),
         new_markdown_cell("## What we see\n\nIn points.", id="see"),
         new_code_cell("say()", id="say", outputs=show_words("It helps.") if answer is None else answer),
         new_code_cell("where()", id="where", outputs=show_words("Kept in")),
@@ -112,7 +114,7 @@ def list_shown(cells: list) -> list[str]:
     for cell in cells:
         outputs = [] if cell.cell_type == "markdown" else cell.outputs
         shown += [cell.source] if cell.cell_type == "markdown" else []
-        shown += [next(iter(sorted(output.get("data", {"error": ""}).values()))) for output in outputs]
+        shown += [next(iter(output.get("data", {"error": ""}).values())) for output in outputs]
     return shown
 
 
@@ -120,17 +122,14 @@ def list_shown(cells: list) -> list[str]:
 def test_a_page_begins_with_its_answer_and_figure_and_has_them_once(tmp_path, monkeypatch, tagged_copy):
     cells = prepare(tmp_path, monkeypatch, make_page(), tagged_copy)
     above = ["## What we see\n\nIn points.", "It helps.", "By set, *paper* hollow. Ours filled.", "figure"]
-    assert [*map(str, list_shown(cells)[1:4]), cells[4].outputs[0].data["text/plain"]] == above
+    assert list_shown(cells)[1:5] == above
     assert list_shown(cells)[5:] == ["Scale", "## Ours", "<table></table>", "Kept in", "Next: another"]
     code = [cell.source for cell in cells if cell.cell_type == "code" and "hide-input" in cell.metadata.tags]
     assert code == ["open_page()", "draw()", "say()", "where()"]
-    assert cells[4].metadata.mystnb.image.alt == "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
 
 
 def test_a_figure_whose_points_have_texts_is_part_of_the_page_and_described(tmp_path, monkeypatch):
-    page = make_page()
-    page[3].outputs[0].data["image/svg+xml"] = '<svg width="9"><use><title>a point</title></use></svg>'
-    (figure,) = prepare(tmp_path, monkeypatch, page)[4].outputs
+    (figure,) = prepare(tmp_path, monkeypatch, make_page())[4].outputs
     said = "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
     inner = f'<svg role="img" aria-label="{said}" width="9"><use><title>a point</title></use></svg>'
     assert figure.data["text/html"] == f'<div class="figure">{inner}</div>'

@@ -14,6 +14,7 @@ import matplotlib
 import pandas as pd
 import seaborn as sns
 from IPython import get_ipython
+from IPython.core.pylabtools import select_figure_formats
 from IPython.display import display
 from matplotlib import pyplot
 from matplotlib.artist import Artist
@@ -47,8 +48,9 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **o
     """A figure and its axes in the study's style; further options are those of pyplot.subplots."""
     sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
     made = pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **options)
-    if shell := get_ipython():  # after pyplot has set what a page shows of a figure: a picture
-        shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, draw_named)
+    if shell := get_ipython():  # after pyplot has chosen PNG
+        select_figure_formats(shell, "svg")
+        shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, draw_svg)
     return made
 
 
@@ -57,14 +59,14 @@ def name_points(line: Line2D, texts: Iterable[str]) -> None:
     line.names = list(texts)
 
 
-def draw_named(figure: Figure) -> str | None:
-    """The figure as SVG, a text at each marker and bar; None, for a picture, without these or beyond MOST_NAMED.
+def draw_svg(figure: Figure) -> str:
+    """The figure as SVG, with a text at each marker and bar if these are at most MOST_NAMED.
 
     ValueError where a line draws another number of markers than it was given texts, missing values apart.
     """
     named = list_named(figure)
-    if not 0 < sum(len(texts) for _, texts in named) <= MOST_NAMED:
-        return None
+    if sum(len(texts) for _, texts in named) > MOST_NAMED:
+        named = []
     for number, (artist, _) in enumerate(named):
         artist.set_gid(f"named-{number}")
     written = io.StringIO()

@@ -258,7 +258,7 @@ def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode
 
 def find_pictures(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     """The pictures among what a cell shows."""
-    return [output for output in cell.outputs if "image/png" in output.get("data", {})]
+    return [output for output in cell.outputs if "image/svg+xml" in output.get("data", {})]
 
 
 def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
@@ -276,7 +276,7 @@ def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode
 
 
 def describe_pictures(notebook: nbformat.NotebookNode) -> None:
-    """Give each picture without a description the heading and the first sentence before it, and the page's question."""
+    """Describe each picture by the heading and the first sentence before it, and the page's question."""
     question, heading, said = HEADING.match(find_title(notebook).source)[1], "", ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -285,10 +285,9 @@ def describe_pictures(notebook: nbformat.NotebookNode) -> None:
             said = re.split(r"(?<=[.?]) |\n|$", cell.source[found.end() :])[0]
         elif find_pictures(cell):
             parts = [re.sub(r"\[(.*?)\]\(.*?\)|[*`]", r"\1", part).strip(".: ") for part in (heading, said, question)]
-            image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
-            said = html.escape(image.setdefault("alt", ". ".join(["Figure", *filter(None, parts)])))
-            for data in (output.data for output in find_pictures(cell) if "image/svg+xml" in output.data):
-                svg = data["image/svg+xml"].replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
+            label = html.escape(". ".join(["Figure", *filter(None, parts)]))
+            for data in (output.data for output in find_pictures(cell)):
+                svg = data["image/svg+xml"].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
                 data["text/html"] = f'<div class="figure">{svg}</div>'  # as part of the page its points have texts
 
 

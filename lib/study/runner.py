@@ -1,8 +1,6 @@
 """Runs one notebook: checked parameters, a title of its own, and an executed copy that is whole or marked failed."""
 
-import base64
 import fcntl
-import io
 import os
 import sys
 import tempfile
@@ -16,7 +14,6 @@ import nbformat
 import papermill
 from jupyter_client.manager import AsyncKernelManager
 from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
-from PIL import Image
 from traitlets.config import Config
 
 from lib import artefacts, parent, progress
@@ -201,7 +198,7 @@ def execute(
 
 
 def clean(path: Path) -> None:
-    """Take the machine's own paths out of an executed copy, and make its pictures small."""
+    """Take the machine's own paths out of an executed copy."""
     text = path.read_text(encoding="utf-8")
     places = {f"{paths.ROOT}/": "", str(paths.ROOT): ".", sys.prefix: "$PREFIX", str(Path.home()): "~"}
     if os.environ.get("STUDY_DATA"):
@@ -210,21 +207,9 @@ def clean(path: Path) -> None:
         if len(place) > 1:
             text = text.replace(place, shown)
     notebook = nbformat.reads(text, as_version=4)
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if picture := output.get("data", {}).get("image/png"):
-                output.data["image/png"] = shrink_picture(picture)
     for key in ("input_path", "output_path"):  # a path of this machine, and the whole notebook once more
         notebook.metadata.papermill.pop(key, None)
     nbformat.write(notebook, path)
-
-
-def shrink_picture(picture: str) -> str:
-    """A PNG (base64) with its colours in a table of at most 256, as figures need no more: a third of the size."""
-    small = io.BytesIO()
-    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        image.convert("RGB").quantize(dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-    return base64.b64encode(small.getvalue()).decode()
 
 
 def main(kernel: "Kernel | None" = None) -> int:
