@@ -69,7 +69,7 @@ def make_study(across: str = "column", chance=None) -> SimpleNamespace:
 
 @each("across", ["column", "row"])
 def test_columns_or_rows_are_compared_by_set(across):
-    found = paired("t", ("A", "B")).decide(make_study(across))
+    found = paired("lee-4", ("A", "B")).decide(make_study(across))
     assert (found.effect, found.n, found.verdict) == (pytest.approx(1.5), 12, "holds") and found.ci_low > 1.2
     assert found.paper_effect == 1.75 and found.paper_effect_here == 2  # over all four; over those that ran
     assert found.note == "tested: above 0, on 3 of 4 datasets (w, x, y)"
@@ -80,20 +80,20 @@ def test_columns_or_rows_are_compared_by_set(across):
 @each(
     ("test", "verdict"),
     [
-        (paired("t", ("B", "A")), "fails"),
-        (paired("t", ("B", "A"), relation="as good as", margin=3), "holds"),
-        (paired("t", ("A", "B"), relation="equals", margin=0.5), "fails"),
-        (paired("t", ("A", "B"), only=["w", "x", "y"]), "holds"),  # the claim speaks of no other
-        (paired("t", ("A", "B"), only=["x", "z"]), "undecided"),  # one set of several
-        (paired("t", ("A", "B"), ("A", "C")), "undecided"),  # not all its pairs
-        (paired("t", ("A", "B"), ahead=3), "holds"),
-        (paired("t", ("A", "B"), ahead=4), "undecided"),
-        (paired("t", ("A", "C")), "n/a"),
-        (all_of(paired("t", ("A", "B")), paired("t", ("B", "A"), relation="as good as", margin=3)), "holds"),
-        (all_of(paired("t", ("A", "B")), paired("t", ("B", "A"))), "fails"),
-        (all_of(paired("t", ("A", "B")), paired("t", ("A", "C"))), "undecided"),
-        (all_of(paired("t", ("B", "A")), paired("t", ("A", "C"))), "fails"),
-        (paired("t", *[("B", "A")] * 50), "points the other way"),  # one of so many fails more often by chance
+        (paired("lee-4", ("B", "A")), "fails"),
+        (paired("lee-4", ("B", "A"), relation="as good as", margin=3), "holds"),
+        (paired("lee-4", ("A", "B"), relation="equals", margin=0.5), "fails"),
+        (paired("lee-4", ("A", "B"), only=["w", "x", "y"]), "holds"),  # the claim speaks of no other
+        (paired("lee-4", ("A", "B"), only=["x", "z"]), "undecided"),  # one set of several
+        (paired("lee-4", ("A", "B"), ("A", "C")), "undecided"),  # not all its pairs
+        (paired("lee-4", ("A", "B"), ahead=3), "holds"),
+        (paired("lee-4", ("A", "B"), ahead=4), "undecided"),
+        (paired("lee-4", ("A", "C")), "n/a"),
+        (all_of(paired("lee-4", ("A", "B")), paired("lee-4", ("B", "A"), relation="as good as", margin=3)), "holds"),
+        (all_of(paired("lee-4", ("A", "B")), paired("lee-4", ("B", "A"))), "fails"),
+        (all_of(paired("lee-4", ("A", "B")), paired("lee-4", ("A", "C"))), "undecided"),
+        (all_of(paired("lee-4", ("B", "A")), paired("lee-4", ("A", "C"))), "fails"),
+        (paired("lee-4", *[("B", "A")] * 50), "points the other way"),  # one of so many fails more often by chance
     ],
 )
 def test_a_comparison_is_decided_when_all_of_it_has_run(test, verdict):
@@ -104,10 +104,10 @@ def test_a_comparison_is_decided_when_all_of_it_has_run(test, verdict):
 
 def test_sets_on_which_a_side_is_no_better_than_chance_are_shown_and_not_pooled():
     """The seeds of B are 79.9 and 80.1, and their interval begins at 78.73; that of A, whose differ more, at 73.9."""
-    found = paired("t", ("A", "B")).decide(make_study(chance={"w": 73.0, "x": 79.0, "y": 73.0}))
+    found = paired("lee-4", ("A", "B")).decide(make_study(chance={"w": 73.0, "x": 79.0, "y": 73.0}))
     assert found.n_sets == 2 and found.effect == pytest.approx(1.5) and found.paper_effect_here == 1.5
     assert found.note.endswith("2 of 4 datasets (w, y); left out, as a side is no better than chance: x (+1.50)")
-    nothing = paired("t", ("A", "B")).decide(make_study(chance=dict.fromkeys("wxy", 79.0)))
+    nothing = paired("lee-4", ("A", "B")).decide(make_study(chance=dict.fromkeys("wxy", 79.0)))
     assert (nothing.verdict, nothing.n_sets, nothing.n) == ("undecided", 0, 12) and np.isnan(nothing.effect)
 
 
@@ -117,15 +117,15 @@ def test_the_side_of_which_a_claim_says_so_may_be_no_better_than_chance(names, s
     study = make_study(chance={"w": 10.0, "x": 79.5, "y": 10.0})
     runs = study.results()
     study.results = lambda: runs.assign(value=runs["value"].where(runs["model"] == "b", runs["seed"] * 0.1 + 90))
-    assert paired("t", names).decide(study).n_sets == 2
-    assert paired("t", names, at_chance="than").decide(study).n_sets == sets
+    assert paired("lee-4", names).decide(study).n_sets == 2
+    assert paired("lee-4", names, at_chance="than").decide(study).n_sets == sets
 
 
 def test_sides_that_were_not_computed_alike_are_no_pair():
     study = make_study()
     runs = study.results()
     study.results = lambda: runs.assign(device=runs["model"].map({"a": "a GPU", "b": "a CPU"}))
-    found = paired("t", ("A", "B")).decide(study)
+    found = paired("lee-4", ("A", "B")).decide(study)
     assert found.verdict == "undecided" and found.note.endswith("; not a fair comparison: run on a CPU and a GPU")
 
 
@@ -137,7 +137,7 @@ def test_sides_that_were_not_computed_alike_are_no_pair():
      (("pubmedbert-general-first", "pubmedbert"), True)],  # of the text that one alone was trained on none lack
 )  # fmt: skip
 def test_sides_start_from_vectors_of_the_same_texts(models, fair):
-    study, (part,) = make_study(), paired("t", ("A", "B")).parts
+    study, (part,) = make_study(), paired("lee-4", ("A", "B")).parts
     named = dict(zip("ab", models, strict=True))
     study.published(0)["model"] = study.published(0)["model"].replace(named)
     runs = study.results().replace({"model": named})
@@ -149,7 +149,7 @@ def test_sides_start_from_vectors_of_the_same_texts(models, fair):
 
 def test_checkpoints_on_few_sets_are_judged_by_seeds_and_test_documents_where_these_were_kept():
     """Both sides without the same documents: what moves both alike is not in their difference."""
-    study, test = make_study(), paired("t", ("A", "B"), unit="checkpoint")
+    study, test = make_study(), paired("lee-4", ("A", "B"), unit="checkpoint")
     kept = {"a": (82.0, 81.0, 80.0, 81.0), "b": (80.0, 80.0, 79.0, 81.0)}  # their differences: 2, 1, 1, 0
     runs = study.results()
     runs = pd.concat([runs, runs[runs["seed"] == 1].assign(seed=3, value=runs["value"] + 0.6)])
@@ -164,7 +164,7 @@ def test_checkpoints_on_few_sets_are_judged_by_seeds_and_test_documents_where_th
 
 
 def test_a_test_set_in_folds_is_drawn_fold_by_fold():
-    study, (part,) = make_study(), paired("t", ("A", "B")).parts
+    study, (part,) = make_study(), paired("lee-4", ("A", "B")).parts
     cells, runs = pairs.find_cells(part, study.published("")), study.results().query("dataset == 'w'")
     kept = {"a": (2.0, 1.0, 1.0, 0.0), "b": (0.0,) * 4}
     runs = runs.assign(jackknife=runs["model"].map(kept))
@@ -178,9 +178,9 @@ def test_pretrainings_that_not_every_set_has_do_not_count():
     runs = study.results()
     second = runs.assign(pretraining=2, value=runs["value"] + 1)
     study.results = lambda: pd.concat([runs, second])
-    assert paired("t", ("A", "B")).decide(study).n_pretrainings == 2
+    assert paired("lee-4", ("A", "B")).decide(study).n_pretrainings == 2
     study.results = lambda: pd.concat([runs, second[second["dataset"] != "x"]])
-    found = paired("t", ("A", "B")).decide(study)
+    found = paired("lee-4", ("A", "B")).decide(study)
     assert (found.n_pretrainings, found.effect, found.n) == (1, pytest.approx(1.5), 12)
 
 
@@ -189,20 +189,22 @@ def test_a_side_may_be_the_mean_of_several():
     of_b = study.results().query("model == 'b'")
     found = pd.concat([study.results(), of_b.assign(model="c", value=of_b["value"] - 1)])
     study.results = lambda: found
-    judged = paired("t", ("A", "B", "C")).decide(study)
+    judged = paired("lee-4", ("A", "B", "C")).decide(study)
     assert judged.effect == pytest.approx(2.0) and judged.paper_effect == pytest.approx((28 - 21 / 2) / 4)
 
 
 def test_parts_are_said_and_one_decides():
-    found = all_of(paired("t", ("A", "B")), paired("t", ("B", "A")), paired("t", ("C", "A"))).decide(make_study())
+    found = paired("lee-4", ("A", "B"), ("B", "A"), ("C", "A")).decide(make_study())
     assert found.note == (
         "part 2 decides; part 1: +1.50 points, points that way, tested: above 0, on 3 of 4 datasets (w, x, y); "
         "part 2: -1.50 points, points the other way, tested: above 0, on 3 of 4 datasets (w, x, y); "
         "part 3: not run"
     )
     assert found.paper_effect == -1.75 and found.effect == pytest.approx(-1.5) and found.part == 2
-    found = paired("t", ("A", "B"), ("A", "C"), ("B", "C"), ("A", "C")).decide(make_study())
+    found = paired("lee-4", ("A", "B"), ("A", "C"), ("B", "C"), ("A", "C")).decide(make_study())
     assert found.note.endswith("3 of 4 datasets (w, x, y); parts 2 to 4: not run")
+    ranks = paired("ozyurt-5", ("A", "B"), ("B", "A")).decide(make_study())
+    assert "; part 1: +1.50 MRR, points that way" in ranks.note
 
 
 def test_what_is_not_run_says_why():

@@ -24,11 +24,13 @@ def judged():
 
 
 def test_claims_in_points_are_told_by_their_tests(judged):
-    drawn = {"gu-half-compute", "lee-steps", "lee-bio-beats-bioes", "lee-small-sets-gain"}
+    drawn = {"gu-half-compute", "lee-steps", "lee-bio-beats-bioes", "lee-small-sets-gain", "ozyurt-small-comparable"}
     others = {"gu-vocab-whole", "naseem-faster", "naseem-ner-gain", "lee-averages", "ozyurt-one-class-runs"}
     from_0_to_1, not_measured = {"ozyurt-weighted-loss"}, {"naseem-mimic-hurts"}
     lines = judged[judged["claim"].isin(drawn | others | from_0_to_1 | not_measured)].to_dict("records")
     assert {line["claim"] for line in lines if PAGE.in_points(line)} == drawn
+    (ranks,) = (line for line in lines if line["claim"] in from_0_to_1)
+    assert PAGE.say_effects(ranks) == "paper +2.00 · ours +3.00 (-1.00 to +9.00) MRR"
 
 
 def test_a_row_says_its_claim_and_verdict_and_no_text_overlaps_another(judged):
@@ -38,7 +40,7 @@ def test_a_row_says_its_claim_and_verdict_and_no_text_overlaps_another(judged):
     figure.canvas.draw()
     pyplot.close(figure)
     drawn = judged[[PAGE.in_points(line) for line in judged.to_dict("records")]]
-    assert len(drawn) == 40 and len(figure.axes) == drawn["paper"].nunique()
+    assert len(drawn) == 41 and len(figure.axes) == drawn["paper"].nunique()
     left = [label for axes in figure.axes for label in axes.get_yticklabels()]
     right = [label for axes in figure.axes for label in axes.child_axes[0].get_yticklabels()]
     said = " ".join(" ".join(label.get_text() for label in left).split())

@@ -334,13 +334,19 @@ def list_recipes(judged: pd.DataFrame) -> list[str]:
     return [describe_recipe(claim, papers[claim["paper"]]) for claim in measured.to_dict("records")]
 
 
+def find_unit(claim: dict) -> str:
+    """The unit of a judged claim's effects, as of the part that decides; empty where these are no scores."""
+    test = find_claim(claim["claim"]).test
+    return test.parts[claim["part"] - 1].measured_in if test and test.parts else ""
+
+
 def describe_recipe(claim: dict, paper: str) -> str:
     """The line of one claim (Markdown)."""
     untested = NOT_TESTED[claim["claim"]]
     note = claim["note"]
     if untested:
         note += f"; not tested: {untested}"
-    effect = f"{claim['effect']:+.2f} points ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f})"
+    effect = f"{claim['effect']:+.2f} {find_unit(claim)} ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f})"
     return (
         f"- *{claim['statement']}* ({paper}): **{describe_verdict(claim)}**, {effect}, "
         f"{claim['n_pretrainings']} pretrainings a side; the paper prints {claim['paper_effect_here']:+.2f} "

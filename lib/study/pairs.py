@@ -41,10 +41,15 @@ class Pairs:
     runs: tuple[Side, ...] = ()  # both sides, in place of a table and its names, on
     datasets: tuple[str, ...] = ()
     relation: statistics.Relation = "beats"
-    margin: float = 0.0  # points, of "as good as" and "equals"
+    margin: float = 0.0  # of "as good as" and "equals"
     ahead: int = 0  # the sets on which the better has to be ahead; 0: their mean
     at_chance: Literal["", "than"] = ""  # the side that may be no better than chance, where the claim says so of it
     unit: Unit = "recipe"
+
+    @property
+    def measured_in(self) -> str:
+        """The unit of its effects."""
+        return params.load("tables", self.table).unit if self.table else "points"
 
 
 def paired(table: str, *pairs: tuple[str, ...], unit: Unit = "recipe", metric="", only=(), ahead=0,
@@ -113,7 +118,7 @@ def list_part_notes(described: list[str]) -> list[str]:
 def describe_part(part: Pairs, judged: Judgement) -> str:
     """What one comparison of several found."""
     verdict = statistics.limit(judged.verdict, part.unit == "recipe", judged.n_pretrainings)
-    return f"{judged.effect:+.2f} points, {verdict}, {judged.note}" if judged.n_sets else judged.note
+    return f"{judged.effect:+.2f} {part.measured_in}, {verdict}, {judged.note}" if judged.n_sets else judged.note
 
 
 def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], shown: list[pd.DataFrame]) -> str:

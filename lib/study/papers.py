@@ -44,6 +44,7 @@ class ScoreTable(Table):
     ours_only: dict[str, Run] = {}  # columns of ours without a printed counterpart
     metrics: dict[str, str] = {}  # the paper's metric -> our score, where it is not the dataset's main one
     shown: str = ""  # the metric that is drawn and read first; none where each row has its own
+    unit: str = "points"  # of its scores
 
     @property
     def parts(self) -> list[Run]:

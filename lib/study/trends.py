@@ -24,6 +24,7 @@ class Trend:
     figure: str
     only: tuple[str, ...] = ()  # the curves that count; empty: all
     falls: bool = False
+    measured_in = "points"
 
 
 def trend(*parts: Trend) -> Test:
