@@ -120,6 +120,17 @@ def test_an_svm_learns_what_a_constant_answer_cannot(family):
     assert scores[NO_PRETRAINING] == 100 > scores[CHANCE]
 
 
+def test_documents_are_known_by_parts_of_words_that_are_new():
+    stems = [f"{a}{b}" for a in "bcdfg" for b in "aeiou"]
+    ends = {"itis": ("disease",), "olol": ("drug",), "era": ()}
+    train = [Labelled(f"{stem}{end}", (f"of {stem}{end} here",), labels)
+             for stem in stems for end, labels in ends.items()]  # fmt: skip
+    test = [Labelled(end, (f"of xy{end} here",), labels) for end, labels in ends.items()]
+    dataset = Dataset("docs", "Documents", "documents", "", "label-f1", list, {})
+    (predicted,) = baselines.classify_texts(dataset, train, [test], C=1.0, balanced=True)
+    assert predicted == [one.gold for one in test]
+
+
 def test_the_words_that_stand_most_often_are_answers():
     """Not those of the question, nor function words; of equal ones the first, and with a power the longer."""
     passages = "A target of the kinase Plk4.", "It is in Plk4 kinase, with NEK2 B."
