@@ -14,8 +14,7 @@ from lib.errors import StudyError
 from lib.study import cli, leaderboard, open_study, parsing, paths, result_files, results, runner, scores, show
 
 PRINTED = pd.DataFrame(
-    [["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0], ["gu-pubmedbert", "ddi", "difference", "gu-6", 1.0]],
-    columns=["paper", "dataset", "whose", "table", "published"],
+    [["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0]], columns=scores.PRINTED
 )
 
 
@@ -23,7 +22,7 @@ PRINTED = pd.DataFrame(
 def study(tmp_path, monkeypatch):
     """Scale smoke with one encoder that ran on two sets, and baselines of one of them."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
-    monkeypatch.setattr(scores, "list_printed_scores", lambda study, papers: PRINTED)
+    monkeypatch.setattr(scores, "list_registered_scores", lambda study, papers: PRINTED)
     write_result("bert-general", "ddi", [60.0, 61.0, 65.0])
     write_result("bert-general", "biosses", [float("nan"), 10.0, 20.0])
     baselines = [{"dataset": "ddi", "metric": "f1", "kind": "chance", "score": 10.75}]

@@ -30,26 +30,14 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
     `model` and `protocol` are those of our run, `ours` its mean over seeds. What a dataset scores by chance and without
     pretraining is page 15's; where that has other versions of the set alone, of the first of these, as the note says.
     """
-    printed, ours = list_printed(study), average_runs(study.results())
+    printed = scores.list_printed_scores(study, results.list_papers()).drop(columns="metric")
+    ours = average_runs(study.results())
     both = printed.merge(ours, how="left", on=tables.RUN)
     both["ours"] = both["ours"].where(both["why_not"] == "").round(2)
     in_tables = both.dropna(subset="ours").set_index(tables.RUN).index
     rest = ours[~ours.set_index(tables.RUN).index.isin(in_tables)].round(2)
     lines = pd.concat([both, rest], ignore_index=True).rename(columns={"score": "metric"})
     return add_references(lines, study)[COLUMNS]
-
-
-def list_printed(study: "Study") -> pd.DataFrame:
-    """The printed scores of single datasets as lines of Study.published with their paper and table; differences, which
-    some tables print too, are left out."""
-    of_tables = []
-    for paper in results.list_papers():
-        for key in scores.list_tables(paper):
-            of_tables.append(study.published(key).assign(paper=paper, table=key))
-    cells = pd.concat(of_tables)
-    cells = cells[~cells["is_mean"] & (cells["dataset"] != "") & cells["published"].notna()]
-    cells = cells[~cells["column"].str.startswith("difference")]
-    return scores.keep_main(cells).drop(columns="metric")
 
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:

@@ -105,13 +105,11 @@ def make_runs(one: Sent, name: str, task: Task) -> list[dict]:
 def make_printed_lines(study: "Study") -> pd.DataFrame:
     """The papers' printed scores, each under its paper's protocol; a number has no spread."""
     protocols = name_protocols()
-    found = scores.list_printed_scores(study, protocols).drop_duplicates(["paper", "dataset", "whose", "table"])
-    found = found[~found["whose"].str.startswith("difference")]  # which is no score
     lines = [
         describe_dataset(line["dataset"])
         | {"protocol": protocols[line["paper"]], "paper": line["paper"], "model": f"{line['whose']} ({line['table']})"}
         | {"kind": "printed", "ours": line["published"], "source": "published/scores.csv"}
-        for line in found.to_dict("records")
+        for line in scores.list_registered_scores(study, protocols).to_dict("records")
     ]
     return pd.DataFrame(lines, columns=COLUMNS)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ["protocol", "dataset", "family", "model", "score", "ours", "ours_std", "n_seeds", "collapsed", "tokens",
            "seconds", "FLOPs", "note"]  # fmt: skip
 SET = ["protocol", "dataset", "score"]
+PRINTED = ["paper", "dataset", "whose", "table", "published"]
 
 
 def choose_printed_datasets(protocol: str) -> list[str]:
@@ -101,20 +102,24 @@ def list_tables(paper: str) -> list[str]:
 
 
 def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
-    """What papers print of each dataset in the tables that it is registered with, of the score that ranks models on it.
-
-    Columns: paper, dataset, whose (the score is, as printed), table (its key), published.
-    """
+    """The scores that papers print of single datasets, of the score that ranks models there: lines of Study.published
+    with `paper`, `table` (its key) and `whose` (as printed); differences, which some tables print too, are left out."""
     found = []
-    keys = [key for paper in papers for key in list_tables(paper)]
-    for key in keys:
+    for key in (key for paper in papers for key in list_tables(paper)):
         cells, table = study.published(key), params.load("tables", key)
-        for cell in cells[~cells["is_mean"] & cells["published"].notna()].to_dict("records"):
-            dataset = registry.DATASETS.get(cell["dataset"])
-            if dataset and key in dataset.results and cell["score"] == dataset.main_score:
-                whose = published.name_printed_model(table, cell)
-                found.append([table.paper, dataset.key, whose, key, cell["published"]])
-    return pd.DataFrame(found, columns=["paper", "dataset", "whose", "table", "published"]).astype({"published": float})
+        cells = cells[~cells["is_mean"] & (cells["dataset"] != "") & cells["published"].notna()]
+        cells = cells[~cells["column"].str.startswith("difference")]
+        whose = [published.name_printed_model(table, cell) for cell in cells.to_dict("records")]
+        found.append(cells.assign(paper=table.paper, table=key, whose=pd.Series(whose, cells.index, dtype=str)))
+    return keep_main(pd.concat(found)) if found else pd.DataFrame(columns=[*PRINTED, "score"])
+
+
+def list_registered_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
+    """The same of the tables that a dataset is registered with, without what a table repeats."""
+    lines = list_printed_scores(study, papers)
+    places = zip(lines["dataset"], lines["table"], strict=True)
+    registered = [table in registry.lookup(dataset).results for dataset, table in places]
+    return lines.loc[registered, PRINTED].drop_duplicates(PRINTED[:-1])
 
 
 def keep_main(lines: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +135,7 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     """
     rows = lines[SET].drop_duplicates()
     rows["paper"] = rows["protocol"].map(lambda key: params.load("protocols", key).paper)
-    printed = list_printed_scores(study, rows["paper"].unique())
+    printed = list_registered_scores(study, rows["paper"].unique())
     if study.budget.target:
         printed = printed[printed["whose"] == study.budget.target]
     best = printed.sort_values("published", ascending=False, kind="stable").drop_duplicates(["paper", "dataset"])
