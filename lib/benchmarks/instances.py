@@ -93,8 +93,8 @@ class Relation:
     def dummify(self) -> Marked:
         """The text with `@KIND$` for each of the two mentions, or one dummy such as `@CHEM-GENE$` for two that overlap.
 
-        Line ends and tabs become spaces. A text that comes with dummies stays as it is. Source: Gu et al. 2021, 2.3.3;
-        the dummies are BLURB's.
+        Line ends and tabs become spaces. A text that comes with dummies stays as it is. Source: Gu et al. 2021, 2.4.2
+        and Table 14; the dummies are BLURB's.
         """
         first, second, text = self.first, self.second, self.text
         if self.masked:

@@ -151,7 +151,8 @@ def relation_scores(gold: Sequence[str], predicted: Sequence[str], negative: str
     """Precision, recall and F1, micro over the positive types: all labels but `negative`; None: over every label.
 
     A pair is right when its type is; pairs without a relation on both sides count for nothing. Printed in gu Tables 3
-    and 6 (ChemProt, DDI), wada 3.2.3 and Table 7 (also i2b2), lee Table 5 and ozyurt Table 6 (ChemProt).
+    and 6 (ChemProt, DDI), wada 3.2.3 and Table 7 and naseem Table 7 (also i2b2), lee Table 5 and ozyurt Table 6
+    (ChemProt).
     """
     check_lengths(gold, predicted)
     right = sum(g == p != negative for g, p in zip(gold, predicted, strict=True))
@@ -163,8 +164,8 @@ def binary_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable], posit
     nothing.
 
     ValueError for more than two labels, or for two of which none is `positive`. Printed in lee Table 5 (GAD, EU-ADR:
-    means of ten folds), ozyurt Table 6 (GAD). gu Tables 3 and 6 say micro F1 for GAD: over positive types, as for
-    ChemProt, it is this; over both classes it would be the accuracy.
+    means of ten folds), naseem Table 7 (the same), ozyurt Table 6 (GAD). gu Tables 3 and 6 and naseem Table 6 say micro
+    F1: over positive types, as for ChemProt, it is this; over both classes it would be the accuracy.
     """
     check_lengths(gold, predicted)
     labels = {*gold, *predicted}
