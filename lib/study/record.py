@@ -170,9 +170,9 @@ def say_recipes(measured: pd.DataFrame) -> str:
 def say_beaten(bought: pd.DataFrame) -> str:
     printed, ours = gains.list_distances(bought)
     return (
-        f"**Baselines.** A CRF, an SVM or a dictionary beats {(printed < 0).sum()} of {len(printed)} printed scores, "
-        f"and {(ours < 0).sum()} of {len(ours)} scores of our small encoders "
-        "([page 15](notebooks/15_without_pretraining.ipynb))."
+        f"**Baselines.** Methods without pretraining beat {(printed < 0).sum()} of {len(printed)} printed scores and "
+        f"{(ours < 0).sum()} of {len(ours)} of ours "
+        "([page 05](outputs/record/laptop/notebooks/05_what_pretraining_buys.ipynb))."
     )
 
 
