@@ -28,6 +28,17 @@ def test_every_link_leads_somewhere():
     assert followed > 10 and not dead
 
 
+def test_pages_of_the_record_lead_to_each_other_or_to_their_sources():
+    followed, dead = 0, []
+    for page in paths.output("record").glob("*/notebooks/*.ipynb"):
+        text = page.read_text(encoding="utf-8")
+        for link in {*re.findall(r"\]\(([\w./-]+\.ipynb)\)", text), *re.findall(r'href=\\"([\w./-]+\.ipynb)\\"', text)}:
+            followed += 1
+            if not (page.parent / link).exists():
+                dead.append(f"{page.parent.parent.name}/{page.stem}: {link}")
+    assert followed > 100 and not dead
+
+
 def test_readme_is_short():
     text = (paths.ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.encode()) <= 8000

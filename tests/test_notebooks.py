@@ -67,5 +67,5 @@ def test_every_notebook_is_a_stage_of_the_study():
 def test_links_between_notebooks_lead_somewhere(path):
     notebook = nbformat.read(path, as_version=4)
     text = json.dumps(notebook)
-    for name in re.findall(r"\]\((\w+)(?:--[\w-]+)?\.ipynb\)", text):
+    for name in re.findall(r"\]\(([\w-]+)\.ipynb\)", text):
         assert (paths.NOTEBOOKS / f"{name}.ipynb").exists()

@@ -4,7 +4,8 @@ Runs and opened pages write below outputs/<scale>/, which git ignores. `take_ove
 """
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +24,8 @@ PRETRAININGS = (
     "Scores: mean ± standard deviation over pretrainings (their number), each fine-tuned once. Losses: on held-out "
     "text, one for each pretraining; comparable between models of one text, vocabulary and masking only."
 )
+LINK = re.compile(r'(?<=\]\()[\w-]+(?=\.ipynb\))|(?<=href=\\")[\w-]+(?=\.ipynb\\")')  # in the JSON of a notebook
+SOURCES = "../../../../notebooks/"  # from a page of the record
 FIGURES = "brief", "claims", "integers"  # that show no published table; README has the first
 
 
@@ -48,6 +51,10 @@ def take_over(scale: str) -> list[Path]:
             f"{table}: {', '.join(filter(None, cells[0]))}; run what fills them, or delete the table from the record"
         )
     contents = {paths.recorded(path): read_content(path) for path in found}
+    beside = {path.stem for path in (*contents, *paths.output("record", scale, "notebooks").glob("*.ipynb"))}
+    for path in contents:
+        if path.suffix == ".ipynb":
+            contents[path] = mend_links(contents[path].decode(), beside).encode()
     before = {path: read_content(path) if path.exists() else b"" for path in contents}
     changed = [path for path, content in contents.items() if content != before[path]]
     for path in changed:
@@ -71,6 +78,18 @@ def list_recorded(scale: str) -> list[Path]:
     lists = here.glob("vocabularies/*/vocab.txt")  # of Japanese; elsewhere tokenizer.json says it too
     recorded += [path for path in lists if not path.with_name("tokenizer.json").exists()]
     return sorted(recorded)
+
+
+def mend_links(page: str, beside: Collection[str]) -> str:
+    """The text of an executed notebook with links to those beside it; of one that ran for several keys to the first,
+    of one that is not there to its source."""
+
+    def find_target(link: re.Match) -> str:
+        group = link[0].split("--")[0]
+        runs = sorted(name for name in beside if name.split("--")[0] == group)
+        return link[0] if link[0] in beside else runs[0] if runs else f"{SOURCES}{group}"
+
+    return LINK.sub(find_target, page)
 
 
 def is_ours(model: str, dataset: str) -> bool:

@@ -31,8 +31,8 @@ CHAPTERS = {  # by the first digit of a notebook's number
     "9": "Across papers",
 }
 LINKS = (  # to an executed notebook, in prose and in what cells show: it may have been run for many keys, or not at all
-    r"\[(?P<text>[^\]]+)\]\((?P<name>[\w-]+)\.ipynb\)(?P<rest>)",
-    r'<a href="(?P<name>[^"/:#]+)\.ipynb"(?P<rest>[^>]*)>(?P<text>.*?)</a>',
+    r"\[(?P<text>[^\]]+)\]\((?:[./]+/notebooks/)?(?P<name>[\w-]+)\.ipynb\)(?P<rest>)",
+    r'<a href="(?:[./]+/notebooks/)?(?P<name>[^"/:#]+)\.ipynb"(?P<rest>[^>]*)>(?P<text>.*?)</a>',
 )
 ASSETS = {kind: Path(__file__).with_suffix(f".{kind}") for kind in ("css", "js")}  # the site's own style and script
 HEADING = re.compile(r"(?:#+ ([^\n]*)\s*)?")  # of a text cell, where it has one; what stands behind it is prose
