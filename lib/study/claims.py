@@ -104,7 +104,7 @@ CLAIMS = (
                         relation="equals", margin=1)),
           "that it is far the worst"),
     Claim("gu-attention-shattering", Test(claim_tests.decide_shattered, tables=("gu-figure-3",), about="text"),
-          "the second sentence, of which the caption prints the relation's name alone"),
+          "that the second sentence has the word: the caption prints its relation alone"),
     Claim("gu-clinical-notes-no-help",
           paired("gu-6", ("BioBERT cased", "ClinicalBERT cased"), ("BioBERT cased", "BlueBERT cased"),
                  relation="as good as", margin=0.5),
