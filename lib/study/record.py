@@ -94,7 +94,9 @@ def mend_links(page: str, beside: Collection[str]) -> str:
 
 def is_ours(model: str, dataset: str) -> bool:
     """Whether runs of a model on a dataset are the study's, and not of somebody's encoder or data."""
-    return dataset in registry.DATASETS and (params.is_model(model) or model in params.BASELINES)
+    return dataset in registry.DATASETS and (
+        params.is_model(model) or model in (*params.BASELINES, exploring.SHIPPED)
+    )
 
 
 def has_ours(scale: str, key: str) -> bool:
