@@ -345,8 +345,8 @@ def test_inputs_are_shorter_on_every_set_or_not(write):
 
 def test_a_summary_has_the_measured_claims_about_recipes_and_no_others():
     line = dict.fromkeys(claims.COLUMNS, 0) | {
-        "statement": "more is more", "paper": "gu-pubmedbert", "claim": "gu-half-compute", "unit": "recipe", "n_sets": 3,
-        "verdict": "holds", "effect": 1.5, "p": 0.01, "note": "two parts",
+        "statement": "more is more", "paper": "gu-pubmedbert", "claim": "gu-half-compute",
+        "unit": "recipe", "n_sets": 3, "verdict": "holds", "effect": 1.5, "p": 0.01, "note": "two parts",
     }  # fmt: skip
     others = [line | {"n_sets": 0}, line | {"unit": "checkpoint"}]
     (said,) = claims.list_recipes(pd.DataFrame([line, *others]))
