@@ -29,6 +29,8 @@ def test_claims_in_points_are_told_by_their_tests(judged):
     from_0_to_1, not_measured = {"ozyurt-weighted-loss"}, {"naseem-mimic-hurts"}
     lines = judged[judged["claim"].isin(drawn | others | from_0_to_1 | not_measured)].to_dict("records")
     assert {line["claim"] for line in lines if PAGE.in_points(line)} == drawn
+    (gain,) = (line for line in lines if line["claim"] == "naseem-ner-gain")
+    assert PAGE.say_effects(gain).endswith("(-1.00 to +9.00) points")
     (ranks,) = (line for line in lines if line["claim"] in from_0_to_1)
     assert PAGE.say_effects(ranks) == "paper +2.00 · ours +3.00 (-1.00 to +9.00) MRR"
 

@@ -201,7 +201,8 @@ CLAIMS = (
           paired("naseem-7", *(("Large1", other) for other in ("Base1", "Base2", "Large2", "Base3", "Base4", "Large3",
                                                                "Large4")))),
     Claim("naseem-ner-gain",
-          Test(claim_tests.decide_entity_gain, unit="recipe", tables=("protocols",), by_interval=True)),
+          Test(claim_tests.decide_entity_gain, unit="recipe", tables=("protocols",), by_interval=True,
+               measured_in="points")),
     Claim("naseem-arithmetic", follows("naseem-bioalbert", "average", "difference", "text")),
     Claim("ozyurt-small-comparable",
           all_of(paired_runs(SMALL, ("bert-general", "ozyurt-bert"),
@@ -347,9 +348,11 @@ def list_recipes(judged: pd.DataFrame) -> list[str]:
 
 
 def find_unit(claim: dict) -> str:
-    """The unit of a judged claim's effects, as of the part that decides; empty where these are no scores."""
+    """The unit of a judged claim's effects, as of the part that decides; empty where its result says what they are."""
     test = find_claim(claim["claim"]).test
-    return test.parts[claim["part"] - 1].measured_in if test and test.parts else ""
+    if not test:
+        return ""
+    return test.parts[claim["part"] - 1].measured_in if test.parts else test.measured_in
 
 
 def describe_recipe(claim: dict, paper: str) -> str:

@@ -61,6 +61,7 @@ class Test:
     parts: "tuple[Pairs, ...] | tuple[Trend, ...]" = ()
     by_interval: bool = False  # of the claims that p is corrected for, whether or not it has been measured
     about: About = "scores"
+    measured_in: str = ""  # the unit of its effects, where no parts say it
 
 
 def find_decisive(judged: list[Judgement]) -> int:
