@@ -57,13 +57,16 @@ def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_
     ]
     assert read_record()["laptop/vocabularies/pubmed-cased/tokenizer.json"] == b'{"model":{"a":1}}'
     assert len(first) == 7 and record.take_over("laptop") == []
+    results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
+    assert record.take_over("laptop") == [paths.recorded(paths.table("laptop", "lee-4"))]
+
+
+def test_links_of_a_page_lead_to_what_is_recorded_or_to_the_source():
     linked = "[a](40_biobert.ipynb) [b](13_dataset_counts.ipynb) [c](15_x.ipynb) <a href=\\\"30_y--m--lee.ipynb\\\">"
     assert record.mend_links(linked, {"40_biobert", "13_dataset_counts--lee-3", "13_dataset_counts--gu-3"}) == (
         "[a](40_biobert.ipynb) [b](13_dataset_counts--gu-3.ipynb) [c](../../../../notebooks/15_x.ipynb) "
         "<a href=\\\"../../../../notebooks/30_y.ipynb\\\">"
     )
-    results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
-    assert record.take_over("laptop") == [paths.recorded(paths.table("laptop", "lee-4"))]
 
 
 def test_what_a_run_did_not_make_stays_in_the_record(run):

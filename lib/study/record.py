@@ -85,9 +85,10 @@ def mend_links(page: str, beside: Collection[str]) -> str:
     of one that is not there to its source."""
 
     def find_target(link: re.Match) -> str:
+        if link[0] in beside:
+            return link[0]
         group = link[0].split("--")[0]
-        runs = sorted(name for name in beside if name.split("--")[0] == group)
-        return link[0] if link[0] in beside else runs[0] if runs else f"{SOURCES}{group}"
+        return min((name for name in beside if name.split("--")[0] == group), default=f"{SOURCES}{group}")
 
     return LINK.sub(find_target, page)
 
