@@ -3,10 +3,15 @@
 A cell is a row, a column and a metric; its lines are the datasets that it is a mean of, or the one that it is of.
 """
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from lib.benchmarks import jackknife
 from lib.study import agreement, results
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
@@ -16,11 +21,20 @@ BASELINES = [*results.BASELINES.values()]
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """A line for each cell, pretraining and seed, with `ours`: the mean over folds, over each group of sets, over
-    groups.
+    groups; of a figure of gains, the gain.
 
     A seed that not every set of a cell has is left out: a mean of sets is of all of them, or empty. A cell without a
     seed keeps one line.
     """
+    if "side" not in cells:
+        return score_seeds(cells, runs)
+    than = cells["side"] == "than"
+    seeds = score_seeds(cells[~than], runs)
+    return subtract(seeds, score_seeds(cells[than], runs)) if than.any() else seeds
+
+
+def score_seeds(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The scores of cells as of `by_seed`."""
     over_folds = runs.groupby([*RUN, *SEED], as_index=False)["value"].mean()
     cells = cells.assign(sets=cells.groupby(PLACE)["dataset"].transform("size"))
     found = cells[cells["why_not"] == ""].merge(over_folds, on=RUN)
@@ -34,12 +48,12 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return places.merge(ours, how="left", on=PLACE)
 
 
-def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str = "not in the paper") -> pd.DataFrame:
+def summarise_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
     """A line for each cell: mean and standard deviation of ours, their number, the verdict (none on made-up data), and
     a note.
 
-    The note says why there is none of ours, or what ours has in place of what the paper names; `unprinted`, where it
-    prints no number.
+    The note says why there is none of ours, or what ours has in place of what the paper names, and where it prints no
+    number.
 
     Runs of several pretrainings count as seeds alike: what they have in common is not told from what they have not.
     """
@@ -49,6 +63,7 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False, unprinted: str =
     table["ours_std"] = each.std().round(2).to_numpy()
     table["n_seeds"] = each.count().to_numpy()
 
+    unprinted = "the paper prints no value" if "side" in table else "not in the paper"  # a figure's are plotted alone
     remarks = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["substituted"]
     ran_note = results.MADE_UP if made_up else remarks.str.removesuffix("; ")
     missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
@@ -71,6 +86,12 @@ def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
         each = found.groupby(keys, sort=False)[BASELINES]
         found = each.mean().where(each.count().eq(each.size(), axis=0)).reset_index()
     return found
+
+
+def fill(cells: pd.DataFrame, seeds: pd.DataFrame, study: "Study") -> pd.DataFrame:
+    """A line for each cell: ours as of `summarise_cells`, and what it comes to without an encoder."""
+    filled = summarise_cells(seeds, study.budget.made_up)
+    return filled.merge(baselines(cells, study.baselines()), how="left", on=PLACE)
 
 
 def find_sample(better: pd.DataFrame, than: pd.DataFrame) -> tuple[float, float] | None:

@@ -82,11 +82,7 @@ def name_curves(table: params.CurveTable) -> str:
 
 def list_curve_seeds(part: Trend, study: "Study") -> pd.DataFrame:
     """The points of the curves that count, a line for each seed as of tables.by_seed; of gains, the gains."""
-    shown, runs = study.published(part.figure), study.results()
-    seeds = tables.by_seed(shown[shown["side"] == ""], runs)
-    subtracted = shown[shown["side"] == "than"]
-    if len(subtracted):
-        seeds = tables.subtract(seeds, tables.by_seed(subtracted, runs))
+    seeds = tables.by_seed(study.published(part.figure), study.results())
     name = name_curves(params.load("tables", part.figure))
     return seeds[seeds[name].isin(part.only or seeds[name])]
 
