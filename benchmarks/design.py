@@ -29,7 +29,7 @@ def list_parts(study) -> list[tuple[str, pairs.Pairs, pd.DataFrame]]:
     claims of which the panels have every part."""
     runs, every = {*study.budget.panel_runs()}, []
     for claim in claims.CLAIMS:
-        parts, found = claim.test.parts if claim.test else (), []
+        parts, found = claim.test.parts, []
         for part in parts:
             if not isinstance(part, pairs.Pairs) or part.unit != "recipe":
                 continue

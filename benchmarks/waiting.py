@@ -26,9 +26,8 @@ TABLES = """
 from lib.study import open_study, params, tables
 study = open_study("paper")
 runs = study.results()
-for key in params.keys("tables"):
-    if params.load("tables", key).kind == "scores":
-        tables.summarise_cells(tables.by_seed(study.published(key), runs))
+for key in params.load_tables("scores"):
+    tables.summarise_cells(tables.by_seed(study.published(key), runs))
 print(len(runs.drop_duplicates(["model", "pretraining", "dataset", "protocol", "seed"])))
 """
 WAITS = {  # what is waited for -> the words after ./run_all.sh, and the seconds that it may take

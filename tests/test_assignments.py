@@ -9,7 +9,7 @@ from lib.study import open_study, params, plan, published, results, tables
 from lib.study.settings import Substitutes
 from lib.study.study import Study
 
-ASSIGNED = [key for key in params.keys("tables") if params.load("tables", key).kind in ("scores", "curves")]
+ASSIGNED = [*params.load_tables("scores", "curves")]
 NAMES = ("f1", "mrr", "pearson", "accuracy", "precision", "recall", "exact match")
 MODEL = "bert-general-pubmed"
 

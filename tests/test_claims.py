@@ -556,14 +556,16 @@ def test_a_comparison_asks_for_what_its_paper_prints():
 
 @pytest.fixture
 def five(monkeypatch):
-    """Five claims, and what is found of those that have a test."""
+    """Five claims, and what is found of them: of the last nothing, nor is it corrected."""
     found = Judgement(effect=1.0, ci_low=0.1, ci_high=2.0, n=3, p=0.03, verdict="holds", note="three sets",
                       n_pretrainings=1)  # fmt: skip
     judged = {"gu-whole-word": found, "lee-steps": replace(found, p=0.0001), "naseem-size": replace(found, p=NAN),
               "gu-tagging-scheme": replace(found, p=0.001)}  # fmt: skip
     rows = [Claim(key, replace(claims.find_claim(key).test, decide=lambda _, one=one: one), "all of it")
             for key, one in judged.items()]  # fmt: skip
-    monkeypatch.setattr(claims, "CLAIMS", (*rows, Claim("naseem-mimic-hurts", None, "no notes")))
+    unmeasured = replace(claims.find_claim("naseem-mimic-hurts").test, decide=lambda _: Judgement(note="not run"))
+    rows.append(Claim("naseem-mimic-hurts", replace(unmeasured, by_interval=False), "no notes"))
+    monkeypatch.setattr(claims, "CLAIMS", tuple(rows))
 
 
 def test_verdicts_are_corrected_for_the_number_of_claims_and_limited_by_that_of_pretrainings(five, monkeypatch):
@@ -572,7 +574,7 @@ def test_verdicts_are_corrected_for_the_number_of_claims_and_limited_by_that_of_
     assert judged["p"].tolist()[:2] == [0.03, 0.0003] and np.isnan(judged.loc["naseem-size", "p"])
     assert judged.loc["gu-whole-word", "note"] == "three sets"
     assert judged.loc["naseem-size", "note"] == "three sets"  # of nothing that was trained
-    assert judged.loc["naseem-mimic-hurts", ["note", "not_tested"]].tolist() == ["no test", "no notes"]
+    assert judged.loc["naseem-mimic-hurts", ["note", "not_tested"]].tolist() == ["not run", "no notes"]
     alone = claims.judge_one(LAPTOP, "gu-whole-word")
     assert (alone["verdict"], alone["p"]) == ("points that way", 0.03)
     assert claims.judge_claims(open_study("smoke"))["verdict"].eq("n/a").all()  # made-up data

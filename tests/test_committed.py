@@ -35,7 +35,7 @@ def read_text(path) -> str:
 def test_tables_follow_from_the_committed_results(real_data):
     study = open_study(SCALE)
     runs = study.results()
-    for key in [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]:
+    for key in params.load_tables("scores"):
         committed = pd.read_csv(paths.recorded(paths.table(SCALE, key)), keep_default_na=False, na_values=[""])
         columns = ["row", "column", "metric", "published", "ours", "ours_std", "n_seeds", "verdict"]
         rebuilt = tables.summarise_cells(tables.by_seed(study.published(key), runs))

@@ -175,7 +175,7 @@ def test_only_runs_of_one_dataset_revision_protocol_and_scale_are_compared():
 
 
 def test_a_mean_is_of_models_that_have_all_its_sets(monkeypatch):
-    monkeypatch.setattr(scores, "list_means", lambda study, paper: {"Average (gu-6)": {"ddi": 0, "gad": 0, "hoc": 1}})
+    monkeypatch.setattr(scores, "list_means", lambda study, paper: {"Average (gu-6)": {0: ["ddi", "gad"], 1: ["hoc"]}})
     values = {"whole": {"ddi": 60.0, "gad": 70.0, "hoc": 80.0}, "some": {"ddi": 60.0, "hoc": 80.0}}
     lines = pd.DataFrame(
         {"protocol": "gu", "model": model, "kind": "encoder", "dataset": dataset, "ours": value}

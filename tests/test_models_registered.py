@@ -24,7 +24,7 @@ OURS = {"bert-random", "small-encoder", *UNPRINTED, *HALVES, *POINTS}
 def list_printed() -> set[tuple[str, str]]:
     """The papers and the models that cells of their tables stand for, in scores and in times."""
     found = set()
-    for table in (params.load("tables", key) for key in params.keys("tables")):
+    for table in params.load_tables().values():
         paper = table.paper.split("-")[0]
         if table.kind == "times":
             found |= {(paper, model) for model in table.rows.values()}

@@ -29,9 +29,12 @@ def judge_cell(published: float, ours: list[float]) -> str:
 
 def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
     """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
-    keys = [key for key in params.keys("tables") if params.load("tables", key).kind != "curves"]
-    found = {key: results.find_table(paths.table(study.scale, key)) for key in keys}
-    return {key: table for key, table in found.items() if table is not None}
+    found = {}
+    for key, printed in params.load_tables().items():
+        table = results.find_table(paths.table(study.scale, key))
+        if printed.kind != "curves" and table is not None:
+            found[key] = table
+    return found
 
 
 def count_verdicts(study: "Study") -> pd.DataFrame:
@@ -41,7 +44,8 @@ def count_verdicts(study: "Study") -> pd.DataFrame:
     count nothing.
     """
     lines, made = [], read_made_tables(study)
-    for key in sorted(params.keys("tables"), key=lambda key: params.load("tables", key).notebook):
+    printed_tables = params.load_tables()
+    for key in sorted(printed_tables, key=lambda key: printed_tables[key].notebook):
         cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
         printed = cells[cells["published"].notna()]
         ran = printed[printed["ours"].notna()]

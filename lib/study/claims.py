@@ -13,7 +13,7 @@ from lib.study import claim_tests, pairs, params, paths, results, show
 from lib.study.claim_tests import exact, faster, follows
 from lib.study.pairs import Pairs, all_of, paired, paired_runs
 from lib.study.trends import Trend, trend
-from lib.study.verdicts import About, Judgement, Test
+from lib.study.verdicts import About, Test
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -35,10 +35,10 @@ KINDS: dict[About, str] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A line of published/claims.csv, and its test; without one `not_tested` says why, else what else it says."""
+    """A line of published/claims.csv, its test, and what else it says (`not_tested`)."""
 
     key: str
-    test: Test | None
+    test: Test
     not_tested: str = ""
 
 
@@ -243,7 +243,7 @@ NOT_TESTED = {claim.key: claim.not_tested for claim in CLAIMS}
 
 def is_corrected(claim: Claim) -> bool:
     """Whether p of a claim is corrected together with all such, measured or not; page 00 fixes how many they are."""
-    return claim.test is not None and claim.test.by_interval
+    return claim.test.by_interval
 
 
 def find_claim(key: str) -> Claim:
@@ -256,7 +256,7 @@ def find_claim(key: str) -> Claim:
 
 def list_claim_runs(study: "Study") -> list[params.RunKey]:
     """Every run that claims compare and no table names, where it can be made."""
-    parts = [part for claim in CLAIMS if claim.test for part in claim.test.parts]
+    parts = [part for claim in CLAIMS for part in claim.test.parts]
     runs = []
     for part in parts:
         if isinstance(part, Pairs) and part.runs:
@@ -292,7 +292,7 @@ def judge_one(study: "Study", key: str) -> pd.Series:
 def show_of(study: "Study", table: str) -> HTML:
     """The claims that are tested by a published table or figure: a line each, with the paper's effect beside ours."""
     rows = []
-    for claim in (one for one in CLAIMS if one.test and one.test.parts and table in one.test.tables):
+    for claim in (one for one in CLAIMS if one.test.parts and table in one.test.tables):
         line = judge_one(study, claim.key)
         interval = "" if np.isnan(line["ci_low"]) else f"{line['ci_low']:+.2f} to {line['ci_high']:+.2f}"
         rows.append({"claim": line["statement"], "paper, all its sets": line["paper_effect"],
@@ -305,12 +305,11 @@ def show_of(study: "Study", table: str) -> HTML:
 def judge_alone(claim: Claim, study: "Study") -> dict:
     """The line of one claim, its p not corrected and its verdict not limited."""
     test = claim.test
-    judged = test.decide(study) if test else Judgement(note="no test")
-    if test and study.budget.made_up:
+    judged = test.decide(study)
+    if study.budget.made_up:
         judged = replace(judged, verdict="n/a", note=results.MADE_UP)
     printed = results.read_claims().set_index("claim").loc[claim.key, ["paper", "statement", "test"]].to_dict()
-    about, unit = (test.about, test.unit) if test else ("scores", "")
-    said = {"about": about, "unit": unit, "not_tested": claim.not_tested}
+    said = {"about": test.about, "unit": test.unit, "not_tested": claim.not_tested}
     return {"claim": claim.key} | printed | asdict(judged) | said
 
 
@@ -350,8 +349,6 @@ def list_recipes(judged: pd.DataFrame) -> list[str]:
 def find_unit(claim: dict) -> str:
     """The unit of a judged claim's effects, as of the part that decides; empty where its result says what they are."""
     test = find_claim(claim["claim"]).test
-    if not test:
-        return ""
     return test.parts[claim["part"] - 1].measured_in if test.parts else test.measured_in
 
 
@@ -372,7 +369,7 @@ def describe_recipe(claim: dict, paper: str) -> str:
 
 def list_about(judged: pd.DataFrame) -> dict[About, pd.DataFrame]:
     """The claims by what they are about, in the order of KINDS."""
-    about = judged["claim"].map({claim.key: claim.test.about if claim.test else "scores" for claim in CLAIMS})
+    about = judged["claim"].map({claim.key: claim.test.about for claim in CLAIMS})
     return {kind: judged[about == kind] for kind in KINDS}
 
 

@@ -18,6 +18,7 @@ GAINS = {  # column -> the two that it is the difference of
 COLUMNS = ["paper", "table", "row", "column", "dataset", "metric", "model", "protocol", "published", "ours",
            *tables.BASELINES, *GAINS, "note"]  # fmt: skip
 QUOTED = "of another system, quoted by the paper"
+QUOTED_COLUMNS = ("State-of-the-art", "SOTA")  # of printed tables, whose scores are other systems'
 UNTRAINED = "itself without a pretrained encoder"
 UNSAID = {("naseem-7", "tagging"): "the paper does not say what its F1 counts (page 91)"}
 APART = 0.005  # of a printed size: line breaks and quotation marks make less, another division makes more
@@ -70,9 +71,9 @@ def find_reference(dataset: str, known: set[str]) -> str:
 def read_counts(study: "Study") -> dict[tuple[str, str], str]:
     """By paper and dataset: where it prints another size of the training or test set than that of the files here."""
     found: dict[tuple[str, str], str] = {}
-    for key in params.keys("tables"):
-        table, counts = params.load("tables", key), results.find_table(paths.table(study.scale, key))
-        if table.kind != "counts" or counts is None:
+    for key, table in params.load_tables("counts").items():
+        counts = results.find_table(paths.table(study.scale, key))
+        if counts is None:
             continue
         for line in counts.dropna(subset=["published", "ours"]).to_dict("records"):
             row, column, printed, ours = line["row"], line["column"], line["published"], line["ours"]
@@ -88,7 +89,7 @@ def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
     said = []
     if line["model"] in params.BASELINES:
         said.append(UNTRAINED)
-    if is_quoted(line):
+    if line["column"] in QUOTED_COLUMNS:
         said.append(QUOTED)
     if pd.notna(line["published"]):
         said += [counted.get((line["paper"], line["dataset"]), "")]
@@ -100,18 +101,10 @@ def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
     return "; ".join(filter(None, said))
 
 
-def is_quoted(line: dict) -> bool:
-    """Whether a line is of a printed score that the paper quotes from elsewhere."""
-    if pd.isna(line["published"]):
-        return False
-    return params.load("tables", line["table"]).not_run.get(line["column"], "").startswith("scores of other systems")
-
-
 def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
     known = lines.dropna(subset="without_pretraining")
-    known = known[~known["model"].isin(params.BASELINES)]
-    return known.loc[[not is_quoted(line) for line in known.to_dict("records")]]
+    return known[~known["model"].isin(params.BASELINES) & ~known["column"].isin(QUOTED_COLUMNS)]
 
 
 def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:

@@ -140,6 +140,12 @@ def load(kind: str, key: str):
     return settings.model_copy(update=again)
 
 
+def load_tables(*kinds: str) -> dict:
+    """The published tables and figures of some kinds, or all, by key."""
+    tables = {key: load("tables", key) for key in keys("tables")}
+    return {key: table for key, table in tables.items() if not kinds or table.kind in kinds}
+
+
 def split_seed(name: str) -> tuple[str, int]:
     """Key and seed of a registered model's name, `pubmedbert.2`; any other name is returned whole, with seed 1."""
     key, dot, seed = name.rpartition(".")

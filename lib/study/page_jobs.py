@@ -12,7 +12,6 @@ from lib.study.state import (
     dataset_files,
     dump,
     dump_tables,
-    list_table_keys,
     measured,
     printed,
     recorded_tables,
@@ -50,7 +49,7 @@ def split_tables(named: Iterable[str]) -> dict[str, Keys]:
         for file in (page.makes, *page.also):
             makers[file.split("/")[-1].removesuffix(".csv")] = name
     named = [BESIDE.get(key, key) for key in named]
-    notebooks = {key: params.load("tables", key).notebook for key in params.keys("tables") if key in named}
+    notebooks = {key: table.notebook for key, table in params.load_tables().items() if key in named}
     pages = [notebooks.get(key, makers.get(key)) for key in named]
     return {
         "table": each(key for key, notebook in notebooks.items() if notebook not in PAGES),
@@ -65,14 +64,13 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
     """
     study = plan.study
     if study.budget.weights == "released":
-        scored = split_tables(["baselines", *list_table_keys("scores", "curves")])
+        scored = split_tables(["baselines", *params.load_tables("scores", "curves")])
         return scored | {"finetune": plan.jobs_of(claims.list_claim_runs(study))}
     registered = params.keys("tables")
     tables, vocabulary_keys = ["baselines", *registered], []
     for claim in claims.CLAIMS:
-        if claim.test:
-            tables += claim.test.tables
-            vocabulary_keys += claim.test.vocabularies
+        tables += claim.test.tables
+        vocabulary_keys += claim.test.vocabularies
     left_out = {*registered} - {*study.budget.tables} if study.budget.tables else set()
     return split_tables(table for table in dict.fromkeys(tables) if table not in left_out) | {
         "finetune": plan.jobs_of([*claims.list_claim_runs(study), *study.budget.panel_runs()]),

@@ -55,7 +55,7 @@ def list_choices(variables: dict) -> dict[str, list[str]]:
     choices = {name: params.keys(kind) for name, kind in REGISTERED.items() if isinstance(variables.get(name), str)}
     if isinstance(variables.get("table"), str):
         page = params.load("tables", variables["table"]).notebook
-        choices["table"] = [key for key in params.keys("tables") if params.load("tables", key).notebook == page]
+        choices["table"] = [key for key, table in params.load_tables().items() if table.notebook == page]
     return choices
 
 

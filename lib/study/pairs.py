@@ -1,5 +1,6 @@
 """Claims that one thing beats another: two columns or rows of a table of scores, or two runs, over datasets."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
@@ -52,17 +53,13 @@ class Pairs:
         return params.load("tables", self.table).unit if self.table else "points"
 
 
-def paired(table: str, *pairs: tuple[str, ...], unit: Unit = "recipe", metric="", only=(), ahead=0,
-           relation: statistics.Relation = "beats", margin=0.0, at_chance="") -> Test:  # fmt: skip
-    """That columns or rows of a table are better than others, each pair by itself; arguments as of Pairs."""
-    asked = {"relation": relation, "margin": margin, "ahead": ahead, "unit": unit, "at_chance": at_chance}
-    return compare(*(Pairs(pair, table, metric, tuple(only), **asked) for pair in pairs))
+def paired(table: str, *pairs: tuple[str, ...], only: Iterable[str] = (), **asked) -> Test:
+    """That columns or rows of a table are better than others, each pair by itself; `asked`: fields of Pairs."""
+    return compare(*(Pairs(pair, table, only=tuple(only), **asked) for pair in pairs))
 
 
-def paired_runs(better: Side, than: Side, datasets: list[str], unit: Unit = "recipe", ahead=0,
-                relation: statistics.Relation = "beats", margin=0.0) -> Test:  # fmt: skip
-    """That one kind of run is better than another on some datasets, by their main scores; arguments as of Pairs."""
-    asked = {"relation": relation, "margin": margin, "ahead": ahead, "unit": unit}
+def paired_runs(better: Side, than: Side, datasets: Iterable[str], **asked) -> Test:
+    """That one kind of run is better than another on some datasets, by their main scores; `asked`: fields of Pairs."""
     return compare(Pairs(runs=(better, than), datasets=tuple(datasets), **asked))
 
 
@@ -293,12 +290,10 @@ def list_compared_cells(part: Pairs, study: "Study") -> pd.DataFrame:
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
             asked = params.Run(model=model, dataset=dataset, protocol=protocol)
-            made, score = published.substitute_run(study, asked), registry.lookup(dataset).main_score
-            line = {"row": dataset, "column": column, "metric": score, "published": find_printed(asked, score)}
-            line |= made.model_dump(include={"model", "dataset", "protocol"}) | {"score": score}
-            why_not = published.find_obstacle(study, made.model, [[dataset]], made.protocol)
-            line |= {"group": 0, "is_mean": False, "why_not": why_not}
-            lines.append(line | {"substituted": published.describe_substitution(asked, made)})
+            score = registry.lookup(dataset).main_score
+            cell = {"row": dataset, "column": column, "metric": score}
+            cell |= {"value": find_printed(asked, score), "std": np.nan}
+            lines += published.assign(study, cell, asked, score)
     return pd.DataFrame(lines)
 
 
@@ -381,8 +376,8 @@ def find_printed(asked: params.Run, score: str) -> float:
 def read_printed_runs(paper: str) -> dict[tuple[str, str, str, str], float]:
     """What a paper's tables print of a run: by model, dataset, protocol and score; the first table says it."""
     found = {}
-    for table in (params.load("tables", key) for key in params.keys("tables")):
-        if table.kind == "scores" and table.paper == paper:
+    for table in params.load_tables("scores").values():
+        if table.paper == paper:
             for cell in results.read_published(paper, table.table).to_dict("records"):
                 run = published.find_run(table, cell["row"], cell["column"])
                 if run.model and run.dataset:

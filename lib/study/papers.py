@@ -43,13 +43,7 @@ class ScoreTable(Table):
     columns: dict[str, Run]
     ours_only: dict[str, Run] = {}  # columns of ours without a printed counterpart
     metrics: dict[str, str] = {}  # the paper's metric -> our score, where it is not the dataset's main one
-    shown: str = ""  # the metric that is drawn and read first; none where each row has its own
     unit: str = "points"  # of its scores
-
-    @property
-    def parts(self) -> list[Run]:
-        """What all of it, each row and each column say of runs."""
-        return [self.all, *self.rows.values(), *self.columns.values(), *self.ours_only.values()]
 
 
 class CurveTable(Table):

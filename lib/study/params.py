@@ -7,7 +7,7 @@ from lib.errors import StudyError, unknown
 from lib.finetuning.protocol import FinetuningSettings
 from lib.pretraining.plan import Pretraining
 from lib.study import paths
-from lib.study.keys import KINDS, explain, find_kind, is_model, keys, load, name_model, split_seed  # noqa: F401
+from lib.study.keys import KINDS, explain, find_kind, is_model, keys, load, load_tables, name_model, split_seed  # noqa: F401  # noqa: F401
 from lib.study.papers import CurveTable, Run, ScoreTable  # noqa: F401 - callers take schemas and keys from here
 from lib.study.parsing import check_settings
 from lib.study.settings import BASELINES, Panel, PhaseBudget, RunKey, Scale  # noqa: F401

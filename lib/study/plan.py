@@ -189,7 +189,7 @@ class Plan:
 
     def table_key(self, table: str) -> str:
         """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""
-        notebooks = [params.load("tables", key).notebook for key in params.keys("tables")]
+        notebooks = [table.notebook for table in params.load_tables().values()]
         return f"table={table}" if notebooks.count(params.load("tables", table).notebook) > 1 else ""
 
     def trained(self, named: Iterable[str]) -> Keys:
@@ -203,7 +203,7 @@ class Plan:
 
     @cached_property
     def runs_of_tables(self) -> dict[str, list[params.RunKey]]:
-        return {key: published.list_table_runs(self.study, key) for key in state.list_table_keys("scores", "curves")}
+        return {key: published.list_table_runs(self.study, key) for key in params.load_tables("scores", "curves")}
 
     @cached_property
     def planned(self) -> dict[tuple[str, ...], list[params.RunKey]]:

@@ -130,8 +130,7 @@ def read_scores() -> pd.DataFrame:
     scores["table"] = author + "-" + scores["table"]
     decimals = scores["value"].str.partition(".")[2].str.rstrip("0")
     scores["places"] = decimals.str.len().groupby([scores["table"], scores["metric"]]).transform("max")
-    known = {key for key in params.keys("tables") if params.load("tables", key).kind == "counts"}
-    scores["exact"] = scores["table"].isin(known)
+    scores["exact"] = scores["table"].isin(params.load_tables("counts"))
     scores["number"] = [read_cell(cell) for cell in scores.to_dict("records")]
     return scores[["table", "row", "column", "metric", "number"]]
 
@@ -174,13 +173,6 @@ def require(kind: str, names: Names, known: Iterable[str]) -> None:
 def read_one(table: str, row: str, column: str, metric: str = "") -> Number:
     """A printed cell; StudyError as of read."""
     return read(table, metric, rows=[row], columns=[column]).iat[0, 0]
-
-
-def paper_of(table: str) -> str:
-    """The paper of a table; StudyError with the nearest names for none."""
-    papers = {paper.split("-")[0]: paper for paper in results.list_papers()}  # as tables name them -> key
-    require("paper in the name of a table", [table.split("-")[0]], papers)
-    return papers[table.split("-")[0]]
 
 
 def judge_number(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:

@@ -41,9 +41,8 @@ def list_compared(study: "Study") -> list[params.RunKey]:
     """Of the runs of tables of scores and of panels those under a paper's own protocol whose scores can be compared:
     with those of another run of the model on the set, or by another definition."""
     planned = []
-    for key in params.keys("tables"):
-        if params.load("tables", key).kind == "scores":
-            planned += list_table_runs(study, key)
+    for key in params.load_tables("scores"):
+        planned += list_table_runs(study, key)
     planned += [run for run in study.budget.panel_runs() if not study.why_not(run[1])]
     protocols = results.list_protocols()
     own = list(dict.fromkeys(run for run in planned if run[2] in protocols))

@@ -5,8 +5,8 @@ from functools import cache
 import pandas as pd
 
 from lib.benchmarks import versions
-from lib.study import open_study, params, paths, published, results
-from lib.study.printed import paper_of, read_scores
+from lib.study import open_study, params, paths, published, results, scores
+from lib.study.printed import read_scores
 
 GIORGI = "the system of Giorgi and Bader"
 MODELS = {  # what stands for a row or column -> whose scores these are
@@ -50,12 +50,10 @@ def list_all_printed() -> pd.DataFrame:
     that here, empty for what is quoted); model, set and score, in one name for all papers: empty for a model that no
     other table prints or that is an ablation's, and for a mean that is in one table only.
     """
-    keys = [key for key in params.keys("tables") if params.load("tables", key).kind == "scores"]
-    papers = list(results.list_papers())
-    keys.sort(key=lambda key: (papers.index(paper_of(key)), int(key.split("-")[1])))
-    scores = pd.concat([name_scores(key) for key in keys], ignore_index=True)
+    keys = [key for paper in results.list_papers() for key in scores.list_tables(paper)]
+    lines = pd.concat([name_scores(key) for key in keys], ignore_index=True)
     order = {model: place for place, model in enumerate([*MODELS.values(), GIORGI])}
-    return scores.sort_values("model", key=lambda models: models.map(order), kind="stable", ignore_index=True)
+    return lines.sort_values("model", key=lambda models: models.map(order), kind="stable", ignore_index=True)
 
 
 def name_scores(key: str) -> pd.DataFrame:
@@ -66,7 +64,7 @@ def name_scores(key: str) -> pd.DataFrame:
     found = runs.merge(read_scores().query("table == @key"), on=place, validate="one_to_one")
     own = found["protocol"].isin([*results.list_protocols(), OF_ANOTHER])
     named = {
-        "paper": paper_of(key),
+        "paper": table.paper,
         "name": [published.name_printed_model(table, cell) for cell in found.to_dict("records")],
         "run": found["model"],
         "set": [name_set_of(cell) for cell in found.to_dict("records")],

@@ -1,7 +1,7 @@
 """Encoders on many datasets under a protocol, beside the paper's printed scores and the baselines."""
 
-from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain
 from math import nan
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -96,14 +96,19 @@ def list_losses(pretrained: pd.DataFrame) -> pd.Series:
 
 def list_tables(paper: str) -> list[str]:
     """The keys of a paper's tables of scores, in its order."""
-    tables = {key: params.load("tables", key) for key in params.keys("tables")}
-    found = [key for key, table in tables.items() if (table.paper, table.kind) == (paper, "scores")]
+    found = [key for key, table in params.load_tables("scores").items() if table.paper == paper]
     return sorted(found, key=lambda key: (len(key), key))
 
 
 def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
-    """The scores that papers print of single datasets, of the score that ranks models there: lines of Study.published
-    with `paper`, `table` (its key) and `whose` (as printed); differences, which some tables print too, are left out."""
+    """The scores that papers print of single datasets, of the score that ranks models there: lines of
+    `list_single_scores`."""
+    return keep_main(list_single_scores(study, papers))
+
+
+def list_single_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
+    """The scores that papers print of single datasets: lines of Study.published with `paper`, `table` (its key) and
+    `whose` (as printed); differences, which some tables print too, are left out."""
     found = []
     for key in (key for paper in papers for key in list_tables(paper)):
         cells, table = study.published(key), params.load("tables", key)
@@ -111,7 +116,7 @@ def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
         cells = cells[~cells["column"].str.startswith("difference")]
         whose = [published.name_printed_model(table, cell) for cell in cells.to_dict("records")]
         found.append(cells.assign(paper=table.paper, table=key, whose=pd.Series(whose, cells.index, dtype=str)))
-    return keep_main(pd.concat(found)) if found else pd.DataFrame(columns=[*PRINTED, "score"])
+    return pd.concat(found) if found else pd.DataFrame(columns=[*PRINTED, "score"])
 
 
 def list_registered_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
@@ -194,13 +199,13 @@ def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
     return statistics.judge(statistics.estimate_on_few([seeds[0]], [seeds[1]], [sample]))["verdict"] == "holds"
 
 
-def list_means(study: "Study", paper: str) -> dict[str, dict[str, int]]:
-    """The means over datasets that a paper prints: name and first table -> dataset -> the group that it is in."""
-    found: dict[str, dict[str, int]] = {}
+def list_means(study: "Study", paper: str) -> dict[str, dict[int, list[str]]]:
+    """The means over datasets that a paper prints: name and first table -> the datasets of each group."""
+    found: dict[str, dict[int, list[str]]] = {}
     for key in list_tables(paper):
         cells, table = study.published(key), params.load("tables", key)
         for place, cell in cells[cells["is_mean"] & cells["published"].notna()].groupby(["row", "column"], sort=False):
-            groups = dict(zip(cell["dataset"], cell["group"], strict=True))
+            groups = cell.groupby("group")["dataset"].agg(list).to_dict()
             model = published.name_printed_model(table, cell.iloc[0])
             (name,) = set(place) - {model}
             if groups not in found.values():
@@ -221,20 +226,13 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     for (protocol, model), runs in ran.groupby(["protocol", "model"], sort=False):
         scores = runs.set_index("dataset")["ours"]
         for name, groups in means[papers[protocol]].items():
-            parts = scores.reindex(list(groups))
+            parts = scores.reindex(list(chain(*groups.values())))
             if parts.count():
-                line = {"protocol": protocol, "mean": name, "model": model, "sets": parts.count(), "of": len(groups)}
-                line |= {"ours": average_groups(parts, groups), "missing": ", ".join(parts.index[parts.isna()])}
+                line = {"protocol": protocol, "mean": name, "model": model, "sets": parts.count(), "of": len(parts)}
+                ours = metrics.benchmark_total(parts.to_dict(), groups)
+                line |= {"ours": ours, "missing": ", ".join(parts.index[parts.isna()])}
                 found.append(line)
     return pd.DataFrame(found, columns=["protocol", "mean", "model", "sets", "of", "ours", "missing"])
-
-
-def average_groups(scores: pd.Series, groups: dict[str, int]) -> float:
-    """The mean over groups of the mean over a group's datasets; nan where a score is missing."""
-    sets = defaultdict(list)
-    for dataset, group in groups.items():
-        sets[str(group)].append(dataset)
-    return metrics.benchmark_total(scores.to_dict(), sets)
 
 
 def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:

@@ -75,14 +75,9 @@ def measured() -> list[str]:
     return [provenance.file_fingerprint(file) for file in sorted(paths.output("record", "benchmarks").glob("*.csv"))]
 
 
-def list_table_keys(*kinds: str) -> list[str]:
-    """The published tables and figures of some kinds."""
-    return [key for key in params.keys("tables") if params.load("tables", key).kind in kinds]
-
-
 def dump_tables(*kinds: str) -> list:
-    """The settings of those."""
-    return dump("tables", *list_table_keys(*kinds))
+    """The settings of the published tables and figures of some kinds."""
+    return dump("tables", *params.load_tables(*kinds))
 
 
 def timed(study: "Study") -> dict:
