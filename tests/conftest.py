@@ -65,9 +65,13 @@ KEPT = {
     "vocabularies": ["wiki-books-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased"],
     "models": ["bert-random", "bert-general"],
 }
+LEFT_OUT = """
+from lib.study.verdicts import Judgement
+LEFT_OUT = Test(lambda study: Judgement(note="left out of this copy"))
+"""
 CLAIM = """
 KEPT = {"lee-beats-bert-ner": paired("lee-4", ("BERT (Wiki+Books)", "Random initialisation"), metric="F1")}
-CLAIMS = tuple(replace(claim, test=KEPT.get(claim.key)) for claim in CLAIMS)
+CLAIMS = tuple(replace(claim, test=KEPT.get(claim.key, LEFT_OUT)) for claim in CLAIMS)
 """
 COMPARISON = """
 COMPARISONS = (Comparison("bert-random", "bert-general", "lee", ("ncbi-disease",)),)
@@ -104,7 +108,7 @@ class Study:
         self.edit_text("lib/study/contrasts.py", 'ATTENDED = "bert-general-pubmed", "pubmedbert"', "ATTENDED = ()")
         long = "In series test 1, symptoms of babrer improved after tevilolol was given by mouth."
         self.edit_text("notebooks/02_explore_an_encoder.ipynb", long, "The town of babrer.")
-        for module, lines in (("claims", CLAIM), ("contrasts", COMPARISON)):
+        for module, lines in (("claims", LEFT_OUT + CLAIM), ("contrasts", COMPARISON)):
             with open(folder / f"lib/study/{module}.py", "a") as file:
                 file.write(lines)
 
@@ -147,8 +151,8 @@ class Study:
         return self.start_python("-SP", "lib/study/submit.py", "program")
 
     def run(self, *words: str, fails: bool = False) -> str:
-        """Run to the end; what was printed."""
-        return finish(self.start(*words), fails)
+        """Run to the end, in a child of the warm parent, which has imported what takes long; what was printed."""
+        return finish(self.start_python("-SP", "lib/study/submit.py", "lib.study.cli", *words), fails)
 
     def run_code(self, code: str) -> str:
         """What lines of Python print that read this copy."""

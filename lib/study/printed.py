@@ -175,6 +175,13 @@ def read_one(table: str, row: str, column: str, metric: str = "") -> Number:
     return read(table, metric, rows=[row], columns=[column]).iat[0, 0]
 
 
+def paper_of(table: str) -> str:
+    """The paper of a table; StudyError with the nearest names for none."""
+    papers = {paper.split("-")[0]: paper for paper in results.list_papers()}  # as tables name them -> key
+    require("paper in the name of a table", [table.split("-")[0]], papers)
+    return papers[table.split("-")[0]]
+
+
 def judge_number(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:
     """What a line of the audit says of a printed number and the recomputed one.
 
