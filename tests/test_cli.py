@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
+from types import SimpleNamespace
 
 import pytest
 from conftest import each
@@ -86,6 +88,11 @@ def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_pat
             (tmp_path / entry.path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / entry.path).touch()
     assert not needed & {*downloads.list_missing(tmp_path)}
+
+
+def test_of_a_models_fine_tunings_all_data_are_asked_for():
+    """Since those that are planned are on what is at hand."""
+    assert cli.find_groups(SimpleNamespace(asked=defaultdict(list, finetune=[("pubmedbert", "gu")]))) is None
 
 
 def test_every_end_says_how_many_are_done_and_about_how_long_the_rest_takes(monkeypatch):

@@ -236,6 +236,7 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
         ("Select jobs to execute...start   90_audit\n", "start   90_audit"),  # the two processes write to one pipe
         ("    threads: 1FAILED  12_datasets: no file x\n", "FAILED  12_datasets: no file x"),
         ("FAILED  texts: no file start\n", "FAILED  texts: no file start"),
+        ("FAILED  dataset_texts smoke: its process\n", "FAILED  dataset_texts smoke: its process"),
         ("rule pretrain:\n", ""),
         ("    output: outputs/smoke/notebooks/90_audit.ipynb\n", ""),
     ],

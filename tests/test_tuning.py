@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 from optuna.trial import TrialState
 
+from lib.errors import StudyError
 from lib.finetuning import tuning
-from lib.study import paths
+from lib.study import open_study, params, paths
+from lib.study.study import Study
 
 SPACE = {"x": [0, 1, 2, 3], "y": [1e-4, 1e-3]}
 
@@ -46,6 +49,7 @@ def test_a_search_goes_on_where_it_was_and_the_same_seed_proposes_the_same(tmp_p
 WORKER = """
 import sys, time
 from pathlib import Path
+from lib.errors import StudyError
 from lib.finetuning import tuning
 def score(point):
     print("trial", flush=True)
@@ -78,3 +82,16 @@ def test_several_workers_share_one_search(tmp_path):
     tried = [lines.count("trial") for lines in printed]
     assert min(tried) > 0 and 8 <= sum(tried) <= 9  # each may end one that the other made superfluous
     assert not any(math.isnan(trial.value) for trial in tuning.load_search(tmp_path / "s.sqlite", "a").get_trials())
+
+
+def test_a_model_pretrained_again_is_searched_under_the_seed_that_its_fine_tuning_looks_for(monkeypatch):
+    class Work:
+        encoder = SimpleNamespace(key="pubmedbert.2")
+
+        def choose(self, seed):
+            raise StudyError(f"searched under seed {seed}")
+
+    monkeypatch.setattr(Study, "finetuning", lambda *asked: Work())
+    assert params.list_seeds("pubmedbert.2", "weekend") == [2]
+    with pytest.raises(StudyError, match="^searched under seed 2$"):
+        open_study("weekend").tune("pubmedbert.2", "ncbi-disease", "ozyurt-tuned")

@@ -12,7 +12,7 @@ from lib.benchmarks import conll
 from lib.benchmarks.datasets import Dataset
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.loading import load_encoder
-from lib.study import open_study, params, results, workload
+from lib.study import open_study, params, plan, results, workload
 
 PAGE = definitions("92_plan")
 LAPTOP = open_study("laptop")
@@ -67,3 +67,9 @@ def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp
     assert workload.count_read_tokens(*given, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
     assert workload.count_read_tokens(*given, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
     assert workload.count_read_tokens(*given, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5
+
+
+def test_hours_are_not_told_without_the_vocabulary_that_counts_words(monkeypatch, tmp_path):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    said = workload.describe_downloads(plan.Plan("released", ["lee-1"]))
+    assert "0 trainings; hours cannot be told without vocabulary 'bert-cased': not at hand" in said

@@ -74,12 +74,12 @@ def main(words: list[str]) -> int:
             os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
         case ["tag" | "classify", *_]:
             return guard(lambda: labelling.run_labelling(words))
+        case ["evaluate", *options]:
+            return guard(lambda: evaluate(options))
         case ["leaderboard", *options]:
             return guard(lambda: show_leaderboard(options))
         case ["data", *options] if not {"-h", "--help"} & set(options):
             return guard(lambda: fetch_data(options))
-    if "evaluate" in words:
-        return guard(lambda: evaluate([word for word in words if word != "evaluate"]))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
@@ -255,9 +255,10 @@ def check_targets(wanted: plan.Plan, partial: bool) -> None:
 
 
 def find_groups(wanted: plan.Plan) -> set[str] | None:
-    """The groups of params/downloads.yaml that targets read; None, for all of them, where a page over all is one; none
-    of an encoder that is evaluated on data of somebody's own."""
-    if any(wanted.asked[stage] for stage in ("page", "explored")):
+    """The groups of params/downloads.yaml that targets read; None, for all of them, where a page over all is one, or
+    a model or its fine-tuning, whose datasets are those at hand; none of an encoder that is evaluated on data of
+    somebody's own."""
+    if any(wanted.asked[stage] for stage in ("page", "explored", "finetune", "tuning")):
         return None
     runs = []
     for (table,) in wanted.asked["table"]:

@@ -85,7 +85,7 @@ def find_news(line: str) -> str:
 
     Snakemake writes its message and the line's end apart, so that a job's line may stand behind a message.
     """
-    news = re.search(r"(start|done|FAILED) +(\d\d_|documents |texts).*", line)
+    news = re.search(r"(start|done|FAILED) +(\d\d_|documents |texts|dataset_texts ).*", line)
     return news[0] if news else ""
 
 

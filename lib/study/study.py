@@ -237,7 +237,8 @@ class Study:
 
         if not self.protocol(protocol, dataset).trials:
             raise StudyError(f"params/protocols.yaml, {protocol}, has no trials: it tries all of its candidates")
-        work, seed = self.finetuning(model, dataset, protocol), self.budget.seeds[0]
+        work = self.finetuning(model, dataset, protocol)
+        seed = params.list_seeds(work.encoder.key, self.scale)[0]  # whose search the fine-tuning takes
         chosen, trials = work.choose(seed)
         record = {
             "model": work.encoder.key, "dataset": dataset, "protocol": protocol, "scale": self.scale, "seed": seed,

@@ -16,7 +16,7 @@ from lib.finetuning.protocol import FinetuningSettings
 from lib.finetuning.splits import Splits
 from lib.modeling.loading import LONGEST, Encoder
 from lib.modeling.models import configure
-from lib.study import open_study, params, paths
+from lib.study import params, paths
 from lib.training import training
 from lib.training.optimization import Machine
 from lib.vocabularies import words
@@ -130,7 +130,7 @@ def describe_downloads(plan: "Plan") -> str:
     trainings = sum(count_trainings(plan.study, dataset, protocol) for _, dataset, protocol in runs)
     where = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
     said = f"{len(models)} models with public weights, about {gigabytes:.1f} GB {where}; {trainings:,} trainings"
-    if runs and (why_not := open_study(plan.scale).vocabulary(COUNTED_BY).why_not):
+    if why_not := plan.study.vocabulary(COUNTED_BY).why_not:
         return f"{said}; hours cannot be told without vocabulary '{COUNTED_BY}': {why_not}"
     hours = estimate_runs(plan.study, runs)
     return f"{said}, about {hours:,.1f} hours, one at a time on this machine, less what is done"
