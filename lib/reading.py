@@ -10,6 +10,7 @@ import json
 import lzma
 import stat
 import struct
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -32,7 +33,7 @@ BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, stru
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """A file as bytes, unpacked when it begins as gzip or bzip2 does, whatever its name; StudyError when damaged."""
     with open(path, "rb") as raw:
-        start = raw.peek(3)[:3] if isinstance(raw, io.BufferedReader) else b""
+        start = raw.peek(3)[:3]
         opened = raw
         if start[:1] == b"\x1f":  # of gzip, however short it was cut; no text begins so
             opened = igzip.GzipFile(fileobj=raw)  # twice as fast as zlib's
@@ -166,28 +167,38 @@ def read_rows(
             raise ValueError(form)
 
 
-def read_csv(path: Path, needed: list[str], **form) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV with a header, each with its last line; StudyError for a missing column or a malformed row.
+def read_csv_cells(path: Path, **form) -> Iterator[tuple[str, list[str]]]:
+    """`file:line` and the cells of each row of a CSV, of which it is the last line; blank lines are left out.
 
-    `form`: of csv.reader, where the file has other separators or quotes.
+    StudyError for a malformed row. `form`: of csv.reader, where the file has other separators or quotes.
     """
-    where, names = show_path(path), []
-    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True, **form)
+    csv.field_size_limit(sys.maxsize)  # a cell may hold a long text
+    where, reader = show_path(path), csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True, **form)
     try:
         for cells in reader:
-            at = f"{where}:{reader.line_num}"
-            if not names:
-                names = cells
-                if not set(needed) <= set(names) or len(set(names)) < len(names):
-                    raise StudyError(f"{at}: expected the columns {', '.join(needed)}, each once")
-            elif len(cells) != len(names):
-                raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}")
-            else:
-                yield at, dict(zip(names, cells, strict=True))
+            if cells:
+                yield f"{where}:{reader.line_num}", cells
     except csv.Error as error:
         raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
+
+
+def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Rows with their cells by column; StudyError for one of another width."""
+    for at, cells in rows:
+        if len(cells) != len(names):
+            raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}; is a quotation missing?")
+        yield at, dict(zip(names, cells, strict=True))
+
+
+def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a CSV with a header; StudyError for a missing column or a malformed row."""
+    rows = read_csv_cells(path)
+    at, names = next(rows, ("", []))
     if not names:
-        raise StudyError(f"{where}: empty file")
+        raise StudyError(f"{show_path(path)}: empty file")
+    if not set(needed) <= set(names) or len(set(names)) < len(names):
+        raise StudyError(f"{at}: expected the columns {', '.join(needed)}, each once")
+    yield from name_cells(names, rows)
 
 
 def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:

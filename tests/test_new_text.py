@@ -16,7 +16,7 @@ from small_encoders import FAMILIES, make
 from test_saved import work_on
 from transformers import AutoModelForTokenClassification, pipeline
 
-from lib.benchmarks import metrics, pubtator, registry, standoff
+from lib.benchmarks import metrics, own_tables, pubtator, registry, standoff
 from lib.errors import StudyError
 from lib.finetuning import formats, new_text, saved
 from lib.finetuning.texts import add_markers
@@ -271,7 +271,7 @@ def test_brat_has_a_text_and_its_entities_in_a_new_folder(say, every, tmp_path):
         ("a.jsonl", b'{"text": "a"}\n{"id": 1}\n', 'a.jsonl:2: no text under "text"'),
         ("a.jsonl", b'{"text": "a"}\n{"text": "b"', "a.jsonl:2: not JSON"),
         ("a.jsonl", b'{"text": "a \\ud800"}\n', "a.jsonl:1: half of a surrogate pair"),
-        ("a.tsv", b"id\ttitle\n1\ta\n", "a.tsv:1: expected the columns text"),
+        ("a.tsv", b"id\ttitle\n1\ta\n", "a.tsv:1: expected a column text in the header"),
         ("a.csv", b"id,text\n1\n", "a.csv:2: expected 2 columns, found 1"),
         ("a.txt", b"1|t|A title\n2|a|An abstract\n", "a.txt:2: expected 'PMID|t|title'"),
         ("a.txt", b"1|t|A title\n", "was the file cut off"),
@@ -287,6 +287,22 @@ def test_bad_input_is_one_line_and_nothing_is_written(say, every, tmp_path_facto
         status, out, err = say("tag", "--model", every, path, *words)
         assert status == 1 and out == "" and err.startswith("error: ") and message in err and err.count("\n") == 1
     assert sorted(one.name for one in folder.iterdir()) == [name.split("/")[0]]
+
+
+@each(
+    ("name", "content"),
+    [
+        ("a.tsv", 'id\ttext\n1\t"He said ""no"""\n'),
+        ("a.csv", 'id;text\n1;"He said ""no"""\n'),
+        ("a.CSV", 'Id,Text\n1,"He said ""no"""\n\n'),
+        ("a.jsonl", '{"id": 1, "text": "He said \\"no\\""}\n\n'),
+    ],
+)
+def test_a_table_is_read_as_those_that_models_are_trained_on(tmp_path_factory, name, content):
+    path = tmp_path_factory.mktemp("table") / name
+    path.write_text(content)
+    assert [(one.id, one.text) for one in formats.read_input(path)] == [("1", 'He said "no"')]
+    assert [row["text"] for _, row in own_tables.read_table_cells(path)] == ['He said "no"']
 
 
 def test_a_wrong_model_or_none_is_one_line(say, keep, tagger, tmp_path, monkeypatch):

@@ -95,6 +95,9 @@ def test_pubtator(tmp_path):
         ("{}.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', Labelled("1", ("a",), ("1",)),
          "documents", "class-f1"),
         ("{}.csv", "text,label,document\na,x,d\nb,y,e\n", Labelled("1", ("a",), ("x",), "d"), "documents", "class-f1"),
+        ("{}.CSV", "text,label\na,x\nb,y\n\n", Labelled("1", ("a",), ("x",)), "documents", "class-f1"),
+        ("{}.jsonl", '{"text": "a", "labels": 0, "document": 0}\n\n', Labelled("1", ("a",), ("0",), "0"),
+         "documents", "label-f1"),
     ],
 )  # fmt: skip
 def test_tables_say_their_task(tmp_path, name, content, first, family, metric):

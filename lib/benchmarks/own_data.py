@@ -157,7 +157,7 @@ def find_form(path: Path) -> str:
     """The form of a file, by its name and its first line with a sign; of a folder BRAT."""
     if path.is_dir():
         return BRAT
-    name = path.name.removesuffix(".gz")
+    name = path.name.removesuffix(".gz").lower()
     if name.endswith(UNREADABLE):
         raise StudyError(f"{show_path(path)}: not a form that is read; save it as {', '.join(TABLES)} or CoNLL")
     first = next((line for _, line in read_lines(path) if line.strip()), None)

@@ -11,7 +11,6 @@ A column `document` names what a row is a part of; rows of one document stay tog
 columns are not read. What is malformed is a StudyError that names file and line and quotes no text.
 """
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from lib.benchmarks.instances import Labelled, Pair
 from lib.benchmarks.tabular import QUOTED
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import read_json_lines, read_lines
+from lib.reading import name_cells, read_csv_cells, read_json_lines, read_lines
 
 ANSWERS = "label", "labels", "score"
 COLUMNS = "text", "text2", *ANSWERS, "document"
@@ -66,7 +65,7 @@ def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair
         if missing := [name for name in columns if name not in row]:
             raise StudyError(f"{where}: no {' and '.join(missing)}, which the other rows or files have")
         texts = [read_word(where, row, name) for name in columns if name.startswith("text")]
-        document, answer = str(row.get("document") or "").strip(), read_answer(where, row, columns[-1])
+        document, answer = say_value(row.get("document")), read_answer(where, row, columns[-1])
         if len(texts) == 1:
             instances.append(Labelled(str(number), (texts[0],), answer, document))
         else:
@@ -91,10 +90,15 @@ def read_answer(where: str, row: Row, column: str) -> tuple[str, ...] | float:
         return score
     if column == "label":
         return (read_word(where, row, column),)
-    several = row[column] if isinstance(row[column], list) else parse_list(str(row[column] or ""))
+    several = row[column] if isinstance(row[column], list) else parse_list(say_value(row[column]))
     if not all(isinstance(one, str | int) for one in several):
         raise StudyError(f"{where}: expected labels separated by ; or a JSON list of them")
     return tuple(sorted({str(one).strip() for one in several} - {""}))
+
+
+def say_value(value: object) -> str:
+    """A cell as text; of JSON numbers too, of which 0 is one."""
+    return "" if value is None else str(value).strip()
 
 
 def parse_list(written: str) -> list:
@@ -132,38 +136,22 @@ def refuse_scores(path: Path, instances: list[Labelled | Pair]) -> None:
 
 
 def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
-    """`file:line` and the cells of each row, by column."""
-    name = path.name.removesuffix(".gz")
+    """`file:line` and the cells of each row, by column: of JSON lines by name, else by a header, whose case does not
+    count. In a CSV semicolons separate where the first line has more of them than commas."""
+    name = path.name.removesuffix(".gz").lower()
     if name.endswith(".jsonl"):
-        yield from read_json_lines(path)
+        yield from read_json_lines(path, blank=True)
         return
-    rows = read_csv_cells(path) if name.endswith(".csv") else read_tsv(path)
-    names: list[str] = []
-    for where, cells in rows:
-        if not names:
-            names = [cell.strip().lower() for cell in cells]
-            if len(set(names)) < len(names):
-                raise StudyError(f"{where}: a column stands there twice")
-        elif len(cells) != len(names):
-            raise StudyError(f"{where}: expected {len(names)} columns, found {len(cells)}; is a quotation missing?")
-        else:
-            yield where, dict(zip(names, cells, strict=True))
-
-
-def read_csv_cells(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a CSV, each with its last line, blank lines left out. Semicolons separate where the first line has
-    more of them than commas."""
-    where = show_path(path)
-    _, first = next(read_lines(path), (1, ""))
-    between = ";" if first.count(";") > first.count(",") else ","
-    lines = (f"{line}\n" for _, line in read_lines(path))
-    reader = csv.reader(lines, delimiter=between, strict=True)
-    try:
-        for cells in reader:
-            if cells:
-                yield f"{where}:{reader.line_num}", cells
-    except csv.Error as error:
-        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
+    if name.endswith(".csv"):
+        _, first = next(read_lines(path), (1, ""))
+        rows = read_csv_cells(path, delimiter=";" if first.count(";") > first.count(",") else ",")
+    else:
+        rows = read_tsv(path)
+    where, header = next(rows, ("", []))
+    names = [cell.strip().lower() for cell in header]
+    if len(set(names)) < len(names):
+        raise StudyError(f"{where}: a column stands there twice")
+    yield from name_cells(names, rows)
 
 
 def read_tsv(path: Path) -> Iterator[tuple[str, list[str]]]:

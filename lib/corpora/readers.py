@@ -1,8 +1,6 @@
 """Readers of every source of text, by name: each streams the documents of one file in its native format."""
 
-import csv
 import re
-import sys
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -102,7 +100,6 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
 
 def read_notes(path: Path) -> Iterator[Document]:
     """Clinical notes of MIMIC-III's NOTEEVENTS.csv; a note marked as an error by its author comes back empty."""
-    csv.field_size_limit(sys.maxsize)
     for _, row in read_csv(path, ["ROW_ID", "ISERROR", "TEXT"]):
         lines = [line.strip() for line in row["TEXT"].splitlines() if line.strip()]
         yield Document(row["ROW_ID"], text="" if row["ISERROR"] == "1" else "\n".join(lines))

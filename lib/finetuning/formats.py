@@ -1,23 +1,20 @@
 """New text in files, and what is found in it: plain lines, JSON lines, tables, PubTator, BRAT."""
 
-import csv
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from lib.benchmarks.instances import BREAKS
+from lib.benchmarks.own_tables import read_table_cells
 from lib.benchmarks.pubtator import HEAD
 from lib.errors import StudyError
 from lib.finetuning.new_text import Entity
 from lib.places import show_path
-from lib.reading import read_csv, read_json_lines, read_lines, read_text
+from lib.reading import read_json_lines, read_lines, read_text
 
 FIELDS = "start", "end", "type", "text", "probability"
-TABLE = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
 DIGITS = 4  # of a probability in a file
 
 
@@ -86,9 +83,11 @@ def read_json_texts(path: Path) -> Iterator[NewText]:
         yield make_document(where, record, number)
 
 
-def read_text_table(path: Path, **form) -> Iterator[NewText]:
-    csv.field_size_limit(sys.maxsize)
-    for number, (where, row) in enumerate(read_csv(path, ["text"], **form), start=1):
+def read_text_table(path: Path) -> Iterator[NewText]:
+    """As the tables that a classifier is trained on are read."""
+    for number, (where, row) in enumerate(read_table_cells(path), start=1):
+        if "text" not in row:
+            raise StudyError(f"{show_path(path)}:1: expected a column text in the header")
         yield make_document(where, row, number)
 
 
@@ -127,7 +126,7 @@ def read_folder(path: Path) -> Iterator[NewText]:
         yield NewText(show_path(file), file.stem, read_text(file))
 
 
-READERS = {".jsonl": read_json_texts, ".csv": read_text_table, ".tsv": partial(read_text_table, **TABLE)}
+READERS = {".jsonl": read_json_texts, ".csv": read_text_table, ".tsv": read_text_table}
 
 
 # What is found, as files have it.

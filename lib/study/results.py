@@ -106,13 +106,13 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def gather_runs(scale: str) -> pd.DataFrame:
-    """Every run of a registered model on a test set at one scale, one row each."""
+    """Every run of a registered model or encoder on a test set at one scale, one row each."""
     columns = ["scale", "model", "dataset", "protocol", "metric", "seed", "fold", "score name", "score",
                "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
     rows = []
     for path in paths.find_all(scale, "results", "*.json"):
         model, dataset, protocol = path.stem.split("--")
-        if not params.is_model(model) or dataset not in registry.DATASETS:
+        if not params.find_kind(model) or dataset not in registry.DATASETS:
             continue  # somebody's own encoder or data: not part of the study
         result = artefacts.read_json(path)
         named = {"scale": scale, "model": model, "dataset": dataset, "protocol": protocol, "metric": result["metric"]}
