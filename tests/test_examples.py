@@ -2,12 +2,14 @@
 
 import copy
 
+import numpy as np
 import pytest
+import small_encoders
 import torch
 from tokenizers import processors
 from transformers import BertTokenizer
 
-from lib.finetuning import examples
+from lib.finetuning import examples, likeness
 from lib.finetuning.examples import BucketedBatches, Example, Template, cut_evenly, pad
 from lib.vocabularies.learning import train_wordpiece
 
@@ -76,3 +78,12 @@ def test_evaluation_sees_every_sequence_once_in_batches_of_equal_size():
     assert cut == [[3], [1, 2], [4, 0]]
     assert all(len(sequences[batch[0]].tokens) * len(batch) <= 200 for batch in cut[1:])
     assert examples.TOKENS >= 512
+
+
+def test_a_text_has_the_same_vector_beside_a_longer_one_also_without_a_padding_token(tmp_path):
+    body = small_encoders.make(tmp_path, "bert", small_encoders.SIZE).eval()
+    tokenizer = small_encoders.make_tokenizer()
+    tokenizer.pad_token = None
+    (alone,) = likeness.embed_texts(body, tokenizer, ["pain"], 16)
+    beside, _ = likeness.embed_texts(body, tokenizer, ["pain", "aspirin relieves pain"], 16)
+    assert tokenizer.pad_token_id is None and np.allclose(alone, beside, atol=1e-6)

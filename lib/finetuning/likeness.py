@@ -36,7 +36,7 @@ def embed_texts(body, tokenizer, texts: list[str], length: int) -> list[np.ndarr
     ]
 
     def embed(some: list[Example]) -> np.ndarray:
-        batch = pad(some, tokenizer.pad_token_id)
+        batch = pad(some, template.padding)
         mask = heads.mark_tokens(batch)
         states = heads.encode(body, batch) * mask[..., None]
         return functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1).numpy()

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from lib import artefacts, provenance
 from lib.benchmarks import registry
@@ -144,7 +144,8 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
     baselines = find_baselines(study, [result["dataset"] for result in found])
     tasks = [describe_task(find_dataset(study, result["dataset"]), result, baselines) for result in found]
     head = {"schema_version": VERSION, "model": about, "protocol": protocol, "scale": study.scale}
-    return drop_undefined(head | {"made_up": study.budget.made_up, "results": tasks})
+    content = head | {"made_up": study.budget.made_up, "results": tasks}
+    return TypeAdapter(dict).dump_python(content, mode="json")  # null for nan, which JSON does not know
 
 
 def describe_task(dataset: "Dataset", result: dict, baselines: dict[str, dict[str, float]]) -> dict:
@@ -209,15 +210,6 @@ def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float
             kinds = results.BASELINES.values()
             found[key] = {kind: line[kind] for kind in kinds if not math.isnan(line[kind])}
     return found
-
-
-def drop_undefined(content):
-    """The same with null for nan, which JSON does not know."""
-    if isinstance(content, dict):
-        return {name: drop_undefined(value) for name, value in content.items()}
-    if isinstance(content, list):
-        return [drop_undefined(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def write_result_file(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> list[Path]:

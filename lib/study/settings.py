@@ -11,17 +11,12 @@ from lib.finetuning.protocol import Numbers
 from lib.modeling.shape import Body
 from lib.pretraining.plan import Architecture, Mixing, Pairs, Start, Unit
 from lib.settings import Settings, added
-from lib.training.optimization import Optimization, Phase
+from lib.training.optimization import Optimization, Phase, Stretch
 
 
-class PhaseBudget(Settings):
+class PhaseBudget(Stretch):
     """A phase whose steps follow from a budget of pieces."""
 
-    length: int = Field(gt=8)
-    batch_size: int = Field(gt=0)
-    learning_rate: float = Field(gt=0)
-    warmup: float = Field(ge=0, lt=1)
-    end: float = Field(default=0.0, ge=0, lt=1)
     share: float = Field(gt=0, le=1)  # of a model's pieces
 
 

@@ -92,15 +92,15 @@ class Study:
     def machine(self) -> Machine:
         return Machine(precision=self.budget.precision, threads=self.budget.threads)
 
-    def model(self, key: str, seed: int = 1) -> "Model":
+    def model(self, key: str) -> "Model":
         """A registered model, to pretrain; StudyError with the nearest names for no such one.
 
-        `seed`: of its pretraining. One that is pretrained again is called `pubmedbert.2` wherever a model is named, and
-        continues models of its own seed. Word vectors that a model starts from are those of its text, for all seeds.
+        One that is pretrained again, `pubmedbert.2`, continues models of its own seed. Word vectors that a model starts
+        from are those of its text, for all seeds.
         """
         from lib.study.pretrained import Model
 
-        return Model(params.name_model(key, seed), self)
+        return Model(key, self)
 
     def encoder(self, name: str) -> "Checkpoint":
         """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""

@@ -17,14 +17,19 @@ class Machine(Settings):
     workers: int = Field(default=0, ge=0)  # processes that prepare batches; 0: the training process itself
 
 
-class Phase(Settings):
-    """A stretch of pretraining with one input length and a learning rate that rises, then falls."""
+class Stretch(Settings):
+    """A part of pretraining with one input length and a learning rate that rises, then falls."""
 
     length: int = Field(gt=8)  # tokens in a sequence
     batch_size: int = Field(gt=0)  # sequences in a step
     learning_rate: float = Field(gt=0)
     warmup: float = Field(ge=0, lt=1)  # share of its steps
     end: float = Field(default=0.0, ge=0, lt=1)  # share of the learning rate that is left at its end
+
+
+class Phase(Stretch):
+    """A stretch of so many steps."""
+
     decay: Literal["linear", "square root"] = "linear"
     steps: int = Field(gt=0)
     max_predictions: int | None = None  # in a sequence, at most
