@@ -178,6 +178,8 @@ matplotlib.use("agg")
 matplotlib.figure.Figure.savefig = lambda *words, **options: None  # that figures are drawn is seen where pages run
 found = {}
 for path in sorted(Path(".").glob("*.ipynb")):
+    if path.stem[:2] in ("26", "90", "95", "96"):
+        continue  # they read neither data nor runs of a scale, and other tests run them
     for scale in ["laptop"] if path.stem in sys.argv[1:] else ["laptop", ""]:
         InteractiveShell.clear_instance()
         shell, said = InteractiveShell.instance(), ""
@@ -187,6 +189,7 @@ for path in sorted(Path(".").glob("*.ipynb")):
                 ran = shell.run_cell(cell.source, store_history=True)
             if scale and "parameters" in cell.metadata.get("tags", []):
                 shell.user_ns["scale"] = scale
+            shell.user_ns["repetitions"] = 1  # of page 93, which measures
             if error := ran.error_before_exec or ran.error_in_exec:
                 said = f"{type(error).__name__}: {error}"
                 break

@@ -359,7 +359,6 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     assert f">{path.stem.split('--')[0]}<" in side_by_side and ">bert-general<" in side_by_side
     assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study
     assert {file.stem for file in (study.outputs / "result-files").glob("*.json")} == {path.stem, "bert-general--lee"}
-    assert jobs_started(study.run(*words)) == []
 
     key, _, protocol = path.stem.partition("--")
     words += ["--datasets", "ncbi-disease", "--save", str(tmp_path / "saved")]

@@ -2,9 +2,6 @@
 
 import csv
 import importlib.util
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -59,11 +56,12 @@ def test_what_is_not_learnt_from_is_counted(tagger, tmp_path):
     assert len(train) + left_out.total() == len(disease.load("train")) + len(species.load("train"))
 
 
-def test_it_is_made_scored_and_opened(tagger, tmp_path):
+def test_it_is_made_scored_and_opened(tagger, tmp_path, monkeypatch):
     make(tmp_path / "encoder", "bert", FAMILIES["bert"])
-    environment = os.environ | {"STUDY_DATA": str(paths.MADE_UP)}
-    for words in (["make", tmp_path / "encoder", tmp_path / "tagger", "--epochs", "1"], ["score", tmp_path / "tagger"]):
-        subprocess.run([sys.executable, TOOL, *map(str, words)], env=environment, cwd=tmp_path, check=True)
+    monkeypatch.setenv("STUDY_DATA", str(paths.MADE_UP))
+    folder = str(tmp_path / "tagger")
+    assert tagger.main(["make", str(tmp_path / "encoder"), folder, "--epochs", "1", "--threads", "1"]) == 0
+    assert tagger.main(["score", folder]) == 0
     with open(tmp_path / "tagger" / "scores.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["dataset"] for row in rows] == [key for keys in tagger.SETS.values() for key in keys]
