@@ -29,8 +29,11 @@ def write_receipt(receipt: Path, *made: Path) -> None:
 def fingerprint_content(path: Path) -> str:
     """Of a file's content, without times, commits and machines; of a record with that of the files beside it.
 
-    What a record says of its `content` is not read once more.
+    A folder stands for all of its files. What a record says of its `content` is not read once more.
     """
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        return provenance.fingerprint([[str(f.relative_to(path)), provenance.file_fingerprint(f)] for f in files])
     if path.suffix != ".json":
         return provenance.file_fingerprint(path)
     said = drop_names(artefacts.read_json(path), MACHINE)
