@@ -4,6 +4,7 @@ That every form is read as it is written, and what is said of bad files: test_fo
 """
 
 import gzip
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -11,8 +12,9 @@ from conftest import each
 from golden import write
 from notebook_code import definitions
 
-from lib.benchmarks import conll, counting
+from lib.benchmarks import conll, counting, i2b2, pico, pubtator, shareclef
 from lib.errors import StudyError
+from lib.study import paths
 
 PAGE = definitions("22_input_lengths", "BLOCKS")
 read_blocks = partial(PAGE.read_blocks, breaks=PAGE.BLOCKS["jnlpba"])
@@ -48,6 +50,45 @@ def test_blocks_count_empty_ones(tmp_path):
     assert list(read_blocks(path)) == ["", "", "a b", "c"]
     with pytest.raises(StudyError, match=r"^a:1: expected (?!.*secret)"):
         list(read_blocks(write(path, "secret\n")))
+
+
+def test_made_up_sets_can_be_read():
+    ner = paths.MADE_UP / "ner"
+    for name in ("bc5cdr-disease", "bc2gm", "linnaeus", "s800", "bc4chemd", "jnlpba-biobert", "jnlpba"):
+        for split in ("train", "dev", "test"):
+            found = list(conll.read_conll(next((ner / name).glob(f"{split}.tsv*"))))
+            assert len(found) == 60
+            assert counting.entities(found) > 10
+    types = {tag[2:] for s in conll.read_conll(ner / "jnlpba/train.tsv.gz") for tag in s.tags if tag != "O"}
+    assert types == {"protein", "DNA", "RNA", "cell_type", "cell_line"}
+    scibert = {split: list(conll.read_pico(ner / f"ebm-nlp/{split}.txt")) for split in ("train", "dev", "test")}
+    for split, found in scibert.items():
+        original = pico.read_elements(ner / "ebm-nlp-original", split)
+        assert {s.document for s in original} == {s.document for s in found}
+        assert counting.element_words(original)["INT"] == counting.element_words(found)["INT"] > 10
+        assert any("|" in tag for s in original for tag in s.tags)
+    for path, kind, repeats in (
+        (ner / "bc5cdr-pubtator/CDR_DevelopmentSet.PubTator.txt", "Chemical", 0),
+        (ner / "ncbi-disease-pubtator/NCBItrainset_corpus.txt", "Disease", 1),
+    ):
+        found = pubtator.read_sentences(path, kind, left_out := Counter())
+        assert counting.entities(found) > 10 and left_out["records that come again"] == repeats
+    training = [ner / "i2b2-2010/concept_assertion_relation_training_data" / site for site in ("beth", "partners")]
+    assert len(i2b2.read_concepts(*training)) == 120
+    test = [ner / "i2b2-2010" / name for name in ("test_data", "reference_standard_for_test_data")]
+    assert len(i2b2.read_concepts(*test)) == 60
+    labels = {relation.label for relation in i2b2.read_relations(*training)}
+    assert labels == {"TeRP", "TrAP", "PIP", "false"}
+    clef = {split: [paths.MADE_UP / name for name in names] for split, names in shareclef.FILES.items()}
+    documents = {split: {s.document for s in shareclef.read_disorders(*files)} for split, files in clef.items()}
+    assert {split: len(names) for split, names in documents.items()} == {"train": 7, "dev": 3, "test": 10}
+    assert not documents["train"] & documents["dev"]
+    mentions = {
+        split: [mention for _, found in shareclef.read_marked_notes(*clef[split]).values() for mention in found]
+        for split in ("train", "test")
+    }
+    assert any(len(mention.spans) == 2 for mention in mentions["train"])
+    assert counting.entities(shareclef.read_disorders(*clef["test"])) == len(mentions["test"]) > 10
 
 
 @each(

@@ -15,6 +15,7 @@ from sklearn import metrics as sklearn_metrics
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from lib.benchmarks import answer_metrics, conll, metrics
+from lib.study import paths
 
 few = settings(max_examples=20, deadline=None)
 
@@ -315,11 +316,77 @@ def test_wrong_input_is_refused_with_counts_and_no_text(call, message):
 
 # --- totals ---
 
+BLURB = {
+    "NER": ["BC5-chem", "BC5-disease", "NCBI-disease", "BC2GM", "JNLPBA"],
+    "PICO": ["EBM PICO"],
+    "relation extraction": ["ChemProt", "DDI", "GAD"],
+    "sentence similarity": ["BIOSSES"],
+    "document classification": ["HoC"],
+    "question answering": ["PubMedQA", "BioASQ"],
+}
+CLINICAL = ["MedSTS", "ShARe/CLEFE", "i2b2 2010", "MedNLI"]
+BIOMEDICAL = ["BIOSSES", "BC5CDR-disease", "BC5CDR-chemical", "DDI", "ChemProt", "HoC"]
+NASEEM = {
+    "Named Entity Recognition": ["Share/Clefe", "BC5CDR (Disease)", "BC5CDR (Chemical)", "JNLPBA", "Linnaeus",
+                                 "NCBI (Disease)", "S800", "BC2GM"],
+    "Relation Extraction": ["DDI", "ChemProt", "i2b2", "Euadr", "GAD"],
+    "Sentence Similarity": ["BIOSSES", "MedSTS"],
+    "Question Answering": ["BioASQ 4b", "BioASQ 5b", "BioASQ 6b"],
+}  # fmt: skip
+
+
+def printed(paper: str, table: str, system: str, dataset: str) -> dict[str, dict[str, float]]:
+    """System -> dataset -> printed value, `system` and `dataset` being the columns of scores.csv that hold them."""
+    found: dict[str, dict[str, float]] = {}
+    with open(paths.ROOT / "published/scores.csv", newline="") as file:
+        for cell in csv.DictReader(file):
+            if (cell["paper"], cell["table"]) == (paper, table):
+                found.setdefault(cell[system], {})[cell[dataset]] = float(cell["value"])
+    return found
+
+
 def test_total_counted_by_hand():
     scores = {"a": 80.0, "b": 60.0, "c": 100.0}
     assert metrics.benchmark_total(scores, {"x": ["a", "b"], "y": ["c"]}) == 85  # (70 + 100) / 2
     assert metrics.benchmark_total(scores, {"all": ["a", "b", "c"]}) == 80
     assert math.isnan(metrics.benchmark_total({"a": math.nan, "b": 1.0}, {"x": ["a", "b"]}))
+
+
+@each(("table", "systems"), [("6", 9), ("7", 4), ("9", 3), ("10", 3), ("11", 2)])
+def test_every_printed_blurb_score_is_reproduced(table, systems):
+    cells = printed("gu-pubmedbert", table, "column", "row")
+    assert len(cells) == systems
+    for scores in cells.values():
+        assert round(metrics.benchmark_total(scores, BLURB), 2) == scores["BLURB score"]
+
+
+def test_every_printed_blue_total_is_reproduced():
+    cells = printed("wada-oubiobert", "7", "row", "column")
+    assert len(cells) == 9
+    for scores in cells.values():
+        assert round(metrics.benchmark_total(scores, {"all": CLINICAL + BIOMEDICAL}), 1) == scores["Total"]
+    cells = printed("wada-oubiobert", "8", "row", "column")
+    assert len(cells) == 6
+    for scores in cells.values():  # without datasets: 4 and 6 tenths of the sub-scores, which are rounded
+        total = metrics.benchmark_total(scores, {"all": ["clinical"] * 4 + ["biomedical"] * 6})
+        assert total == pytest.approx(scores["total"], abs=0.1)
+
+
+def test_printed_means_of_a_task_in_bioalbert_and_which_are_not_reproduced():
+    cells = printed("naseem-bioalbert", "7", "column", "row")
+    del cells["difference over SOTA"]
+    missed = {
+        (task, system)
+        for task, datasets in NASEEM.items()
+        for system, scores in cells.items()
+        if f"{metrics.benchmark_total(scores, {task: datasets}):.2f}" != f"{scores[f'BLURB: {task}']:.2f}"
+        and metrics.benchmark_total(scores, {task: datasets}) * 1000 % 10 != pytest.approx(5)  # may round either way
+    }
+    assert missed == {
+        ("Named Entity Recognition", "SOTA"), ("Named Entity Recognition", "Base2"),
+        ("Relation Extraction", "SOTA"), ("Relation Extraction", "Base1"), ("Relation Extraction", "Large3"),
+        ("Sentence Similarity", "SOTA"),
+    }  # fmt: skip
 
 
 def test_every_metric_says_what_it_is_and_where_it_is_printed():

@@ -49,7 +49,6 @@ def test_a_search_goes_on_where_it_was_and_the_same_seed_proposes_the_same(tmp_p
 WORKER = """
 import sys, time
 from pathlib import Path
-from lib.errors import StudyError
 from lib.finetuning import tuning
 def score(point):
     print("trial", flush=True)

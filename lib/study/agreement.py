@@ -31,8 +31,8 @@ def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
     """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
     found = {}
     for key, printed in params.load_tables().items():
-        table = results.find_table(paths.table(study.scale, key))
-        if printed.kind != "curves" and table is not None:
+        table = None if printed.kind == "curves" else results.find_table(paths.table(study.scale, key))
+        if table is not None:
             found[key] = table
     return found
 
