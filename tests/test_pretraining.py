@@ -30,13 +30,13 @@ from lib.vocabularies.learning import train_vocabulary
 
 MODEL = {
     "title": "Tiny", "papers": ["gu"], "architecture": "bert", "size": "base", "vocabulary": "wiki-books-cased",
-    "corpora": ["wiki-books"], "objective": "masked tokens", "pairs": "none", "masking": "word-piece",
+    "corpora": ["wiki-books"], "pairs": "none", "masking": "word-piece",
     "masked_share": 0.15, "start": "skip-gram", "differs": "Made up by a test.",
 }  # fmt: skip
 KINDS = {
     "tiny-pairs": {"pairs": "next sentence", "masking": "whole-word"},
     "tiny-albert": {"architecture": "albert", "pairs": "sentence order", "masking": "n-gram"},
-    "tiny-electra": {"architecture": "electra", "objective": "replaced tokens"},
+    "tiny-electra": {"architecture": "electra"},
     "tiny-adversarial": {"adversarial": True},
     "tiny-rising": {"masked_share": [0.05, 0.1, 0.15, 0.2, 0.25], "start": "random"},
     "tiny-mixed": {"corpora": ["pubmed", "wiki-books"], "core": ["pubmed"], "mixing": "simultaneous",

@@ -204,7 +204,6 @@ class ModelSettings(Settings):
     corpora: list[str]  # empty: not pretrained
     core: list[str] = []  # those of the corpora that are the small, special ones
     mixing: Mixing = "as they are"  # of several corpora
-    objective: Literal["masked tokens", "replaced tokens"]
     pairs: Pairs
     masking: Unit
     masked_share: float | list[float]  # a list: of equal parts of the training, one after the other
@@ -234,8 +233,6 @@ class ModelSettings(Settings):
             raise ValueError("core corpora and a way to mix them go together")
         if self.architecture == "electra" and (self.pairs != "none" or self.adversarial):
             raise ValueError("ELECTRA judges no pairs and has no adversarial training: pairs: none, adversarial: false")
-        if (self.architecture == "electra") != (self.objective == "replaced tokens"):
-            raise ValueError("ELECTRA, and nothing else, predicts replaced tokens")
         return self
 
 
