@@ -1,4 +1,4 @@
-"""The study's library: packages of the science, and the study itself; see docs/tree.md."""
+"""The study's library: the science packages and the study itself; see docs/tree.md."""
 
 import sys
 import warnings
@@ -6,7 +6,7 @@ import warnings
 from lib.errors import show_uncaught
 
 sys.excepthook = show_uncaught
-warnings.filterwarnings("ignore", message="IProgress not found")  # we show progress without widgets
-# jsonschema, which nbformat loads, would build a grammar for IRIs on import: two seconds of every process, for a check
-# that no notebook needs. It does without where the package cannot be imported.
+warnings.filterwarnings("ignore", message="IProgress not found")  # progress is shown without widgets
+# jsonschema, which nbformat loads, would build a grammar for IRIs on import: two seconds in every process, for a check
+# that no notebook needs. It skips the check if this package cannot be imported.
 sys.modules.setdefault("rfc3987_syntax", None)

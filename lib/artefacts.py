@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written under a temporary name, then renamed."""
+"""Files and folders that are complete or absent: written under a temporary name, then renamed."""
 
 import fcntl
 import json
@@ -15,7 +15,7 @@ from lib.places import show_path
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path`; what was written there takes the name only if no error came."""
+    """Yield a temporary name beside `path`, and rename it to `path` only if no error occurred."""
     temporary = name_temporary(path)
     try:
         yield temporary
@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """The same for a folder; an older one of that name is replaced."""
+    """Do the same for a folder; an older one of that name is replaced."""
     temporary = name_temporary(path)
     old = temporary.with_suffix(".old.tmp")
     temporary.mkdir()
@@ -42,14 +42,14 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 def name_temporary(path: Path) -> Path:
-    """A hidden name beside `path`, in its folder, which is made; remove_leftovers knows it."""
+    """Return a hidden name beside `path`, whose folder is created; remove_leftovers recognises the name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file beside `path`, waiting for it: of two processes that make one artefact, one makes it."""
+    """Hold a lock file beside `path`, waiting for it, so that only one of two processes makes an artefact."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path.with_name(f".{path.name}.lock"), "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -57,7 +57,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Whether a living process holds this lock file."""
+    """Return whether a living process holds this lock file."""
     try:
         with open(file) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -69,10 +69,11 @@ def is_locked(file: Path) -> bool:
 
 
 def cached(folder: Path, identity: dict, make: Callable[[Path], dict]) -> dict:
-    """The record of the artefact in `folder`, made unless one of this identity is there; whole or not there.
+    """Return the record of the artefact in `folder`, which is made unless one of this identity exists.
 
-    `identity`: of provenance.record; `make(new folder)` writes the files and returns what else is known of them. Of two
-    processes that ask for one artefact, one makes it. StudyError when the record that is there is damaged.
+    The artefact is complete or absent. `identity`: from provenance.record; `make(new folder)` writes the files and
+    returns further entries of the record. If two processes need the same artefact, only one makes it. Raises StudyError
+    if an existing record is damaged.
     """
     with locked(folder):
         if finished := find_finished(folder, identity):
@@ -84,24 +85,24 @@ def cached(folder: Path, identity: dict, make: Callable[[Path], dict]) -> dict:
 
 
 def find_finished(folder: Path, identity: dict) -> dict | None:
-    """The record of the artefact in `folder`, if it is there and of this identity."""
+    """Return the record of the artefact in `folder`, or None if it is missing or has another identity."""
     record = read_record(folder)
     return record if record and record["fingerprint"] == identity["fingerprint"] else None
 
 
 def write_record(folder: Path, record: dict) -> None:
-    """Write what is known of an artefact into its folder."""
+    """Write the record of an artefact into its folder."""
     write_json(folder / "record.json", record)
 
 
 def read_record(folder: Path) -> dict | None:
-    """The record of a finished artefact, or None when there is none; StudyError when it is damaged."""
+    """Return the record of a finished artefact, or None if there is none. Raises StudyError if it is damaged."""
     path = folder / "record.json"
     return read_json(path) if path.exists() else None
 
 
 def read_json(path: Path):
-    """The content of a JSON file of ours; StudyError when it is damaged."""
+    """Return the content of a JSON file of the study. Raises StudyError if it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -118,14 +119,14 @@ def write_json(path: Path, content) -> None:
 
 
 def to_lines(content) -> str:
-    """JSON as our files have it."""
+    """Format content as JSON in the style of the study's files."""
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Delete temporary files and folders that a killed run left below `folder`; returns how many.
+    """Delete temporary files and folders that a killed run left below `folder`; return how many.
 
-    A folder that was about to be replaced when the run was killed gets its name back.
+    A folder that was being replaced when the run was killed gets its name back.
     """
     leftovers = list(folder.rglob(".*.tmp"))
     for path in leftovers:

@@ -1,4 +1,4 @@
-"""The one exception that a person is meant to read."""
+"""The one exception written for users, and advice when memory runs out."""
 
 import difflib
 import sys
@@ -20,19 +20,19 @@ class StudyError(Exception):
     """Bad input: the message names the file, line or record, what is wrong, and what to do."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows under a cell in place of a traceback."""
+        """Return what IPython shows under a cell instead of a traceback."""
         return [f"error: {self}"]
 
 
 def explain_error(text: str) -> str:
-    """The words of an error, its name among them; where memory is what was lacking, with or instead what to do."""
+    """Return the text of an error, with advice added if GPU memory ran out, or replaced by advice if memory did."""
     if any(words in text for words in WITHOUT_GPU_MEMORY):
         return f"{text} (a smaller micro_batch or batch size needs less memory)"
     return TOO_LITTLE_MEMORY if any(words in text for words in WITHOUT_MEMORY) else text
 
 
 def show_uncaught(kind: type[BaseException], error: BaseException, trace) -> None:
-    """In place of sys.excepthook: one line where memory is what was lacking, also while packages are imported."""
+    """Print an uncaught error, as one line if memory ran out, even during imports; replaces sys.excepthook."""
     said = f"{kind.__name__}: {error}"
     if (explained := explain_error(said)) != said:
         print(f"error: {explained}", file=sys.stderr)
@@ -41,7 +41,7 @@ def show_uncaught(kind: type[BaseException], error: BaseException, trace) -> Non
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> StudyError:
-    """A StudyError for a key that does not exist, with the nearest names that do."""
+    """Return a StudyError for an unknown key, with the nearest known names."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"

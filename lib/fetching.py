@@ -1,4 +1,4 @@
-"""Public files by their addresses: the right bytes under their name, or nothing and the reason of each mirror."""
+"""Downloads of public files: the right bytes under their name, or no file and the reason for each mirror."""
 
 import gzip
 import hashlib
@@ -16,9 +16,9 @@ from lib import artefacts
 from lib.errors import StudyError
 from lib.places import show_path
 
-ATTEMPTS = 4  # of one mirror
+ATTEMPTS = 4  # per mirror
 PAUSE = 2.0  # seconds before the second attempt, doubled before each further one
-TIMEOUT = (20, 60)  # seconds to connect, and between two pieces of an answer
+TIMEOUT = (20, 60)  # seconds to connect, and to wait for more of an answer
 BLOCK = 1 << 20
 NO_CONNECTION = {
     urllib3.exceptions.NameResolutionError: "no such name",
@@ -29,15 +29,16 @@ NO_CONNECTION = {
 
 
 class Unreachable(StudyError):
-    """No connection can be made: there is no network, or it does not let us out."""
+    """No connection can be made: there is no network, or it blocks outgoing connections."""
 
 
 def bring(
     path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
 ) -> str:
-    """See that a file is there and right: there or fetched; StudyError when it is neither.
+    """Make sure that a file exists and is right; return "there" or "fetched". Raises StudyError if it is neither.
 
-    `hosts`: those that were asked, with why no connection is made: they are not asked again. Empty: it has answered.
+    `hosts`: hosts already tried, with the reason why no connection is made; these are not tried again. An empty reason
+    means that the host has answered.
     """
     if path.exists():
         check_there(path, checksum, compress)
@@ -48,7 +49,7 @@ def bring(
 
 
 def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
-    """The same as `bring` for a file whose checksum lies beside it."""
+    """Make sure that a file exists and is right, as `bring` does, by the checksum in the .md5 file beside it."""
     found = re.findall(r"\b[0-9a-f]{32}\b", read_url(url + ".md5"))
     if len(found) != 1:
         raise StudyError(f"{url}.md5: holds no checksum; run again later")
@@ -56,7 +57,7 @@ def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
 
 
 def check_there(path: Path, checksum: str, compressed=False) -> None:
-    """StudyError when a file that is there is not the one that the study expects; it is kept."""
+    """Raise StudyError if an existing file is not the one that the study expects; the file is kept."""
     try:
         got = digest(path, checksum.split(":")[0], compressed)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -69,7 +70,7 @@ def check_there(path: Path, checksum: str, compressed=False) -> None:
 
 
 def digest(path: Path, kind: str, compressed=False) -> str:
-    """Checksum of a file's content, as `kind:hexadecimal digits`."""
+    """Return the checksum of a file's content as `kind:hexadecimal digits`."""
     with gzip.open(path) if compressed else open(path, "rb") as file:
         if kind != "blob":
             return f"{kind}:{hashlib.file_digest(file, kind).hexdigest()}"
@@ -81,7 +82,7 @@ def digest(path: Path, kind: str, compressed=False) -> str:
 def download(
     urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
 ) -> None:
-    """Fetch a file from the first mirror that gives the right bytes; StudyError with the reason of each."""
+    """Fetch a file from the first mirror with the right bytes. Raises StudyError with the reason for each mirror."""
     with artefacts.locked(path.with_name("downloads")):
         if path.exists():  # another process fetched it while this one waited
             return
@@ -90,13 +91,13 @@ def download(
             if compress:
                 content = temporary.read_bytes()
                 with open(temporary, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
-                    packed.write(content)  # no name, no time: the same bytes every day
+                    packed.write(content)  # no name or time, so that the bytes are always the same
 
 
 def fetch_first(
     urls: list[str], target: Path, checksum: str, size: int | None, hosts: dict[str, str], name: str
 ) -> None:
-    """Write what the first mirror with the right bytes gives; StudyError names the file and each mirror's reason."""
+    """Write a file from the first mirror with the right bytes. Raises StudyError with the reason for each mirror."""
     reasons = []
     for url in urls:
         host = urlsplit(url).netloc
@@ -115,9 +116,9 @@ def no_way(hosts: dict[str, str]) -> str:
 
 
 def transfer(url: str, target: Path, checksum: str, size: int | None, hosts: dict[str, str]) -> str:
-    """Write what one mirror gives; why it could not be done, or an empty string.
+    """Write the answer of one mirror to `target`; return why this failed, or an empty string.
 
-    A host that has never answered is given up after a second attempt: further ones would only wait.
+    A host that has never answered is given up after a second attempt, because more would only wait.
     """
     reason, host = "", urlsplit(url).netloc
     for attempt in range(ATTEMPTS):
@@ -145,11 +146,11 @@ def transfer(url: str, target: Path, checksum: str, size: int | None, hosts: dic
 
 
 def receive(url: str, target: Path, size: int | None) -> None:
-    """One request, written to a file.
+    """Send one request and write the answer to a file.
 
-    An HTTPError says that this mirror does not have the file; any other error, that another attempt may help.
+    Raises HTTPError if this mirror does not have the file, and any other error if another attempt may help.
     """
-    # Without identity a server may compress on the way, and lengths would count compressed bytes.
+    # Without `identity` a server may compress the transfer, and lengths would count compressed bytes.
     with requests.get(url, headers={"Accept-Encoding": "identity"}, stream=True, timeout=TIMEOUT) as response:
         status, length = response.status_code, response.headers.get("Content-Length", "")
         if status in (408, 429) or status >= 500:

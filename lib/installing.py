@@ -1,5 +1,6 @@
-"""The packages of an environment, before there are any: torch by pip, then the lock by uv, which takes seconds where
-pip takes minutes. What an installer says is shown where it fails.
+"""Installation of an environment's packages, with nothing but Python: torch by pip, then the lock by uv.
+
+uv takes seconds where pip takes minutes. The output of an installer is shown only if it fails.
 
 python lib/installing.py TORCH_VERSION, with the Python of the environment
 """
@@ -17,8 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.lock"
-# Pip before 23.1 builds a source (seqeval's) with what happens to be there, and fails, unless told otherwise.
-# -P: not what lies where the person stands, a logging.py say.
+# Without --use-pep517, pip before 23.1 builds seqeval from source with whatever is installed, and fails.
+# -P: modules in the current folder, a logging.py for instance, are not imported.
 RUN = [sys.executable, "-P", "-m"]
 PIP = [*RUN, "pip", "install", "--disable-pip-version-check", "--use-pep517"]
 UV = [*RUN, "uv", "pip", "install", "--python", sys.executable, "--no-deps"]
@@ -29,41 +30,41 @@ AS_VARIABLES = {"cert": "SSL_CERT_FILE", "client-cert": "SSL_CLIENT_CERT", "time
 
 
 class Failed(Exception):
-    """An installer failed; what it said."""
+    """An installer failed; the message is its output."""
 
 
 def parse_pip_settings(listed: str) -> dict[str, list[str]]:
-    """What `pip config list` says, by option: of several values the one that pip goes by, cut at white space."""
+    """Parse `pip config list` into values by option: of several values the one that pip uses, split at white space."""
     found = dict(re.findall(r"^(\S+)=('.*'|\".*\")$", listed, re.M))
     return {
         name.removeprefix(section): ast.literal_eval(value).split()
-        for section in ("global.", "install.", ":env:.")  # a later one replaces an earlier one
+        for section in ("global.", "install.", ":env:.")  # a later one overrides an earlier one
         for name, value in found.items()
         if name.startswith(section)
     }
 
 
 def translate(settings: dict[str, list[str]]) -> tuple[list[str], dict[str, str]]:
-    """The options and environment variables that tell uv of pip's indexes and folders, which it does not read."""
+    """Translate pip's indexes and folders, which uv does not read, into options and environment variables of uv."""
     options = []
     for name, option in AS_OPTIONS.items():
         for value in settings.get(name, ()):
             options += [option, value]
     if settings.get("no-index", ["0"])[0].lower() in ("1", "true", "yes", "on"):
         options.append("--no-index")
-    if settings.get("extra-index-url"):  # as pip chooses; hashes say what may be installed
+    if settings.get("extra-index-url"):  # the choice that pip makes; hashes restrict what may be installed
         options += ["--index-strategy", "unsafe-best-match"]
     variables = {AS_VARIABLES[name]: values[0] for name, values in settings.items() if name in AS_VARIABLES and values}
     return options, variables
 
 
 def find_pin(name: str) -> str:
-    """The lines of one package in the lock, with its hashes."""
+    """Return the lines of one package in the lock, with its hashes."""
     return re.search(rf"^{name}==(.*\\\n)*.*\n", LOCK.read_text(encoding="utf-8"), re.M)[0]
 
 
 def call(command: list[str], variables: dict[str, str] | None = None) -> str:
-    """Run an installer and give its output; Failed where it ends otherwise than well."""
+    """Run an installer and return its output. Raises Failed if it exits with an error."""
     ran = subprocess.run(
         command, env=os.environ | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -73,7 +74,7 @@ def call(command: list[str], variables: dict[str, str] | None = None) -> str:
 
 
 def install_torch(version: str) -> None:
-    """What TORCH says, else the release in use: a CPU build, where the index has one."""
+    """Install what $TORCH specifies, else the release in use, as a CPU build if the index has one."""
     if os.environ.get("TORCH"):
         call([*PIP, *shlex.split(os.environ["TORCH"])])
     elif not find_version("torch").startswith(version):
@@ -84,7 +85,7 @@ def install_torch(version: str) -> None:
 
 
 def find_version(package: str) -> str:
-    """The version of a package that is installed here; empty where none is."""
+    """Return the version of an installed package, or an empty string."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -92,7 +93,7 @@ def find_version(package: str) -> str:
 
 
 def install_lock() -> None:
-    """The lock and the study itself, by uv, and by pip where uv cannot be had or fails."""
+    """Install the lock and the study itself by uv, or by pip if uv is not available or fails."""
     here = ["--editable", str(ROOT)]
     try:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as pin:

@@ -1,4 +1,4 @@
-"""A child that does not outlive its parent, however the parent died."""
+"""Child processes that end when their parent does, however it died."""
 
 import os
 import threading
@@ -11,10 +11,10 @@ SECONDS = 0.5
 
 
 def watch() -> None:
-    """End this process, at once and without clean-up, soon after its parent has gone.
+    """Start a thread that ends this process, without clean-up, soon after its parent has gone.
 
-    The kernel's own signal for this (PR_SET_PDEATHSIG) fires when the parent's *thread* ends, and Snakemake's
-    threads end before their jobs do.
+    The kernel's own signal for this (PR_SET_PDEATHSIG) fires when the parent's *thread* ends, and Snakemake's threads
+    end before their jobs do.
     """
     parent = os.getppid()
 
@@ -27,7 +27,7 @@ def watch() -> None:
 
 
 def run_job(name: str, job: Callable[[], object]) -> int:
-    """Do a job of the graph that has no notebook; its exit status. A StudyError becomes one line."""
+    """Run a job of the graph that has no notebook; return its exit status. A StudyError is printed on one line."""
     watch()
     try:
         job()

@@ -1,4 +1,4 @@
-"""Where the repository and the real data lie, and how messages and pages name a file in them."""
+"""The folders of the repository and of the real data, and how messages and pages name a file in them."""
 
 import os
 from pathlib import Path
@@ -8,20 +8,20 @@ PATH_VARIABLES = ("STUDY_DATA", "RELEASED", "HF_HOME", "HF_HUB_CACHE", "XDG_CACH
 
 
 def from_here(word: str) -> str:
-    """What a person wrote on the command line, as an absolute path where such a file is there from where they stand."""
+    """Return a command-line word as an absolute path if it names an existing file or folder, else unchanged."""
     path = Path(word).expanduser()
     return str(path.absolute()) if word and path.exists() else word
 
 
 def settle_variables() -> None:
-    """Make relative paths of the environment absolute, from where the person stands: jobs work elsewhere."""
+    """Make relative paths in environment variables absolute, because jobs run in another folder."""
     for name in PATH_VARIABLES:
         if os.environ.get(name):
             os.environ[name] = os.path.abspath(os.path.expanduser(os.environ[name]))
 
 
 def real_data() -> Path:
-    """$STUDY_DATA or data/, without the `..` of a relative one, which would look like a place in the repository.
+    """Return $STUDY_DATA or data/, without the `..` of a relative path, which would seem to lie in the repository.
 
     In a notebook a relative $STUDY_DATA counts from the repository's root; the command line has made it absolute.
     """
@@ -29,7 +29,7 @@ def real_data() -> Path:
 
 
 def show_path(path: Path) -> str:
-    """A path as messages and pages print it: relative to the repository or to the real data, else its name."""
+    """Return a path as messages and pages print it: relative to the repository or to the real data, else its name."""
     path, real = Path(os.path.abspath(path)), real_data()
     if path.is_relative_to(ROOT):
         return str(path.relative_to(ROOT))

@@ -1,4 +1,4 @@
-"""Progress of a long cell: one line and one curve that rewrite themselves, and a file for --status."""
+"""Progress of a long cell: a line and a curve that update in place, and a file for --status."""
 
 import os
 import sys
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from lib import artefacts
 
-FILE = "STUDY_PROGRESS"  # environment variable: where the runner wants the state written
+FILE = "STUDY_PROGRESS"  # environment variable: the file in which the runner expects the state
 LINE_SECONDS, CURVE_SECONDS = 2.0, 10.0
 
 
 class Progress:
-    """Call `update` as often as you like; it shows at most one line every LINE_SECONDS."""
+    """A progress display of at most one line every LINE_SECONDS, however often `update` is called."""
 
     def __init__(self, what: str, curve: bool = False):
         self.what, self.curve = what, curve
@@ -21,7 +21,7 @@ class Progress:
         self.handles: dict[str, object] = {}
 
     def update(self, done: int, total: int, text: str = "", log: list[dict] | None = None) -> None:
-        """`done` of `total` steps; `log` rows are drawn as a curve where one was asked for."""
+        """Show that `done` of `total` steps are done; `log` rows are drawn as a curve if `curve` was set."""
         now = time.monotonic()
         if self.first is None:
             self.first = done - 1
@@ -37,7 +37,7 @@ class Progress:
         if self.curve and done == total and "curve" in self.handles:
             self.show("curve", {})  # the notebook draws the whole curve itself
         elif self.curve and log and now - self.drawn > CURVE_SECONDS:
-            from matplotlib import pyplot  # here, since the runner imports this module and draws nothing
+            from matplotlib import pyplot  # here, because the runner imports this module and draws nothing
 
             self.drawn = now
             figure, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
@@ -47,8 +47,8 @@ class Progress:
             pyplot.close(figure)
 
     def show(self, name: str, content) -> None:
-        """Show content, or replace what was shown under this name."""
-        from IPython.display import display  # here, as a machine that only trains has no IPython
+        """Show content, or replace what is shown under this name."""
+        from IPython.display import display  # here, because a machine that only trains has no IPython
 
         raw = isinstance(content, dict)
         if name in self.handles:
@@ -64,7 +64,7 @@ class Progress:
 
 
 class Bar:
-    """A line on the terminal that rewrites itself; nothing where standard error is none, or `quiet`."""
+    """A progress line on the terminal that updates in place; silent if standard error is no terminal, or if `quiet`."""
 
     def __init__(self, what: str, total: int, quiet: bool = False):
         self.what, self.total, self.shows = what, total, sys.stderr.isatty() and not quiet
@@ -78,7 +78,7 @@ class Bar:
 
 
 def draw_log(axes, name: str, log: list[dict]) -> None:
-    """Loss against tokens; the loss on held-out text as markers where there is one."""
+    """Plot loss against tokens, with the held-out loss as markers if there is one."""
     tokens = [row["tokens"] for row in log]
     losses = [row["loss"] for row in log]
     line = axes.plot(tokens, losses, linewidth=1, label=f"{name}, training")[0]

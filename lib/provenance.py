@@ -1,4 +1,4 @@
-"""Where an artefact came from: versions of stages, fingerprints of settings and data, the record kept with it."""
+"""The origin of artefacts: versions of stages, fingerprints of settings and data, and the record kept with each."""
 
 import ast
 import hashlib
@@ -21,18 +21,18 @@ def to_json(content) -> str:
 
 
 def fingerprint(*parts) -> str:
-    """A short hash of anything JSON can hold."""
+    """Return a short hash of anything that JSON can hold."""
     return hashlib.sha256(to_json(parts).encode()).hexdigest()[:16]
 
 
 def file_fingerprint(path: Path) -> str:
-    """A short hash of a file's bytes."""
+    """Return a short hash of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def code_fingerprint(notebook: Path) -> str:
-    """A hash of a notebook's code cells; prose is free. StudyError where they are not Python."""
+    """Return a hash of a notebook's code cells, without its prose. Raises StudyError if they are not Python."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -45,8 +45,10 @@ def code_fingerprint(notebook: Path) -> str:
 
 @cache
 def commit() -> str:
-    """The repository's commit, with `+changes` when the working tree differs; outside git what $STUDY_COMMIT says, or
-    `unknown`."""
+    """Return the repository's commit, with `+changes` if lib, notebooks or params differ from it.
+
+    Outside git: $STUDY_COMMIT, else `unknown`.
+    """
     try:
 
         def git(*words):
@@ -55,20 +57,21 @@ def commit() -> str:
         changed = "+changes" if git("status", "--porcelain", "--", "lib", "notebooks", "params") else ""
         return git("rev-parse", "--short=12", "HEAD").strip() + changed
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("STUDY_COMMIT", "unknown")  # set where it came without its repository (tools/gpu.py)
+        return os.environ.get("STUDY_COMMIT", "unknown")  # set if the code came without its repository (tools/gpu.py)
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
+    """Return the versions of Python and of the packages that results depend on."""
     return {"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in VERSIONS_SHOWN}
 
 
 def identify(stage: str, version: int, settings: dict, inputs: dict[str, str]) -> dict:
-    """What an artefact follows from, and the fingerprint of all that.
+    """Return all that determines an artefact, and its fingerprint.
 
-    `version`: of the stage's code, raised by hand when the same settings and inputs give other numbers
-    (tools/witness.py notices when it was forgotten); `settings`: as resolved, `bfloat16` and not `auto`; `inputs`:
-    fingerprints of content. Never of code: moving a module makes nothing stale. TypeError for what JSON cannot hold.
+    `version`: of the stage's code, increased by hand when the same settings and inputs give other numbers
+    (tools/witness.py notices if this was forgotten); `settings`: resolved, so `bfloat16` and not `auto`; `inputs`:
+    fingerprints of content, never of code, so that moving a module makes nothing stale. Raises TypeError for what JSON
+    cannot hold.
     """
     return {
         "stage": stage,
@@ -80,5 +83,5 @@ def identify(stage: str, version: int, settings: dict, inputs: dict[str, str]) -
 
 
 def record(stage: str, version: int, settings: dict, inputs: dict[str, str]) -> dict:
-    """The record kept with an artefact: its identity, and the commit and versions that made it."""
+    """Return the record kept with an artefact: its identity, and the commit and versions that made it."""
     return identify(stage, version, settings, inputs) | {"commit": commit(), "versions": versions()}

@@ -1,6 +1,7 @@
-"""Files as they came from their sources, packed or not: bytes, lines, tables, JSON, members of archives.
+"""Source files, compressed or not: bytes, lines, tables, JSON, members of archives.
 
-Whatever is damaged or malformed is a StudyError that names file and line and quotes nothing: a text may be restricted.
+Damaged or malformed content raises a StudyError that names file and line and quotes nothing, because a text may be
+restricted.
 """
 
 import bz2
@@ -31,11 +32,11 @@ BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, stru
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """A file as bytes, unpacked when it begins as gzip or bzip2 does, whatever its name; StudyError when damaged."""
+    """Open a file as bytes, decompressed if it begins as gzip or bzip2 does. Raises StudyError if it is damaged."""
     with open(path, "rb") as raw:
         start = raw.peek(3)[:3]
         opened = raw
-        if start[:1] == b"\x1f":  # of gzip, however short it was cut; no text begins so
+        if start[:1] == b"\x1f":  # gzip, however early it was cut off; no text begins with this byte
             opened = igzip.GzipFile(fileobj=raw)  # twice as fast as zlib's
         elif start == b"BZh":
             opened = bz2.BZ2File(raw)
@@ -43,19 +44,19 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             yield opened
         except (EOFError, OSError, isal_zlib.error) as error:
             if isinstance(error, OSError) and error.errno:
-                raise  # of the disk, not of what is on it
+                raise  # an error of the disk, not of the content
             raise StudyError(f"{show_path(path)}: cut off or damaged ({error})") from None
 
 
 def name_file(path: Path, member: str) -> str:
-    """A file, or a member of an archive, as messages name it."""
+    """Name a file, or a member of an archive, as in messages."""
     return f"{show_path(path)}: {member}" if member else show_path(path)
 
 
 def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
-    """Numbered lines of a text, without their ends; StudyError with the line for bytes that are not UTF-8.
+    """Yield the numbered lines of a text, without line ends. Raises StudyError, with the line, for invalid UTF-8.
 
-    `member`: of an archive.
+    `member`: a file in the archive `path`.
     """
     if member:
         yield from decode_lines(name_file(path, member), io.BytesIO(read_members(path, [member])[member]))
@@ -65,16 +66,16 @@ def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
 
 
 def ends_with_line(path: Path) -> bool:
-    """Whether the last line of a file has an end, as it lacks where a copy was cut off."""
+    """Return whether the last line of a file has a line end; it has none if a copy was cut off."""
     last = b""
     with open_bytes(path) as file:
-        for line in file:  # and not at once: a file may be larger than memory
+        for line in file:  # line by line, because a file may be larger than memory
             last = line
     return last.endswith(b"\n")
 
 
 def read_text(path: Path) -> str:
-    """A whole text as it is, line ends too; StudyError as in read_lines."""
+    """Return a whole text with its line ends as they are. Raises StudyError as read_lines does."""
     with open_bytes(path) as file:
         data = file.read()
     try:
@@ -85,7 +86,7 @@ def read_text(path: Path) -> str:
 
 
 def decode_lines(where: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
-    """Numbered lines without their ends; StudyError as in read_lines."""
+    """Yield numbered lines without line ends. Raises StudyError as read_lines does."""
     for number, line in enumerate(lines, start=1):
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -94,7 +95,7 @@ def decode_lines(where: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]
 
 
 def find_file(path: Path) -> Path:
-    """The path of a file or of its gzip form; StudyError when neither is there."""
+    """Return the path of a file or of its gzip form. Raises StudyError if neither exists."""
     form = path if path.is_file() else path.with_name(f"{path.name}.gz")
     if not form.is_file():
         raise StudyError(f"no file {show_path(path)}; set STUDY_DATA to a folder that holds it")
@@ -102,9 +103,9 @@ def find_file(path: Path) -> Path:
 
 
 def read_columns(path: Path, width: int, header: str = "", member: str = "") -> Iterator[tuple[str, list[str]]]:
-    """`file:line` and the cells of every line of a tab-separated file; StudyError for a line of another width.
+    """Yield `file:line` and the cells of every line of a tab-separated file. Raises StudyError for another width.
 
-    `header`: names that the first line must have, which is then left out. `member`: of an archive.
+    `header`: names that the first line must have; this line is skipped. `member`: a file in the archive `path`.
     """
     name, number = name_file(path, member), 0
     for number, line in read_lines(path, member):
@@ -121,9 +122,9 @@ def read_columns(path: Path, width: int, header: str = "", member: str = "") -> 
 
 
 def read_json_lines(path: Path, blank: bool = False) -> Iterator[tuple[str, dict]]:
-    """`file:line` and the JSON object of every line; StudyError for a line that is none.
+    """Yield `file:line` and the JSON object of every line. Raises StudyError if a line is not an object.
 
-    `blank`: blank lines may stand between them.
+    `blank`: allow blank lines.
     """
     name, number = show_path(path), 0
     for number, line in read_lines(path):
@@ -145,10 +146,10 @@ def read_json_lines(path: Path, blank: bool = False) -> Iterator[tuple[str, dict
 def read_rows(
     path: Path, columns: str, form: str = "tsv", header: bool = True, member: str = ""
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """`file:line` and the cells of each row, by column.
+    """Yield `file:line` and the cells of each row, by column.
 
-    `form`: tsv, where quotes mean nothing and the header, where there is one, is the columns; csv, which may have
-    others besides; jsonl, an object a line. `member`: of an archive.
+    `form`: tsv, where quotes have no meaning and the header, if any, equals the columns; csv, which may have further
+    columns; jsonl, one object a line. `member`: a file in the archive `path`.
     """
     names = columns.split()
     match form:
@@ -168,9 +169,9 @@ def read_rows(
 
 
 def read_csv_cells(path: Path, **form) -> Iterator[tuple[str, list[str]]]:
-    """`file:line` and the cells of each row of a CSV, of which it is the last line; blank lines are left out.
+    """Yield `file:line`, for the row's last line, and the cells of each row of a CSV, without blank lines.
 
-    StudyError for a malformed row. `form`: of csv.reader, where the file has other separators or quotes.
+    Raises StudyError for a malformed row. `form`: options of csv.reader for other separators or quotes.
     """
     csv.field_size_limit(sys.maxsize)  # a cell may hold a long text
     where, reader = show_path(path), csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True, **form)
@@ -183,7 +184,7 @@ def read_csv_cells(path: Path, **form) -> Iterator[tuple[str, list[str]]]:
 
 
 def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Rows with their cells by column; StudyError for one of another width."""
+    """Yield the cells of rows by column. Raises StudyError for a row of another width."""
     for at, cells in rows:
         if len(cells) != len(names):
             raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}; is a quotation missing?")
@@ -191,7 +192,7 @@ def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Itera
 
 
 def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV with a header; StudyError for a missing column or a malformed row."""
+    """Yield the rows of a CSV with a header. Raises StudyError for a missing column or a malformed row."""
     rows = read_csv_cells(path)
     at, names = next(rows, ("", []))
     if not names:
@@ -202,14 +203,14 @@ def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str
 
 
 def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
-    """The bytes of named members of a zip or a tar, which may be compressed; nothing is written to disk.
+    """Return the bytes of named members of a zip or tar, compressed or not, without writing to disk.
 
-    StudyError for a damaged archive, a member that is not there, a name that occurs twice or leads outside of the
-    archive, a link.
+    Raises StudyError for a damaged archive, a missing member, a name that occurs twice or leads outside the archive,
+    and a link.
     """
     where = show_path(archive)
     with open_bytes(archive) as file:
-        data = file.read()  # to the end, where gzip has its check sum
+        data = file.read()  # to the end, where gzip has its checksum
     try:
         if data[:2] == b"PK":
             with zipfile.ZipFile(io.BytesIO(data)) as opened:
@@ -236,7 +237,10 @@ def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
 
 
 def parse_xml(where: str, content: bytes) -> etree._Element:
-    """The root of an XML text; StudyError with the line for what is not well formed, or declares entities inside."""
+    """Return the root of an XML text.
+
+    Raises StudyError if it is not well formed, with the line, or if it declares entities inside.
+    """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     try:
         root = etree.fromstring(content, parser)
@@ -248,7 +252,7 @@ def parse_xml(where: str, content: bytes) -> etree._Element:
 
 
 def refuse_entities(where: str, tree: etree._ElementTree) -> None:
-    """StudyError when a document type declares entities inside the file, as no publisher's file does."""
+    """Raise StudyError if a document type declares entities inside the file, as no publisher's file does."""
     dtd = tree.docinfo.internalDTD
     names = [entity.name for entity in dtd.iterentities()] if dtd is not None else []
     if names:

@@ -1,6 +1,6 @@
-"""Files of one commit of a public repository, through git, which checks every byte against the commit's name.
+"""Files of one commit of a public repository, through git, which checks every byte against the commit's hash.
 
-A repository is kept bare below `raw/` of the data folder and holds the files that were asked for, no others.
+A repository is kept bare below `raw/` of the data folder and holds only the files requested.
 """
 
 import os
@@ -24,18 +24,18 @@ NO_CONNECTION = ("Could not resolve", "Failed to connect", "Couldn't connect", "
 
 
 class RepositoryFiles(Settings):
-    """Files of one commit of a public repository: those of a pattern, sorted, then those of the next."""
+    """Files of one commit of a public repository: the sorted matches of each pattern, pattern by pattern."""
 
     repository: str = Field(pattern="^[^/]+/[^/]+$")
     commit: str = Field(pattern="^[0-9a-f]{40}$")
-    files: list[str]  # patterns of paths, where * stands for no /, and **/ for any folders
+    files: list[str]  # patterns of paths, where * matches no /, and a leading **/ any folders
     leave_out: list[str] = []  # paths
 
 
 def read_files(folder: Path, of: RepositoryFiles, reachable: bool = True) -> Iterator[tuple[str, bytes]]:
-    """Path and content of the files, fetched first where they are not below `folder`.
+    """Yield path and content of the files; those that are not below `folder` are fetched first.
 
-    StudyError for a pattern that no path is of, and where git cannot do it.
+    Raises StudyError if a pattern matches no path, or if git fails.
     """
     where = folder / of.repository
     with artefacts.locked(where):
@@ -55,7 +55,7 @@ def read_files(folder: Path, of: RepositoryFiles, reachable: bool = True) -> Ite
 
 
 def fetch_files(where: Path, of: RepositoryFiles, reachable: bool) -> list[tuple[str, str]]:
-    """See that the files are in the repository that is kept; their paths, and git's names of their contents."""
+    """Make sure that the kept repository has the files; return their paths and git's hashes of their contents."""
     if not where.exists():
         with artefacts.whole_folder(where) as new:
             run_git(new, "init", "--quiet", "--bare")
@@ -83,14 +83,14 @@ def fetch_files(where: Path, of: RepositoryFiles, reachable: bool) -> list[tuple
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a path is of a pattern; `**/` stands for any folders."""
+    """Return whether a path matches a pattern; a leading `**/` stands for any folders."""
     if pattern.startswith("**/"):
         return fnmatchcase(path, pattern[3:]) or fnmatchcase(path, f"*/{pattern[3:]}")
     return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
 
 
 def list_objects(where: Path) -> set[str]:
-    """What is there; asked in any other way, git would fetch what is not, one by one."""
+    """List the objects that are present; with any other command, git would fetch the missing ones, one by one."""
     return set(run_git(where, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)").split())
 
 
@@ -101,8 +101,8 @@ def command(where: Path, *words: str) -> list[str]:
 
 
 def run_git(where: Path, *words: str, given: str = "") -> str:
-    """What git says; StudyError with its last line when it fails."""
-    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}  # of a repository that is gone, GitHub asks for a password
+    """Run git and return its output. Raises StudyError with the last line of its error if it fails."""
+    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}  # GitHub asks for a password if a repository is gone
     done = subprocess.run(
         command(where, *words), input=given, capture_output=True, text=True, env=environment, errors="surrogateescape"
     )

@@ -1,14 +1,14 @@
-"""What all settings have in common."""
+"""The base class of all settings."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class Settings(BaseModel):
-    """Strict: unknown keys, missing keys and wrong types are errors."""
+    """Strict settings: unknown keys, missing keys and wrong types are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def added(default, **limits):
-    """A field that came when records had been made: what a record is known by leaves it out where it is the default."""
+    """Declare a field that is newer than some records; at its default, it is left out of what identifies a record."""
     return Field(default=default, exclude_if=lambda value: value == default, **limits)

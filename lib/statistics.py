@@ -1,6 +1,6 @@
 """When a claim counts as reproduced: differences and slopes with their errors, the five verdicts, Holm's correction.
 
-The rule stands on page 00; benchmarks/verdict_rule.py counts how often it errs.
+Page 00 states the rule; benchmarks/verdict_rule.py counts how often it errs.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,28 +11,30 @@ from typing import Literal
 
 import numpy as np
 
-SETS = 6  # datasets from which on a mean speaks of datasets in general
-PRETRAININGS = 3  # of each side, from which on a recipe of pretraining may hold or fail
-SEEDS = 3  # runs of each side on each dataset, from which on their scatter is an error
+SETS = 6  # the fewest datasets whose mean generalises to other datasets
+PRETRAININGS = 3  # the fewest of each side for a claim about a pretraining recipe to hold or fail
+SEEDS = 3  # the fewest runs of each side on each dataset whose scatter serves as an error
 SIGNIFICANT = 0.05
 POINTS = {"holds": "points that way", "fails": "points the other way"}
 
 Relation = Literal["beats", "as good as", "equals"]
-BOUNDS = {  # what an effect has to lie between, by the margin
+BOUNDS = {  # what an effect must lie between, by the margin
     "beats": lambda margin: (0.0, np.inf),
     "as good as": lambda margin: (-margin, np.inf),
     "equals": lambda margin: (-margin, margin),
 }
 Chance = Callable[[float], float]
 Side = list[list[list[float]]]  # scores of one side: by dataset, pretraining and seed
-Samples = Sequence[tuple[float, float]]  # by dataset: variance over draws of test documents, its degrees of freedom
-Curve = list[tuple[float, list[float]]]  # its points: a place above zero, and our scores there, one a seed
+Samples = Sequence[tuple[float, float]]  # by dataset: variance over samples of test documents, degrees of freedom
+Curve = list[tuple[float, list[float]]]  # points: x above zero, and the scores there, one a seed
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An effect in points, its standard error (nan: not known) and that error's degrees of freedom; `drawn`: what was
-    drawn at random, where that is not what the effect is a mean over."""
+    """An effect in points, its standard error (nan if unknown) and the degrees of freedom of that error.
+
+    `drawn`: what was sampled at random, if it is not what the effect is averaged over.
+    """
 
     effect: float
     error: float
@@ -41,30 +43,30 @@ class Estimate:
 
 
 def find_interval(values: list[float]) -> tuple[float, float]:
-    """The 95% t-interval of the mean of some values; nan where there is but one."""
+    """Return the 95% t-interval of the mean of some values; nan for a single value."""
     if len(values) < 2:
         return np.nan, np.nan
-    from scipy import special  # here, as it takes half a second, which the command line need not wait
+    from scipy import special  # here, so that the command line does not wait half a second for it
 
     half = -special.stdtrit(len(values) - 1, 0.025) * np.std(values, ddof=1) / np.sqrt(len(values))
     return np.mean(values) - half, np.mean(values) + half
 
 
 def estimate_mean(values: list[float]) -> Estimate:
-    """The mean of values, with its error by how far they scatter; that of one is not known."""
+    """Return the mean of values, with its standard error from their scatter; nan for a single value."""
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Estimate(float(np.mean(values)), float(error), len(values) - 1)
 
 
 def estimate_difference(better: Side, other: Side, recipe: bool = False, samples: Samples = ()) -> Estimate:
-    """One side minus the other, the mean over datasets, with the error of all that was drawn.
+    """Estimate one side minus the other, as a mean over datasets, with the error of all that was sampled.
 
-    That is datasets: how far their differences scatter, which holds seeds and test sets too; and of a *recipe* with two
-    pretrainings a side or more besides these: how far the means of each side's scatter. The variances are added, with
-    the degrees of freedom of `count_freedom`; seeds count in each, which errs on the safe side.
+    Datasets are sampled: the scatter of their differences includes that of seeds and test sets. For a `recipe` with two
+    or more pretrainings a side, so are pretrainings: the scatter of each side's means over them. The variances are
+    added, with the degrees of freedom of `count_freedom`; seeds count in each, which errs on the safe side.
 
-    Of checkpoints on fewer than SETS datasets, which are then not drawn, it is that of `estimate_on_few` where
-    `samples` are known of each, and SEEDS runs a side.
+    For checkpoints on fewer than SETS datasets, the datasets are taken as fixed: if `samples` are known for each
+    dataset and each side has SEEDS runs, the estimate is that of `estimate_on_few`.
     """
     runs = min(sum(map(len, of_dataset)) for of_dataset in [*better, *other])
     if not recipe and len(samples) == len(better) < SETS and runs >= SEEDS:
@@ -82,7 +84,7 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
 
 
 def estimate_on_few(better: Side, other: Side, samples: Samples) -> Estimate:
-    """One side minus the other on some datasets and no others: what scatters is seeds and test documents."""
+    """Estimate one side minus the other on these datasets alone, where seeds and test documents are sampled."""
     seeds = [estimate_mean([*chain.from_iterable(of_dataset)]) for of_dataset in [*better, *other]]
     of_seeds = [(estimate.error**2, estimate.freedom) for estimate in seeds]
     variance, freedom = add_variances([*of_seeds, *samples])
@@ -92,33 +94,36 @@ def estimate_on_few(better: Side, other: Side, samples: Samples) -> Estimate:
 
 
 def subtract_by_dataset(better: Side, other: Side) -> list[float]:
-    """The mean of one side minus that of the other, by dataset."""
+    """Return the mean of one side minus that of the other, by dataset."""
     return [find_mean(of_better) - find_mean(of_other) for of_better, of_other in zip(better, other, strict=True)]
 
 
 def count_freedom(freedom: float, parts: list[Estimate]) -> float:
-    """Half of Satterthwaite's degrees of freedom, which are too many where the runs of a part are few and one scatters
-    less than another; no fewer than those of the part that has the fewest (benchmarks/verdict_rule.py)."""
+    """Return half of Satterthwaite's degrees of freedom, but no fewer than the part with the fewest has.
+
+    Satterthwaite's are too many if a part has few runs and one part scatters less than another
+    (benchmarks/verdict_rule.py).
+    """
     return max(freedom / 2, min(one.freedom for one in parts))
 
 
 def add_variances(parts: list[tuple[float, float]]) -> tuple[float, float]:
-    """The sum of variances, each with its degrees of freedom, and that of the sum by Satterthwaite (1946)."""
+    """Return the sum of variances and its degrees of freedom by Satterthwaite (1946), from those of each variance."""
     variance = sum(one for one, _ in parts)
     spread = sum(one**2 / (freedom or 1) for one, freedom in parts)
     return variance, variance**2 / spread if spread else parts[0][1]
 
 
 def find_mean(runs: list[list[float]]) -> float:
-    """The mean over pretrainings of the mean over seeds."""
+    """Return the mean over pretrainings of the mean over seeds."""
     return fmean(map(fmean, runs))
 
 
 def estimate_slope(curves: list[Curve]) -> Estimate:
-    """The mean slope of one curve a dataset, in points for each tenfold x, with its error.
+    """Estimate the mean slope of one curve a dataset, in points per tenfold x, with its error.
 
-    Of several curves by how far their slopes scatter; of one, by how far its points lie from the line, if three or more
-    do not lie at one place.
+    The error of several curves comes from the scatter of their slopes; that of one curve from its residuals, if it has
+    three or more points, not all at one x.
     """
     if len(curves) > 1:
         return estimate_mean([find_slope(points) for points in curves])
@@ -136,12 +141,12 @@ def estimate_slope(curves: list[Curve]) -> Estimate:
 
 
 def find_slope(points: Curve) -> float:
-    """The slope of the line of least squares through the means of some points, for each tenfold x."""
+    """Return the least-squares slope through the means of some points, per tenfold x."""
     return float(find_slopes(np.array([x for x, _ in points]), np.array([np.mean(values) for _, values in points])))
 
 
 def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The slopes of lines of least squares over the last axis, for each tenfold x; nan where all x are one."""
+    """Return least-squares slopes over the last axis, per tenfold x; nan if all x are equal."""
     places = np.log10(x) - np.log10(x).mean(axis=-1, keepdims=True)
     squares = (places**2).sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -149,7 +154,7 @@ def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def judge(found: Estimate, relation: Relation = "beats", margin: float = 0.0) -> dict:
-    """The effect with its 95% t-interval, and the verdict of `decide`; undecided where the error is not known."""
+    """Return the effect with its 95% t-interval and the verdict of `decide`; undecided if the error is unknown."""
     from scipy import special
 
     if np.isnan(found.error):
@@ -165,7 +170,7 @@ def judge(found: Estimate, relation: Relation = "beats", margin: float = 0.0) ->
 
 
 def judge_median(values: list[float], asked: float, margin: float = 0.0) -> dict:
-    """The median with its exact 95% interval, as `judge`: above what is asked or, with a margin, within it."""
+    """Return the median with its exact 95% interval, judged as above `asked` or, with a margin, as equal to it."""
     from scipy import stats
 
     interval = stats.quantile_test(values).confidence_interval()
@@ -176,12 +181,12 @@ def judge_median(values: list[float], asked: float, margin: float = 0.0) -> dict
 
 
 def decide(interval: tuple[float, float], chances: tuple[Chance, Chance], relation: Relation, margin: float) -> dict:
-    """The verdict on an interval, and its p.
+    """Return the verdict on an interval, and its p.
 
-    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides. A claim `holds` when
-    the whole interval lies where it says, `fails` when all of it lies elsewhere, else it is `undecided`. `chances`:
-    that the truth is a bound or below it, and that it is the bound or above it; `p` is two-sided, twice that of the
-    verdict's bound.
+    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides. A claim `holds` if
+    the whole interval lies there, `fails` if all of it lies elsewhere; otherwise it is `undecided`. `chances`: the
+    probabilities that the truth is at or below a bound, and that it is at or above it; `p` is two-sided, twice that of
+    the verdict's bound.
     """
     low, high = map(float, interval)
     lower, upper = BOUNDS[relation](margin)
@@ -200,20 +205,20 @@ def decide(interval: tuple[float, float], chances: tuple[Chance, Chance], relati
 
 
 def limit(verdict: str, recipe: bool, pretrainings: int) -> str:
-    """A verdict as far as the number of pretrainings a side bears it: of recipes trained less often, one that points.
+    """Weaken a verdict on recipes to one that only points if a side has fewer than PRETRAININGS pretrainings.
 
-    The error of one pretraining leaves out the chance of pretraining.
+    The error from a single pretraining leaves out the chance of pretraining.
     """
     return weaken(verdict) if recipe and pretrainings < PRETRAININGS else verdict
 
 
 def weaken(verdict: str) -> str:
-    """What is left of a verdict that one condition of page 00 does not bear: that the effect points one way."""
+    """Return what remains of a verdict if a condition of page 00 is not met: that the effect points one way."""
     return POINTS.get(verdict, verdict)
 
 
 def correct(ps: list[float]) -> list[float]:
-    """The p values of several tests, corrected for their number (Holm 1979)."""
+    """Correct the p values of several tests for their number (Holm 1979)."""
     order, corrected, highest = np.argsort(ps), [0.0] * len(ps), 0.0
     for done, i in enumerate(order):
         highest = max(highest, min(1.0, (len(ps) - done) * ps[i]))

@@ -1,4 +1,4 @@
-"""Metrics of answers to questions: ranked, in the words of a text, or candidates in an order; as in metrics.py."""
+"""Metrics of answers to questions: ranked answers, answer texts or ranked candidates; conventions as in metrics.py."""
 
 import math
 import re
@@ -13,10 +13,11 @@ from lib.benchmarks.rates import Scores, check_known, check_lengths, rates
 def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence[str]]) -> Scores:
     """BioASQ's strict accuracy, lenient accuracy and mean reciprocal rank (`mrr`) of ranked answers.
 
-    `gold`: for each question every string that is right; `predicted`: its answers, best first, of which five count. An
-    answer is right when it is equal in lower case, which is all that the official evaluation normalises. No answer is
-    a wrong one; the official program leaves out questions that a submission lacks. The five batches of a year are
-    scored one by one and averaged, as in lee Table 6, which prints all three; naseem Table 7 prints the lenient one.
+    `gold`: all correct strings of each question. `predicted`: its answers, best first, of which five count. An answer
+    is right if it equals a gold string in lower case; the official evaluation normalises nothing else. No answer counts
+    as wrong, whereas the official program leaves out questions that a submission lacks. The five batches of a year are
+    scored separately and averaged, as in lee Table 6, which prints all three scores; naseem Table 7 prints the lenient
+    accuracy.
     """
     check_lengths(gold, predicted)
     check_answers(gold)
@@ -37,10 +38,10 @@ def check_answers(gold: Sequence[Collection[str]]) -> None:
 
 
 def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> Scores:
-    """SQuAD v1.1's exact match and F1: means over questions, for each the best over its gold answers.
+    """SQuAD v1.1's exact match and F1: means over questions of the best score over the gold answers.
 
-    Answers in lower case, without punctuation and articles; F1 is of the words that two share, each as often as in
-    both. Printed in ozyurt Table 2 (BioASQ 8b factoid).
+    Answers are compared in lower case, without punctuation and articles. F1 counts the words that two answers share,
+    each as often as in both. Printed in ozyurt Table 2 (BioASQ 8b factoid).
     """
     check_lengths(gold, predicted)
     check_answers(gold)
@@ -55,7 +56,7 @@ def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> S
 
 
 def normalise_answer(text: str) -> str:
-    """Lower case, then without ASCII punctuation, then without articles, then single spaces (SQuAD v1.1)."""
+    """Return a text in lower case, without ASCII punctuation, then without articles, single-spaced (SQuAD v1.1)."""
     bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
@@ -66,10 +67,10 @@ def word_f1(gold: str, predicted: str) -> float:
 
 
 def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Sequence[Hashable]) -> Scores:
-    """Mean over questions of the reciprocal rank, 0 to 1, of the first right candidate by falling score.
+    """Mean reciprocal rank, 0 to 1, of each question's first right candidate by descending score.
 
-    An item a candidate: 1 for right or 0, its score, its question. A question without a right one adds 0 and counts.
-    Of equal scores the earlier candidate is first, as in the authors' program. ValueError for a score that is nan.
+    An item is a candidate: 1 (right) or 0, its score, its question. A question without a right candidate counts as 0.
+    Of equal scores the earlier candidate comes first, as in the authors' program. Raises ValueError if a score is nan.
     Printed in ozyurt Table 5.
     """
     check_lengths(labels, scores)

@@ -1,4 +1,4 @@
-"""What a dataset scores without an encoder: by chance, and by the baselines."""
+"""Scores of a dataset without an encoder: by chance, and by the baselines."""
 
 import math
 import time
@@ -13,7 +13,7 @@ from lib.benchmarks.datasets import Dataset, choose_training, fill_undefined
 from lib.benchmarks.word_classes import WordClasses
 from lib.errors import StudyError
 
-VERSION = 4  # raised when the same predictions give other rows
+VERSION = 4  # bumped when the same predictions yield other rows
 COLUMNS = ["dataset", "split", "metric", "kind", "method", "score", "ci_low", "ci_high", "settings", "train", "test",
            "folds", "seconds", "note"]  # fmt: skip
 SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "method", "f1", *seen.SCORES]
@@ -22,10 +22,11 @@ SEEN = ["dataset", "entities", "entities_seen", "names", "names_seen", "kind", "
 def measure_dataset(
     dataset: Dataset, folder: Path, classes: WordClasses | None = None, limit: int | None = None
 ) -> list[dict]:
-    """The rows of one dataset, a method each, of COLUMNS; of entities also of SEEN, of WITH_MACRO also `macro f1`.
+    """Return the rows of one dataset, one per method, with the keys COLUMNS.
 
-    `limit`: how many training instances are learnt from, those that an encoder is trained on; None: all. Scores are
-    kept below `folder`; why there is none is not.
+    Entity metrics add the keys SEEN, metrics in WITH_MACRO add `macro f1`. `limit`: how many training instances are
+    used, chosen as for an encoder; None: all. Scores are cached below `folder`, but the reasons for missing ones are
+    not.
     """
     row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
     for method in baselines.list_baselines(dataset.family, classes):
@@ -43,20 +44,22 @@ def measure_dataset(
 
 
 def score_baseline(method: Baseline, dataset: Dataset, limit: int | None = None) -> dict:
-    """The mean over folds with its 95% interval over draws of test documents, the settings that were chosen in each
-    fold, and sizes; of entities also those whose name training has, of WITH_MACRO also that. StudyError where it cannot
-    be run."""
+    """Return the mean score over folds, its 95% interval over draws of test documents, the settings chosen, and sizes.
+
+    Entity metrics add scores by whether training has an entity's name, metrics in WITH_MACRO add `macro f1`. Raises
+    StudyError if the method cannot run.
+    """
     begun, found, sizes, variances, more = time.monotonic(), [], [], [], {}
     for fold in range(1, dataset.folds + 1):
         train, test, predicted, point = predict_test(method, dataset, fold, limit)
         scores = dataset.score(test, predicted)
-        value = fill_undefined(scores[dataset.main_score], 0.0)  # what is constant is reported as not correlated
+        value = fill_undefined(scores[dataset.main_score], 0.0)  # constant predictions are reported as uncorrelated
         found.append((value, point))
         sizes.append((len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_documents_out(dataset, test, predicted)))
-    if dataset.metric in metrics.ENTITIES:  # of which no set is in folds
+    if dataset.metric in metrics.ENTITIES:  # no entity dataset has folds
         more = seen.count_names(train, test) | seen.score_seen(test, predicted, seen.find_names(train))
-    if dataset.metric in metrics.WITH_MACRO:  # nor of these
+    if dataset.metric in metrics.WITH_MACRO:  # no folds here either
         more["macro f1"] = round(scores["macro f1"], 4)
     mean, (variance, freedom) = fmean(value for value, _ in found), statistics.add_variances(variances)
     judged = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))
@@ -74,7 +77,7 @@ def score_baseline(method: Baseline, dataset: Dataset, limit: int | None = None)
 
 
 def predict_test(method: Baseline, dataset: Dataset, fold: int, limit: int | None) -> tuple[list, list, list, dict]:
-    """The training and the test set, a method's predictions of the latter, and the settings chosen for them."""
+    """Return the training set, the test set, a method's predictions for the test set, and the settings chosen."""
     train, test = (dataset.load(split, fold) for split in ("train", "test"))
     if limit:
         train = choose_training(dataset.family, train, limit)

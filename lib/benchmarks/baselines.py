@@ -1,9 +1,8 @@
-"""Baselines without an encoder: constant answers, a dictionary of training, a CRF, a linear SVM, text similarity, and
-word frequencies in a passage.
+"""Baselines without an encoder: constant answers, dictionary, CRF, linear SVM, text similarity, word frequencies.
 
-Each takes training examples and parts to predict, and gives predictions in the form that Dataset.score takes. Nothing
-else is learned from but, by one kind, unlabelled text; settings are chosen on the development set, or on a tenth of
-training where there is none of its own.
+Each baseline takes training examples and the parts to predict, and returns predictions in the form that Dataset.score
+takes. Baselines learn from the training examples only; one kind also uses unlabelled text. Settings are chosen on the
+development set, or on a held-out tenth of training if the dataset has no development set.
 """
 
 import re
@@ -25,31 +24,35 @@ from lib.benchmarks.word_classes import WordClasses
 from lib.corpora import cleaning
 from lib.errors import StudyError
 
-VERSION = 1  # raised when the same examples and settings give other predictions
+VERSION = 1  # bumped when the same examples and settings yield different predictions
 CHANCE, NO_PRETRAINING, UNLABELLED = "chance", "without pretraining", "unlabelled text"
-SHARE = 0.5  # of its occurrences in training that a word of the dictionary has to be an entity in
-LONGEST = 12  # words of an entry of the dictionary
+SHARE = 0.5  # least share of a dictionary entry's occurrences in training that are entities
+LONGEST = 12  # words in the longest dictionary entry
 TOKEN = r"\w+|[^\w\s]"
-SIDE = 50  # letters on each side of a mention
+SIDE = 50  # characters of context on each side of a mention
 REPEATED = re.compile(r"(.)\1+")
 Parts = Sequence[Sequence[Instance]]
-Classes = Mapping[str, Sequence[str]]  # of words in lower case
+Classes = Mapping[str, Sequence[str]]  # lower-case word -> its classes
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """`predict(dataset, train, parts, **point)`: predictions for each part; `points`: settings to choose between."""
+    """A baseline: its kind, method, task families, and how it predicts.
+
+    `predict(dataset, train, parts, **point)` returns predictions for each part. `points` are the settings to choose
+    from.
+    """
 
     kind: str
     method: str
     families: tuple[str, ...]
     predict: Callable[..., list[list]]
     points: tuple[dict, ...] = ({},)
-    text: str = ""  # a fingerprint of the unlabelled text that it has learned from besides
+    text: str = ""  # fingerprint of the unlabelled text that it also learns from
 
 
 def list_baselines(family: str, classes: WordClasses | None = None) -> list[Baseline]:
-    """Those of a task. With word classes also what uses these."""
+    """List the baselines for a task family; with word classes, add a CRF that uses them."""
     every = BASELINES
     if classes:
         with_classes = partial(tag_by_crf, classes=classes.by_word)
@@ -59,10 +62,10 @@ def list_baselines(family: str, classes: WordClasses | None = None) -> list[Base
 
 
 def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list) -> tuple[list, dict]:
-    """Predictions for the test set, and the settings chosen.
+    """Return predictions for the test set, and the chosen settings.
 
-    `dev`: of the dataset's own, empty where it has none: then a tenth of training is held out to choose on. StudyError
-    where nothing is left to learn from, or no question with an answer to choose on.
+    `dev` is the dataset's own development set. If it is empty, settings are chosen on a held-out tenth of training.
+    Raises StudyError if no training instance is left, or if no question to choose on has an answer.
     """
     choosing = len(baseline.points) > 1
     rest, held = train, dev
@@ -86,19 +89,19 @@ def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, t
 
 
 def answer_always(dataset: Dataset, train: Sequence[Instance], parts: Parts) -> list[list]:
-    """The one answer that scores best everywhere in training."""
+    """Predict the single answer that scores best on the training set."""
     answers = dict.fromkeys(one.gold for one in train)
     best = max(answers, key=lambda answer: dataset.rank(train, [answer] * len(train)))
     return [[best] * len(part) for part in parts]
 
 
 def answer_equally(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list[list[float]]:
-    """The same number for every pair: candidates stay in the order of the file, and nothing is correlated."""
+    """Predict 0 for every pair, which keeps candidates in file order and correlates with nothing."""
     return [[0.0] * len(part) for part in parts]
 
 
 def tag_by_word(dataset: Dataset, train: Sequence[Sentence], parts: Parts) -> list[list[list[str]]]:
-    """For each word the tag that it has most often in training, O where it is new."""
+    """Tag each word with its most frequent tag in training, or O if it is new."""
     seen = defaultdict(Counter)
     for sentence in train:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
@@ -108,7 +111,7 @@ def tag_by_word(dataset: Dataset, train: Sequence[Sentence], parts: Parts) -> li
 
 
 def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts) -> list[list[list[str]]]:
-    """The entities of training in lower case, longest match first, that are one in SHARE of their occurrences."""
+    """Tag the longest matches of lower-cased training entities, if at least SHARE of their occurrences are entities."""
     kinds, marked = defaultdict(Counter), []
     for sentence in train:
         words = [word.lower() for word in sentence.words]
@@ -133,7 +136,7 @@ def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts)
 
 
 def match_entries(words: Sequence[str], entries: dict[tuple[str, ...], str]) -> list[str]:
-    """Tags of the longest entries that stand in a sentence, from left to right."""
+    """Tag the longest dictionary entries in a sentence, from left to right."""
     lower, tags, first = [word.lower() for word in words], ["O"] * len(words), 0
     while first < len(words):
         ends = range(min(first + LONGEST, len(words)), first, -1)
@@ -150,10 +153,10 @@ def match_entries(words: Sequence[str], entries: dict[tuple[str, ...], str]) -> 
 def tag_by_crf(
     dataset: Dataset, train: Sequence[Sentence], parts: Parts, l2: float, classes: Classes | None = None
 ) -> list[list[list[str]]]:
-    """A linear-chain CRF over token_features; of tags that overlap, one for each element, its tags joined.
+    """Tag with a linear-chain CRF over token_features; overlapping tags get one CRF per element and are joined.
 
-    python-crfsuite: L-BFGS, 100 iterations, features seen twice or more. StudyError where it is not installed, and for
-    no word to learn from, at which crfsuite would end the process.
+    Uses python-crfsuite: L-BFGS, 100 iterations, features seen at least twice. Raises StudyError if python-crfsuite is
+    not installed, or if training has no words, because crfsuite would then end the process.
     """
     if not dataset.overlapping:
         return fit_crf([sentence.tags for sentence in train], train, parts, l2, classes)
@@ -195,8 +198,11 @@ def fit_crf(
 
 
 def token_features(words: Sequence[str], classes: Classes | None = None) -> list[list[str]]:
-    """For each word of a sentence: its own features, words and shapes of its neighbours, pairs and runs of them; with
-    classes, those of the word and of two neighbours on each side."""
+    """Return the features of each word of a sentence.
+
+    A word has its own features, the words and shapes of its neighbours, word pairs and runs of shapes. With `classes`,
+    it also has the classes of itself and of two neighbours on each side.
+    """
     shapes, lower = [shape(word) for word in words], [word.lower() for word in words]
     last, features = len(words) - 1, []
     for position, word in enumerate(words):
@@ -224,7 +230,7 @@ def token_features(words: Sequence[str], classes: Classes | None = None) -> list
 
 @lru_cache(maxsize=100_000)
 def word_features(word: str) -> tuple[str, ...]:
-    """A word in both cases, its shapes, its ends of two to five letters, its trigrams, digits, hyphens, capitals."""
+    """List a word's spelling features: both cases, shapes, affixes of 2-5 letters, trigrams, digit, hyphen, capital."""
     lower, framed = word.lower(), f"^{word.lower()}$"
     collapsed = REPEATED.sub(r"\1", shape(word))
     features = [f"w={word}", f"l={lower}", f"s={shape(word)}", f"c={collapsed}"]
@@ -243,7 +249,7 @@ def word_features(word: str) -> tuple[str, ...]:
 
 
 def shape(word: str) -> str:
-    """A word with A for capitals, a for other letters and 0 for digits."""
+    """Return a word with A for capitals, a for other letters and 0 for digits."""
     return "".join("A" if c.isupper() else "a" if c.isalpha() else "0" if c.isdigit() else c for c in word)
 
 
@@ -251,8 +257,8 @@ def classify_texts(
     dataset: Dataset, train: Sequence[Relation | Pair | Labelled], parts: Parts, C: float, balanced: bool,
     letters: bool = False,
 ) -> list[list]:
-    """A linear SVM over TF-IDF of what list_fields cuts of an instance; of several labels, one SVM for each."""
-    from scipy.sparse import hstack  # here, as these take seconds
+    """Classify with a linear SVM over TF-IDF of the texts from list_fields; with multiple labels, one SVM per label."""
+    from scipy.sparse import hstack  # imported here because it takes seconds
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.multiclass import OneVsRestClassifier
@@ -267,7 +273,7 @@ def classify_texts(
         texts = [[one[name, ngrams] for one in part] for part in fields]
         try:
             vectorizer.fit(texts[0])
-        except ValueError:  # no text in this field of any instance
+        except ValueError:  # no instance has text in this field
             continue
         for column, part in zip(columns, texts, strict=True):
             column.append(vectorizer.transform(part))
@@ -275,13 +281,13 @@ def classify_texts(
     svm = LinearSVC(C=C, class_weight="balanced" if balanced else None, random_state=0)
     gold = [one.gold for one in train]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # its limit of a thousand steps is part of the method
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the limit of a thousand iterations is part of the method
         if dataset.multilabel:
             binarizer = MultiLabelBinarizer()
             every = OneVsRestClassifier(svm).fit(known, binarizer.fit_transform(gold))
             return [binarizer.inverse_transform(every.predict(part)) for part in unknown]
         classes = sorted(set(gold))
-        if len(classes) == 1:  # of a small part of a set
+        if len(classes) == 1:  # possible in a small part of a dataset
             return [classes * len(part) for part in parts]
         svm.fit(known, [classes.index(one) for one in gold])
     return [[classes[number] for number in svm.predict(part)] for part in unknown]
@@ -290,10 +296,11 @@ def classify_texts(
 def list_fields(
     one: Relation | Pair | Labelled, language: str, letters: bool
 ) -> dict[tuple[str, tuple[int, int]], str]:
-    """The texts of an instance that features are made of, by name and lengths of n-grams.
+    """Return the texts that features are made of, keyed by field name and n-gram range.
 
-    Of a relation the whole text with dummies, what stands between them and beside them, and the two names; of a pair
-    each text; of a document all of it, with `letters` its words and letters. Japanese is cut into words by MeCab.
+    A relation gives its whole text with dummies, the text between and beside the dummies, and the two names. A pair
+    gives each text. A document gives its whole text, with `letters` both as words and as letters. MeCab segments
+    Japanese into words.
     """
     if isinstance(one, Relation):
         text, (first, first_end), (second, second_end) = one.dummify()
@@ -316,11 +323,12 @@ def list_fields(
 
 
 def compare_texts(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list[list[float]]:
-    """The cosine of the TF-IDF of two texts over n-grams of two to five letters; weights of what is compared alone.
+    """Return the cosine of the two texts' TF-IDF vectors over character n-grams of two to five letters.
 
-    Nothing is trained: of the sets of similar sentences, some are too small to learn weights from.
+    The weights come from the compared texts only. Nothing is trained, because some similarity datasets are too small to
+    learn weights from.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer  # here, as it takes seconds
+    from sklearn.feature_extraction.text import TfidfVectorizer  # imported here because it takes seconds
 
     scores = []
     for part in parts:

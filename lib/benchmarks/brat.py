@@ -1,4 +1,4 @@
-"""Tagged sentences from BRAT's standoff files: a text `x.txt`, and in `x.ann` what is marked in it.
+"""Tagged sentences from BRAT's standoff files: a text `x.txt`, and its annotations `x.ann`.
 
 Source: https://brat.nlplab.org/standoff.html
 """
@@ -14,20 +14,20 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_lines, read_text
 
-ID = re.compile(r"[TREAMN]\S*[0-9]|\*|#\S*")  # of a line; its first letter says what it is
+ID = re.compile(r"[TREAMN]\S*[0-9]|\*|#\S*")  # of a line; the first letter gives the kind of annotation
 IN_PARTS = "entities in several parts"
-OTHERS = {  # the first letter of a line -> what it is
+OTHERS = {  # first letter of a line -> kind of annotation
     "R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "concept ids",
     "#": "comments",
 }  # fmt: skip
 
 
 def read_brat(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
-    """The sentences of a folder's texts, in the order of their names, each with its text's name as `document`.
+    """Read the sentences of a folder's texts, sorted by name, each with its text's name as `document`.
 
-    `left_out` counts entities in parts, entities that overlap a longer one, and all that is marked besides entities.
-    StudyError for a text without annotations or annotations without a text, no text at all, a line of another form, an
-    entity that is not at its offsets.
+    `left_out` counts entities in several parts, entities that overlap a longer one, and all annotations besides
+    entities. Raises StudyError if a text has no annotations, annotations have no text, there is no text, a line has
+    another form, or an entity is not at its offsets.
     """
     left_out = Counter() if left_out is None else left_out
     texts, marked = ({path.stem: path for path in folder.glob(f"*{ending}")} for ending in (".txt", ".ann"))
@@ -49,7 +49,7 @@ def read_brat(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
 
 
 def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
-    """The entities of a text that are in one part; errors and `left_out` as in read_brat."""
+    """Read the entities of a text that are in one part; errors and `left_out` are as in read_brat."""
     mentions = []
     for number, line in read_lines(path):
         where = f"{show_path(path)}:{number}"
@@ -76,5 +76,5 @@ def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
 
 
 def space_words(text: str) -> str:
-    """A text with one space for each white space: BRAT writes none of its line ends."""
+    """Return a text with single spaces for white space, because BRAT writes no line ends in an entity."""
     return " ".join(text.split())

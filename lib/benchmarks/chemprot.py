@@ -1,4 +1,4 @@
-"""ChemProt, chemicals and proteins: the corpus cut as BLURB or BLUE cut it, and SciBERT's form of it."""
+"""ChemProt (chemicals and proteins): the corpus split into sentences as in BLURB or BLUE, and SciBERT's form of it."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ RELATION_TYPES = (
     "SUBSTRATE_PRODUCT-OF", "UPREGULATOR",
 )  # fmt: skip
 MARKED = re.compile(r"(.*?)<< (.*?) >>(.*?)\[\[ (.*?) \]\](.*)", re.DOTALL)
-UNLEARNT = (  # said beside what was made so
+UNLEARNT = (  # shown beside results that use load_unlearnt
     "ChemProt: NLTK's splitter without what its punkt has learnt, which is not at hand, makes 18,008, 11,279 and "
     "15,779 pairs; BLURB has 18,035, 11,268 and 15,745."
 )
@@ -34,9 +34,9 @@ Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups
 
 @cache
 def load_punkt() -> Splitter:
-    """NLTK's English sentence splitter; StudyError when NLTK does not have its parameters."""
+    """Return NLTK's English sentence splitter. Raises StudyError if NLTK does not have its parameters."""
     try:
-        from nltk.tokenize.punkt import PunktTokenizer  # here, as it takes two seconds and only ChemProt needs it
+        from nltk.tokenize.punkt import PunktTokenizer  # imported here because it takes two seconds
 
         return PunktTokenizer("english").tokenize
     except (ImportError, LookupError):
@@ -51,7 +51,7 @@ def has_punkt() -> bool:
 
 
 def load_unlearnt() -> Splitter:
-    """The same program without punkt's parameters, which comes with NLTK: it knows no abbreviation."""
+    """Return NLTK's splitter without punkt's parameters, which needs no download but knows no abbreviations."""
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 
     return PunktSentenceTokenizer().tokenize
@@ -68,16 +68,20 @@ def read_chemprot(
     split_sentences: Splitter | None = None,
     left_out: Counter | None = None,
 ) -> list[Relation]:
-    """Every chemical x gene pair of one sentence of ChemProt, in BLURB's form.
+    """Read every chemical-gene pair within a sentence of ChemProt, in BLURB's form.
 
     Files of the corpus: abstracts (PMID, title, abstract), entities (PMID, id, type, offsets, text), relations (PMID,
-    group, evaluated or not, name, Arg1:chemical, Arg2:gene). Title and abstract, a tab between, are cut into sentences
-    and then at the tab; a mention across a cut is in no pair, and a relation across sentences is lost. A pair has the
-    group of its last line when that is evaluated (CPR:3, 4, 5, 6, 9), else `false`. Ids are `pmid.Tx.Ty` in text
-    order, the gene first where both begin at one place. The splitter decides how many pairs there are: NLTK's punkt,
-    the default, makes BLURB's; UNLEARNT says what stands in for it. StudyError for a malformed line, an id that comes
-    twice, an entity that is not at its offsets, a relation of unknown entities, a splitter that changes the text.
-    Source: Gu et al. 2021, 2.3.3; BLURB's files, the same byte for byte once masked.
+    group, evaluated or not, name, Arg1:chemical, Arg2:gene). Title and abstract, joined by a tab, are split into
+    sentences and then at the tab. A mention across a boundary is in no pair, and a relation across sentences is lost. A
+    pair has the group of its last line if that group is evaluated (CPR:3, 4, 5, 6, 9), else `false`. Ids are
+    `pmid.Tx.Ty` in text order, the gene first if both begin at the same offset.
+
+    The splitter decides how many pairs there are. NLTK's punkt, the default, gives BLURB's pairs; UNLEARNT describes
+    the fallback.
+
+    Raises StudyError if a line is malformed, an id is repeated, an entity is not at its offsets, a relation has unknown
+    entities, or the splitter changes the text. Source: Gu et al. 2021, 2.3.3; BLURB's files, which are the same byte
+    for byte once masked.
     """
     cut = partial(cut_at_tab, split=split_sentences or load_splitter())
 
@@ -94,13 +98,13 @@ def read_chemprot_blue(
     split_sentences: Splitter | None = None,
     left_out: Counter | None = None,
 ) -> list[Relation]:
-    """Every chemical x gene pair of one sentence of ChemProt, in BLUE's form as near as can be.
+    """Read every chemical-gene pair within a sentence of ChemProt, as close to BLUE's form as possible.
 
-    Files and errors as for read_chemprot. A sentence only ends where it ends in `.`, `?` or `!`, but not `i.v.`, and
-    the next begins with a capital. A pair with several evaluated groups is an instance for each, with the same id
-    `pmid.chemical.gene`. Unlike BLUE, which cuts with spaCy's small English model and writes the texts in ASCII, this
-    cuts with NLTK's punkt and leaves them. BLUE prints its positives, and scores those of the test set that lie across
-    sentences as missed. Source: Peng et al. 2019, Table 1; their repository ncbi-nlp/BLUE_Benchmark.
+    Files and errors are those of read_chemprot. A sentence ends only if it ends in `.`, `?` or `!`, but not `i.v.`, and
+    the next begins with a capital. A pair with several evaluated groups yields an instance for each, all with the id
+    `pmid.chemical.gene`. BLUE splits with spaCy's small English model and converts texts to ASCII; this reader splits
+    with NLTK's punkt and keeps texts unchanged. BLUE prints the number of its positives, and scores test positives
+    across sentences as missed. Source: Peng et al. 2019, Table 1; their repository ncbi-nlp/BLUE_Benchmark.
     """
     cut = partial(cut_and_merge, split=split_sentences or load_splitter())
 
@@ -119,9 +123,10 @@ def pair_up(
     in_text_order: bool,
     left_out: Counter | None,
 ) -> list[Relation]:
-    """The pairs of every sentence, an instance for each label; `in_text_order`: the order of the two ids in an id.
+    """Return the pairs of every sentence, one instance per label.
 
-    Mentions across the end of a sentence, and related pairs of two sentences, are counted in `left_out`.
+    `in_text_order`: whether the two ids in a pair's id follow text order. `left_out` counts mentions across a sentence
+    boundary, and related pairs that are not in one sentence.
     """
     corpus = read_pmids(abstracts)
     mentions = read_mentions(entities, corpus)
@@ -170,9 +175,9 @@ def cut_and_merge(pmid: str, text: str, split: Splitter) -> list[Span]:
 
 
 def read_chemprot_abstracts(abstracts: Path, *_: Path) -> list[str]:
-    """Titles and abstracts of ChemProt, of which pairs hold only some sentences; errors as for read_chemprot.
+    """Return the non-blank titles and abstracts of ChemProt, because pairs hold only some of their sentences.
 
-    One string each, without the blank ones. It takes all three files of a split, as the other readers do.
+    Takes all three files of a split, as the other readers do. Raises StudyError as in read_chemprot.
     """
     return [text for parts in read_pmids(abstracts).values() for text in parts if text.strip()]
 
@@ -216,11 +221,11 @@ def read_groups(path: Path, mentions: Mentions) -> Groups:
 
 
 def read_chemprot_scibert(path: Path) -> list[Relation]:
-    """SciBERT's form of ChemProt: JSON lines of related pairs only, `<< first >>` and `[[ second ]]` in the text.
+    """Read SciBERT's form of ChemProt: JSON lines of related pairs only, marked `<< first >>` and `[[ second ]]`.
 
-    The marks are taken out. They stand in text order and do not tell the chemical from the gene, so both mentions
-    have the kind ENTITY. Labels are the 13 names of relations. Ids are the numbers of the lines. StudyError for a line
-    of another form or an unknown label. Source: Beltagy et al. 2019; the repository allenai/scibert.
+    The marks are removed. They follow text order and do not distinguish the chemical from the gene, so both mentions
+    have the kind ENTITY. Labels are the 13 relation names. Ids are line numbers. Raises StudyError if a line has
+    another form or an unknown label. Source: Beltagy et al. 2019; the repository allenai/scibert.
     """
     pairs = []
     for where, record in read_json_lines(path):

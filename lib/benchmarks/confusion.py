@@ -1,4 +1,4 @@
-"""Confusions of a model, entity by entity or text by text, and its commonest errors."""
+"""Confusions of a model, per entity or per text, and its most frequent errors."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from lib.benchmarks.metrics import entity_sets
 from lib.benchmarks.rates import count_kinds, rates_by_kind
 
 NONE = "none"  # no entity, or no label
-SHOWN = 10  # errors in a list
-LETTERS = 200  # of a text that is shown
-Pairs = list[tuple[str, str, str]]  # gold, predicted, and the text that they are of
+SHOWN = 10  # errors listed
+LETTERS = 200  # characters shown of a text
+Pairs = list[tuple[str, str, str]]  # gold, predicted, and their text
 
 
 def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> Pairs:
-    """Gold and predicted, side by side: of tagging the types of each entity, of documents and pairs their labels."""
+    """Pair gold with predicted: the type of each entity for tagging, labels for documents and pairs."""
     if dataset.family == "tagging":
         sides = zip(instances, predicted, strict=True)
         return [found for one, tags in sides for found in pair_entities(one, tags)]
@@ -27,8 +27,11 @@ def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequ
 
 
 def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
-    """The entities of a sentence with what was predicted in their place, each once: the same words, else words that
-    overlap (`other bounds` of its type), else none; and predicted ones in the place of none."""
+    """Pair each gold entity of a sentence with a prediction, or NONE, and the remaining predictions with NONE.
+
+    A prediction is paired once: with the entity of the same words, else with one that it overlaps, as its type and
+    `other bounds`.
+    """
     (gold,), (found,) = entity_sets([sentence.tags]), entity_sets([tags])
     pairs, left = [], sorted(found - gold, key=lambda entity: entity[1])
     for entity in sorted(gold, key=lambda entity: entity[1]):
@@ -49,12 +52,12 @@ def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
 
 
 def say_labels(answer: str | float | Sequence[str]) -> str:
-    """One label, several or a number, as one word."""
+    """Return one label, several labels or a number as one string."""
     return str(answer) if isinstance(answer, str | float) else "; ".join(answer) or NONE
 
 
 def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
-    """The confusion matrix: a row each gold label, a column each one that is gold or predicted."""
+    """Return the confusion matrix: a row per gold label, a column per gold or predicted label."""
     counts = Counter((gold, predicted) for gold, predicted, _ in pairs)
     gold_labels = {gold for gold, _ in counts}
     first = sorted(gold_labels - {NONE})
@@ -68,7 +71,7 @@ def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
 
 
 def list_errors(pairs: Pairs) -> list[dict[str, object]]:
-    """What is wrong most often: gold, predicted, how often, and of which texts most."""
+    """List the most frequent errors: gold, predicted, how often, and in which texts most."""
     wrong = Counter((gold, predicted) for gold, predicted, _ in pairs if gold != predicted)
     texts = {place: Counter() for place in wrong}
     for gold, predicted, text in pairs:
@@ -82,7 +85,7 @@ def list_errors(pairs: Pairs) -> list[dict[str, object]]:
 
 
 def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> list[dict[str, object]]:
-    """Precision, recall and F1 of each type, class or label, with how many gold ones there are."""
+    """Return precision, recall and F1 of each type, class or label, with its number in gold."""
     gold, kind_of = [one.gold for one in instances], str
     if dataset.family == "tagging":
         gold, predicted, kind_of = entity_sets(gold), entity_sets(predicted), itemgetter(0)
@@ -94,7 +97,7 @@ def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Seque
 
 
 def list_farthest(instances: Sequence[Instance], predicted: Sequence[float]) -> list[dict[str, object]]:
-    """Of numbers, those that are farthest from gold."""
+    """Return the predicted numbers farthest from gold."""
     order = sorted(range(len(instances)), key=lambda i: -abs(instances[i].gold - predicted[i]))[:SHOWN]
     return [{"gold": instances[i].gold, "predicted": predicted[i], "text": " / ".join(instances[i].inputs)[:LETTERS]}
             for i in order]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tagged sentences from files with a word and its tag on a line."""
+"""Tagged sentences from files with one word and its tag per line."""
 
 import re
 from collections.abc import Iterator
@@ -18,35 +18,41 @@ ANY_WIDTH = tuple(range(2, 30))
 
 
 def read_conll(path: Path) -> Iterator[Sentence]:
-    """Sentences of a file with two columns, word and tag, or CoNLL-2003's four; blank lines between sentences.
+    """Read sentences from a file with two columns, word and tag, or CoNLL-2003's four; blank lines separate sentences.
 
-    Tabs separate the columns, or single spaces in a file without tabs. Tags are O, B, I, B-type or I-type, and those of
-    BIOES and BILOU, which come as BIO. A mark `-DOCSTART-` ends a sentence and yields none; one with an id in brackets
-    names the document of what follows. A line that begins with `#` and has another number of columns than the rows is a
-    comment. StudyError with the line for another number of columns or another tag, for a type that only the last line
-    has when that has no end, as where a file was cut, for bytes that are not UTF-8, and for a file without sentences.
+    Tabs separate the columns, or single spaces in a file without tabs. Tags are O, B, I, B-type or I-type; those of
+    BIOES and BILOU are converted to BIO. A `-DOCSTART-` line ends a sentence and yields none; an id in brackets names
+    the document that follows. A line that begins with `#` is a comment if its number of columns differs from the rows'.
+    Raises StudyError with the line if the number of columns or a tag is wrong, bytes are not UTF-8, or the file has no
+    sentences. Also raises it if a type occurs only in the last line and that line has no end, because the file may be
+    cut off.
     """
     return read_tagged(path, "", (2, 4), TAG, "'word<TAB>tag', the tag O, B, I, B-type or I-type")
 
 
 def read_any(path: Path) -> Iterator[Sentence]:
-    """Sentences as in read_conll, of any number of columns, the tag last; runs of spaces separate as one does, and
-    each mark `-DOCSTART-` without an id names a document by its line."""
+    """Read sentences as in read_conll from any number of columns, the tag last.
+
+    Runs of spaces separate as one space does. A `-DOCSTART-` line without an id names a document by its line number.
+    """
     expected = ("a word and, in the last column, its tag on each line (O, B-type, I-type, or the letters of BIOES or "
                 "BILOU), or, in a table, a header with the columns text and label")  # fmt: skip
     return read_tagged(path, "", ANY_WIDTH, TAG, expected, loose=True)
 
 
 def read_merged(path: Path) -> Iterator[Sentence]:
-    """Sentences as in read_conll, the types dropped: `B-DNA` is `B`. Gu et al. 2021 (section 2.3.1) use JNLPBA so."""
+    """Read sentences as in read_conll, without types: `B-DNA` becomes `B`.
+
+    Gu et al. 2021 (section 2.3.1) use JNLPBA in this form.
+    """
     return (Sentence(s.words, [tag[0] for tag in s.tags], s.document) for s in read_conll(path))
 
 
 def read_pico(path: Path) -> Iterator[Sentence]:
-    """Sentences of EBM-NLP in SciBERT's form: `word NN O tag` with single spaces; marks and errors as in read_conll,
-    and no comments.
+    """Read EBM-NLP in SciBERT's form: `word NN O tag` with single spaces.
 
-    A word has one tag of I-INT, I-PAR, I-OUT and O: overlaps are not in this form.
+    Marks and errors are as in read_conll; there are no comments. A word has one tag of I-INT, I-PAR, I-OUT and O,
+    because this form has no overlaps.
     """
     return read_tagged(path, " ", (4,), PICO_TAG, "'word NN O tag', the tag I-INT, I-PAR, I-OUT or O")
 
@@ -54,14 +60,14 @@ def read_pico(path: Path) -> Iterator[Sentence]:
 def read_tagged(
     path: Path, separator: str, widths: tuple[int, ...], tag: re.Pattern, expected: str, loose: bool = False
 ) -> Iterator[Sentence]:
-    """Sentences of lines of cells, the word first and its tag last; errors as in read_conll, naming `expected`.
+    """Read sentences from lines of cells, the word first and its tag last.
 
-    `separator`: of the cells, of which the first row has one of the `widths`, and all others as many; empty: as the
-    first row has it. `loose`: as read_any says.
+    `separator`: between cells; if empty, the first row decides. `widths`: the numbers of cells allowed in the first
+    row, which all others match. `loose`: as in read_any. Raises StudyError as in read_conll, naming `expected`.
     """
     where, words, tags, document, empty = show_path(path), [], [], "", True
-    own, added = not separator, 0  # whether comments are known; the line of the newest tag
-    good: dict[str, str] = {}  # tags seen, in BIO, as there are few and matching each takes as long as all else
+    own, added = not separator, 0  # whether comments are allowed; the line of the newest tag
+    good: dict[str, str] = {}  # tags seen -> BIO, cached because matching each takes as long as all else
     for number, line in read_lines(path):
         marked = line.startswith(DOCUMENT) and MARK.fullmatch(line)
         if line.strip() and not marked:

@@ -1,4 +1,4 @@
-"""What papers count of a split under the heading of its size: entities, words, positives; of its instances."""
+"""Counts that papers print as the size of a split: words, entities, positives."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from lib.benchmarks import metrics
 from lib.benchmarks.instances import Relation, Sentence
 
-NEGATIVE = ("false", "0", "DDI-false")  # labels that say that nothing relates two mentions
+NEGATIVE = ("false", "0", "DDI-false")  # labels for no relation
 
 
 def words(sentences: Iterable[Sentence]) -> int:
@@ -14,12 +14,12 @@ def words(sentences: Iterable[Sentence]) -> int:
 
 
 def entities(sentences: Iterable[Sentence]) -> int:
-    """Entities, counted as B tags. PICO's tags have no B: of them element_words counts words."""
+    """Count entities as B tags. PICO tags have no B; element_words counts their words."""
     return sum(tag[0] == "B" for sentence in sentences for tag in sentence.tags)
 
 
 def element_words(sentences: Iterable[Sentence]) -> Counter[str]:
-    """How many words each PICO element has; a word of two elements counts in both."""
+    """Count the words of each PICO element; a word with two elements counts for both."""
     return Counter(element for sentence in sentences for tag in sentence.tags for element in metrics.elements(tag))
 
 

@@ -1,6 +1,6 @@
-"""A benchmark dataset: what it is, how its files are read, and where they lie.
+"""A benchmark dataset: what it is, how its files are read, and where they are.
 
-One of a reader's own needs no registration:
+A dataset of your own needs no registration:
 
     notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read_conll, by_split("notes")).at(folder)
     test = notes.load("test")
@@ -27,58 +27,58 @@ from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.reading import find_file
 
-LOWEST = -100.0  # below every score that is worth a choice: stands for one that is undefined
-HELD_OUT = 0.1  # of a training set, to choose settings on where there is no development set
+LOWEST = -100.0  # below every score worth choosing; replaces an undefined one
+HELD_OUT = 0.1  # share of training held out to choose settings if there is no development set
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
-MULTILABEL = ("multilabel-micro-f1", "example-f1", "label-f1")  # metrics of sets of labels
+MULTILABEL = ("multilabel-micro-f1", "example-f1", "label-f1")  # metrics over sets of labels
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What is known of a dataset besides its text, and the folder of its files.
+    """A dataset's description, without its text, and the folder of its files.
 
-    `read` is called with the paths of a split's `files`, which lie below `folder`, may have .gz after the name and may
-    hold {fold}; with `members`, then with the name of the split's file in that archive; where it takes one, with a
-    Counter `left_out` of what it leaves out. `divide` takes the part of a split from a file that has no division:
-    (instances, split, fold).
+    `read` is called with the paths of a split's `files`, which are below `folder`, may end in .gz and may contain
+    {fold}. If there are `members`, it also gets the name of the split's file in that archive. If it accepts `left_out`,
+    it gets a Counter for what it leaves out. `divide(instances, split, fold)` returns the part of a split from a file
+    without a division.
     """
 
     key: str
     title: str
     family: str  # tagging, pico, relations, similarity, inference, documents, answers, questions or ranking
-    labels: str  # what is to be found
+    labels: str  # what is to be predicted
     metric: str  # a key of metrics.METRICS
     read: Callable[..., Iterable[Instance]]
     files: dict[str, tuple[str, ...]]
-    group: str = ""  # of params/downloads.yaml: how to get it, and its licence
-    results: tuple[str, ...] = ()  # the published tables with scores on it
-    access: str = "public"  # `own`: of whoever runs it; else registration or credentialed: no text leaves its folder
+    group: str = ""  # in params/downloads.yaml: how to get the dataset, and its licence
+    results: tuple[str, ...] = ()  # published tables that report scores on it
+    access: str = "public"  # `own`: the user's; else registration or credentialed: no text leaves its folder
     members: dict[str, str] = field(default_factory=dict)
     folds: int = 1
     divide: Callable[[list, str, int], list] | None = None
-    negative: str | None = "false"  # of relations: the label that says none
-    punkt: bool = False  # its sentences are cut by NLTK's splitter
-    natural: Callable[..., list[str]] | None = None  # whole texts of a split's files, where instances hold only parts
-    overlapping: bool = False  # of tags: a word may have several
-    question_first: bool = False  # of documents: the first sentence is a question about the second
+    negative: str | None = "false"  # for relations: the label for no relation
+    punkt: bool = False  # NLTK's punkt splits its sentences
+    natural: Callable[..., list[str]] | None = None  # whole texts of a split, if instances hold only parts
+    overlapping: bool = False  # for tagging: a word may have several tags
+    question_first: bool = False  # for documents: the first sentence is a question about the second
     language: str = "en"
-    version: int = 1  # of what reads it: raised when the same files give other examples, or Japanese other words
+    version: int = 1  # of the reader: bumped when the same files yield other examples, or Japanese text other words
     folder: Path | None = None
-    how: str = ""  # to get files that are not there or damaged, for messages
+    how: str = ""  # how to get missing or damaged files, for messages
 
     def __post_init__(self):
         if self.metric not in metrics.METRICS:
             raise unknown("metric", self.metric, metrics.METRICS)
 
     def at(self, folder: Path, how: str = "") -> "Dataset":
-        """The same dataset with its files below a folder."""
+        """Return the same dataset with its files below a folder."""
         return replace(self, folder=Path(folder), how=how)
 
     def paths(self, split: str, fold: int = 1) -> list[Path]:
-        """The raw files or folders of a split.
+        """Return the raw files or folders of a split.
 
-        StudyError when the set has no such split or fold, was given no folder, or one of them is not there.
+        Raises StudyError if the dataset has no such split or fold, was given no folder, or lacks a file.
         """
         if split not in self.files:
             raise StudyError(f"{self.title} has no {split} split: it has {', '.join(self.files)}")
@@ -119,19 +119,20 @@ class Dataset:
         return [split for split in self.files if split not in missing]
 
     def why_missing(self, split: str) -> str:
-        """Why a split cannot be read, or an empty string when it can."""
+        """Return why a split cannot be read, or an empty string if it can."""
         return self.missing.get(split, "") if split in self.files else f"{self.title} has no {split} split here"
 
     @property
     def leaves_out(self) -> bool:
-        """Whether its reader leaves something of the files out, and counts it."""
+        """Whether the reader leaves out something in the files and counts it."""
         return "left_out" in inspect.signature(self.read).parameters
 
     def load(self, split: str, fold: int = 1, left_out: Counter | None = None) -> list[Instance]:
-        """The instances of a split; StudyError as in paths, and for files that are empty or damaged, and for a training
-        set without the negative label, which is then spelt otherwise: its relations would count as right ones.
+        """Return the instances of a split.
 
-        `left_out`: takes how much of the files the reader leaves out, by what it is.
+        `left_out` counts what the reader leaves out, by kind. Raises StudyError as in paths, if a file is empty or
+        damaged, or if no training relation has the `negative` label, because negatives spelt differently would score as
+        relations.
         """
         files = self.paths(split, fold)
         inside = [self.members[split].format(fold=fold)] if self.members else []
@@ -152,16 +153,16 @@ class Dataset:
 
     @contextmanager
     def blame_files(self) -> Iterator[None]:
-        """A StudyError of what reads the files says how to get them again, where that is known."""
+        """Add how to get the files again, if known, to a StudyError raised while reading them."""
         try:
             yield
         except StudyError as error:
             raise StudyError(f"{error}{self.how and f'; to get the file again, move it away: {self.how}'}") from None
 
     def natural_texts(self, split: str) -> list[str]:
-        """What somebody wrote of a split, of all folds, each text once: sentences, titles, abstracts, questions.
+        """Return the human-written texts of a split over all folds, each once: sentences, titles, abstracts, questions.
 
-        Whole texts where the set has them, else the parts that its instances hold; errors as in load.
+        These are whole texts if the dataset has them, else the parts in its instances. Raises StudyError as in load.
         """
         if self.natural:
             files = self.paths(split)
@@ -173,23 +174,26 @@ class Dataset:
         return list(dict.fromkeys(texts))
 
     def fingerprints(self) -> dict[str, str]:
-        """Of what a score depends: the files of each part, unread; how they are read. Errors as in paths."""
+        """Return fingerprints of all that a score depends on: the unparsed files of each part, and how they are read.
+
+        Raises StudyError as in paths.
+        """
         files = {f"{split} {fold}": self.fingerprint_files(split, fold) for split, fold in self.parts}
         return files | {"reader": self.fingerprint_reader()}
 
     def fingerprint_files(self, split: str, fold: int = 1) -> str:
-        """Of the files of a part, unread; errors as in paths."""
+        """Return a fingerprint of a part's files, unparsed. Raises StudyError as in paths."""
         files = list_data_files(self.paths(split, fold))
         return provenance.fingerprint([provenance.file_fingerprint(file) for file in files])
 
     @property
     def repeats_test(self) -> bool:
-        """Whether the development files are the test files again, unread: nothing may be chosen on them."""
+        """Whether the development files are copies of the test files, so that nothing may be chosen on them."""
         apart = {"dev", "test"} <= {*self.files} and not self.members and not self.divide
         return apart and self.fingerprint_files("dev") == self.fingerprint_files("test")
 
     def fingerprint_reader(self) -> str:
-        """Of how the files are read, and with what version of the reader."""
+        """Return a fingerprint of how the files are read, including the reader's version."""
         options = getattr(self.read, "keywords", {})
         facts = [self.files, self.members, self.metric, self.negative, self.overlapping, self.question_first,
                  self.language, options]  # fmt: skip
@@ -197,12 +201,12 @@ class Dataset:
 
     @property
     def edition(self) -> int | str:
-        """The version of the reader, which is another where its sentences are cut otherwise."""
+        """The version of the reader, which changes if sentences are split differently on this machine."""
         return f"{self.version}, {self.differs}" if self.differs else self.version
 
     @property
     def differs(self) -> str:
-        """How it is not what its title says on this machine; empty where it is."""
+        """How the dataset differs from its title on this machine; empty if it does not."""
         return chemprot.UNLEARNT if self.punkt and not chemprot.has_punkt() else ""
 
     @property
@@ -212,15 +216,15 @@ class Dataset:
 
     @property
     def main_score(self) -> str:
-        """The name of the number that ranks models."""
+        """The name of the score that ranks models."""
         return metrics.METRICS[self.metric].main or self.metric
 
     def score(self, instances: Sequence[Instance], predicted: Sequence) -> dict[str, float]:
-        """Every number of the metric, by name; errors as in lib/benchmarks/metrics.py.
+        """Return every score of the metric by name. Raises errors as in lib/benchmarks/metrics.py.
 
-        `predicted`: for each instance its tags, label, labels or number; of ranking the score of each candidate; of
-        questions the ranked answers, spans of their passages. BioASQ's batches are scored one by one and averaged (Lee
-        et al. 2020, Table 6).
+        `predicted` has, for each instance, its tags, label, labels or number; for ranking, the score of each candidate;
+        for questions, the ranked answers as spans of the passages. BioASQ's batches are scored separately and averaged
+        (Lee et al. 2020, Table 6).
         """
         gold = [instance.gold for instance in instances]
         match self.metric:
@@ -232,7 +236,7 @@ class Dataset:
                 documents = [one.document or number for number, one in enumerate(instances)]
                 sides = []
                 for side in (gold, predicted):
-                    tags = defaultdict(list)  # of a document, as parts of a mention may stand in several sentences
+                    tags = defaultdict(list)  # per document, because parts of a mention may be in several sentences
                     for document, of_sentence in zip(documents, side, strict=True):
                         tags[document] += of_sentence
                     sides.append(metrics.mention_sets([*tags.values()]))
@@ -249,11 +253,11 @@ class Dataset:
         return self.score_labels(gold, predicted)
 
     def rank(self, instances: Sequence[Instance], predicted: Sequence) -> float:
-        """The number that ranks models, LOWEST where it is undefined."""
+        """Return the score that ranks models, or LOWEST if it is undefined."""
         return fill_undefined(self.score(instances, predicted)[self.main_score])
 
     def score_labels(self, gold: Sequence, predicted: Sequence) -> dict[str, float]:
-        """As `score`, of gold and predictions that are in the form that the metric takes."""
+        """Return the scores of gold and predictions that are already in the metric's form."""
         function = metrics.METRICS[self.metric].function
         options = {"negative": self.negative} if function is metrics.relation_scores else {}
         scores = function(gold, predicted, **options)
@@ -261,28 +265,30 @@ class Dataset:
 
 
 def fill_undefined(score: float, value: float = LOWEST) -> float:
-    """A score, or `value` in place of one that is undefined: LOWEST to choose by, another to report."""
+    """Return a score, or `value` if it is undefined: LOWEST for choosing, another for reporting."""
     return value if math.isnan(score) else score
 
 
 def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:
-    """Files that are named for their splits."""
+    """Return files that are named after their splits."""
     return {split: (f"{folder}/{split}{ending}",) for split in splits}
 
 
 def list_data_files(paths: Iterable[Path]) -> list[Path]:
-    """The files among paths and in the folders among them, each once, in order."""
+    """List the files among the paths and inside the folders among them, each once and sorted."""
     return sorted({f for path in paths for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})
 
 
 def choose_training(family: str, instances: list[Instance], limit: int | None) -> list[Instance]:
-    """What a model is trained on of a training set: the first `limit`, or all; of questions those that have an answer,
-    as the others cannot be learnt (Lee et al. 2020, section 3.3)."""
+    """Return the first `limit` training instances, or all.
+
+    Questions without an answer in a passage are dropped, because they cannot be learnt (Lee et al. 2020, section 3.3).
+    """
     return (questions.answerable(instances) if family == "questions" else instances)[:limit]
 
 
 def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
-    """A training set without a tenth of it, and that tenth; the same for every model."""
+    """Split a training set into the rest and a held-out tenth, the same for every model."""
     order = np.random.default_rng(0).permutation(len(instances)).tolist()
     held = set(order[: max(1, round(HELD_OUT * len(instances)))])
     parts = ([], [])
@@ -292,12 +298,13 @@ def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]
 
 
 def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) -> list[Labelled]:
-    """The train or test part of a set without a division: `fold` of 1 to `folds`, labels in equal shares, in order.
+    """Return the train or test part of one fold, for a dataset without a division, in file order.
 
-    scikit-learn's StratifiedKFold, shuffled with seed 0; every instance is in one test part, and a label rarer than
-    there are folds in some of them only. Where documents come several times (JMED-LLM asks several things of one) it
-    is StratifiedGroupKFold, which keeps them together and labels in nearly equal shares. StudyError for another split,
-    a fold outside, labels that are all rarer, or documents fewer, than there are folds.
+    `fold` counts from 1 to `folds`. Folds come from scikit-learn's StratifiedKFold, shuffled with seed 0, so that
+    labels have equal shares. Every instance is in exactly one test part; a label rarer than `folds` is in only some of
+    them. If documents repeat (JMED-LLM asks several things about one), StratifiedGroupKFold keeps them together, with
+    labels in nearly equal shares. Raises StudyError if the split is neither train nor test, the fold is out of range,
+    every label is rarer than `folds`, or there are fewer documents than folds.
     """
     if split not in ("train", "test"):
         raise unknown("split", split, ("train", "test"))
@@ -313,15 +320,14 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
     return [instances[place] for place in (train if split == "train" else test)]
 
 
-@lru_cache(maxsize=4)  # each part of a set asks for the same
+@lru_cache(maxsize=4)  # each part of a dataset needs the same folds
 def cut_folds(
     labels: tuple[str, ...], documents: tuple[str, ...] | None, folds: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The places of the training and the test part of each fold, as take_fold says; `documents` where some come again.
-    """
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # here, as it takes seconds
+    """Return the training and test positions of each fold, as in take_fold; `documents` if some repeat."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # imported here because it takes seconds
 
     cut = (StratifiedGroupKFold if documents else StratifiedKFold)(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of labels rarer than folds
+        warnings.simplefilter("ignore", UserWarning)  # about labels rarer than folds
         return list(cut.split(labels, labels, documents))

@@ -1,4 +1,4 @@
-"""The DDI corpus: drug interactions in sentences, from its XML."""
+"""The DDI corpus: drug interactions within sentences, from its XML."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import parse_xml, read_lines, read_members
 
-# Folders of a split list -> folders of the zip, which has the test set of another task too.
+# Folders in a split list -> folders in the zip, which also has the test set of another task.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
 DDI_FILE = re.compile(r"(train_dataset|test_dataset)(/(?:DrugBank|MedLine)/[^/\\]+\.xml)")
 DDI_TYPES = tuple(label.removeprefix("DDI-") for label in DDI_LABELS[1:])
@@ -20,17 +20,20 @@ OFFSETS = re.compile(r"[0-9]{1,9}-[0-9]{1,9}(;[0-9]{1,9}-[0-9]{1,9})*")
 
 
 def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
-    """Every drug pair of the DDI corpus in the files of a split list.
+    """Read every drug pair of the DDI corpus in the files of a split list.
 
     `corpus`: the zip of XML files. `split_list`: names such as `train_dataset/DrugBank/x.xml`, separated by commas or
-    line ends. Labels are `DDI-false` and the four types; a pair that is `true` without a type is false. (There is one
-    in the training files, DDI-DrugBank.d236.s29.p0.) A mention in parts reaches from its first to its last character.
-    BLURB took another release, the one in zhangyijia1979/hierarchical-RNNs-model-for-DDI-extraction: that pair is
-    false there, DDI-DrugBank.d266.s0.p1 and p2 have each other's labels, and the texts of eight MedLine documents
-    differ by a character or two, so that mentions stand beside their offsets, which is refused here. Masked all the
-    same, it gives BLURB's three files byte for byte. StudyError for a damaged archive or bad XML, a mention that is
-    not at its offsets (in parts: nor a character beside them), a pair of an unknown mention, an id that comes twice.
-    Source: Herrero-Zazo et al. 2013; BLURB's division (Gu et al. 2021, 2.3.3).
+    line ends. Labels are `DDI-false` and the four types. A pair that is `true` without a type becomes false; the
+    training files have one, DDI-DrugBank.d236.s29.p0. A mention in parts spans its first to its last character.
+
+    BLURB used another release, the one in zhangyijia1979/hierarchical-RNNs-model-for-DDI-extraction. There that pair is
+    false, DDI-DrugBank.d266.s0.p1 and p2 have each other's labels, and the texts of eight MedLine documents differ by a
+    character or two, so that mentions are not at their offsets; this reader rejects them. If masked nevertheless, that
+    release gives BLURB's three files byte for byte.
+
+    Raises StudyError if the archive or XML is damaged, a mention is not at its offsets (one in parts: nor a character
+    beside them), a pair has an unknown mention, or an id is repeated. Source: Herrero-Zazo et al. 2013; BLURB's
+    division (Gu et al. 2021, 2.3.3).
     """
     relations: dict[str, Relation] = {}
     for where, document, sentence in ddi_sentences(corpus, split_list):
@@ -55,7 +58,7 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
 
 
 def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:
-    """The mentions of a sentence by id; errors as in read_ddi."""
+    """Return the mentions of a sentence by id. Raises StudyError as in read_ddi."""
     text = sentence.get("text", "")
     drugs: dict[str, Mention] = {}
     for number, entity in enumerate(sentence.iterfind("entity"), start=1):
@@ -74,10 +77,10 @@ def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:
 
 
 def find_shift(text: str, numbers: list[int], words: str) -> int | None:
-    """How many characters beside its offsets a mention stands: 0, of one in parts 1 or -1 too; None: in neither place.
+    """Return how far a mention is from its offsets: 0, for one in parts also 1 or -1; None if it is elsewhere.
 
-    White space counts in a whole mention only: of 47 in parts, four have theirs changed. One of the 47 stands a
-    character on (DDI-DrugBank.d216.s16.e2).
+    White space counts only for a mention in one part, because four of the 47 in parts have theirs changed. One of the
+    47 is one character further on (DDI-DrugBank.d216.s16.e2).
     """
     if len(numbers) == 2:
         return 0 if text[numbers[0] : numbers[1] + 1] == words else None
@@ -91,13 +94,13 @@ def find_shift(text: str, numbers: list[int], words: str) -> int | None:
 
 
 def read_ddi_sentences(corpus: Path, split_list: Path) -> list[str]:
-    """The sentences of the files of a split list, those without drugs too, but not the blank ones; as read_ddi."""
+    """Return the non-blank sentences of a split list's files, with or without drugs. Errors are as in read_ddi."""
     texts = (sentence.get("text", "") for _, _, sentence in ddi_sentences(corpus, split_list))
     return [text for text in texts if text.strip()]
 
 
 def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, etree._Element]]:
-    """The sentences of the files of a split list, each with its place and its document; errors as in read_ddi."""
+    """Yield the sentences of a split list's files with their place and document. Raises StudyError as in read_ddi."""
     members = []
     for number, line in read_lines(split_list):
         for name in filter(None, (part.strip() for part in line.split(","))):

@@ -1,4 +1,4 @@
-"""What a printed score may count: the same gold and predictions by several definitions, and who prints which."""
+"""Definitions that a printed score may follow: the same predictions scored by each, and who prints which."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ ENTITIES, WORDS, WORDS_AND_O = "F1 of entities", "F1 of words, without O", "F1 o
 RELATIONS, POSITIVE, ACCURACY, NO = "micro F1 of positive types", "F1 of the positive class", "accuracy", "F1 of no"
 LABELS, BY_EXAMPLE = "micro F1 of labels", "example-based F1"
 LABELLED = "labelled documents"
-DEFINITIONS: dict[str, Callable[[Dataset, list, list], float]] = {  # of a dataset's gold and predicted
+DEFINITIONS: dict[str, Callable[[Dataset, list, list], float]] = {  # called with a dataset, gold and predicted
     ENTITIES: lambda _, *both: metrics.entity_scores(*both)["f1"],
     WORDS: lambda _, *both: metrics.token_scores(*both, outside=False)["f1"],
     WORDS_AND_O: lambda _, *both: metrics.token_scores(*both, outside=True)["f1"],
@@ -22,10 +22,10 @@ DEFINITIONS: dict[str, Callable[[Dataset, list, list], float]] = {  # of a datas
     BY_EXAMPLE: lambda _, *both: metrics.example_scores(*both)["f1"],
     f"{BY_EXAMPLE}, {LABELLED}": lambda _, *both: metrics.example_scores(*keep_labelled(*both))["f1"],
 }
-# Predicted answers are spans, and gold ones are texts that stay in their dataset: these are in the record of a run.
+# From the record of a run, because gold answers are texts that stay in their dataset, and predicted ones are spans.
 RECORDED = {"mean reciprocal rank": "mrr", "lenient accuracy": "lenient accuracy"}
 UNSAID = "lee-4, gu-6, wada-7 and ozyurt-4 count entities; naseem-7 does not say"
-# Of a metric: its own definition, another one, and which papers print which.
+# Metric -> its own definition, another one, and which papers print which.
 PAIRS = {
     "entity-f1": [(ENTITIES, WORDS, UNSAID), (ENTITIES, WORDS_AND_O, UNSAID)],
     "relation-micro-f1": [
@@ -48,18 +48,20 @@ PAIRS = {
     "answer-class-f1": [(NO, ACCURACY, "ozyurt-3 has the F1 of each answer; gu-6 the accuracy")],
     "bioasq-factoid": [(*RECORDED, "lee-6 has both; naseem-7 the lenient accuracy alone")],
 }  # fmt: skip
-OF_ONE = {"accuracy": "bioasq-7b-yesno"}  # a metric whose second definition is of one dataset alone
+OF_ONE = {"accuracy": "bioasq-7b-yesno"}  # metric -> the only dataset that its second definition is for
 
 
 def keep_labelled(gold: list, predicted: list) -> tuple[list, list]:
-    """Gold and predicted of the documents that have a label."""
+    """Keep the gold and predicted labels of documents that have a label."""
     kept = [(g, p) for g, p in zip(gold, predicted, strict=True) if g]
     return [g for g, _ in kept], [p for _, p in kept]
 
 
 def list_pairs(dataset: Dataset) -> list[tuple[str, str, str]]:
-    """Two definitions each that predictions on a dataset are scored by, and who prints which; none where all labels are
-    positive."""
+    """Return the pairs of definitions to score a dataset's predictions by, and who prints which.
+
+    Empty if all labels are positive, or if the second definition is for another dataset.
+    """
     if not dataset.negative or OF_ONE.get(dataset.metric, dataset.key) != dataset.key:
         return []
     return PAIRS.get(dataset.metric, [])

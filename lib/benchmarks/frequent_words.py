@@ -1,4 +1,4 @@
-"""Answers to questions without an encoder: words that stand in the passages, and how often."""
+"""Answers to questions without an encoder: runs of words in the passages, ranked by frequency or order."""
 
 import re
 from collections import Counter
@@ -8,27 +8,27 @@ from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Answer, Question
 
 WORD = re.compile(r"\w+(?:[-'/.]\w+)*")
-LONGEST, ANSWERS = 4, 5  # words of a run; runs that are given as answers, as many as BioASQ counts
+LONGEST, ANSWERS = 4, 5  # words in the longest run; runs returned as answers, as many as BioASQ counts
 Parts = Sequence[Sequence[Question]]
 
 
 def answer_by_frequency(dataset: Dataset, train: Sequence[Question], parts: Parts, power: float) -> list[list]:
-    """Runs of words by how often they stand in the passages, times a power of their length; nothing is trained."""
+    """Rank runs of words by their frequency in the passages times a power of their length; nothing is trained."""
     return [[rank_runs(question, lambda run, times: times * len(run.split()) ** power) for question in part]
             for part in parts]  # fmt: skip
 
 
 def answer_in_order(dataset: Dataset, train: Sequence[Question], parts: Parts) -> list[list]:
-    """The first runs of words of the passages, as they stand there."""
+    """Return the first runs of words of the passages, in text order."""
     return [[rank_runs(question, lambda run, times: 0) for question in part] for part in parts]
 
 
 def rank_runs(question: Question, weigh: Callable[[str, int], float]) -> list[Answer]:
-    """The best ANSWERS of the runs of a few words, none of them a function word or the question's, in its passages.
+    """Return the best ANSWERS runs of words in the passages, without function words or words of the question.
 
-    `weigh`: of a run in lower case, and how often it stands there; of equal ones the first.
+    `weigh` takes a run in lower case and its frequency; ties go to the run that occurs first.
     """
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # here, as it takes seconds
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # imported here because it takes seconds
 
     others = {word.lower() for word in WORD.findall(question.question)} | ENGLISH_STOP_WORDS
     times, first = Counter(), {}

@@ -10,7 +10,7 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import decode_lines, read_lines, read_members
 
-HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of BLURB's 0 to 9
+HALLMARKS = {  # name in the corpus -> name in the study, in the order of BLURB's 0 to 9
     "Activating invasion and metastasis": "invasion and metastasis",
     "Avoiding immune destruction": "immune destruction",
     "Cellular energetics": "cellular energetics",
@@ -25,13 +25,13 @@ HALLMARKS = {  # as the corpus writes them -> as the study does, in the order of
 
 
 def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
-    """The abstracts of Hallmarks of Cancer that a list names, each with all hallmarks of its sentences, or none.
+    """Read the abstracts of Hallmarks of Cancer in a list, each with all hallmarks of its sentences, or none.
 
-    `corpus`: tar with text/<pmid>.txt, a sentence a line, and labels/<pmid>.txt, where `<` stands before the labels of
-    each sentence, `AND` between two of them, `--` before a finer level; NULL is no label. `split_list`: <pmid>.txt,
-    separated by commas. StudyError for a damaged archive, a member that points outside, a file that is not there, not
-    UTF-8, or has an unknown label, a name that comes twice, labels for more or fewer sentences than there are. Source:
-    Baker et al. 2016; Gu et al. 2021, section 2.3.5, takes whole abstracts.
+    `corpus`: a tar with text/<pmid>.txt, one sentence per line, and labels/<pmid>.txt, where `<` precedes the labels of
+    each sentence, `AND` separates labels, and `--` precedes a finer level; NULL is no label. `split_list`: <pmid>.txt,
+    separated by commas. Raises StudyError if the archive is damaged, a member points outside, a file is missing, is not
+    UTF-8 or has an unknown label, a name is repeated, or a document has more or fewer annotations than sentences.
+    Source: Baker et al. 2016; Gu et al. 2021, section 2.3.5, takes whole abstracts.
     """
     pmids = read_split_list(split_list)
     members = read_members(corpus, [f"{kind}/{pmid}.txt" for pmid in pmids for kind in ("text", "labels")])
@@ -53,12 +53,12 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
 
 
 def decode_member(where: str, content: bytes) -> str:
-    """The text of a file of the archive; StudyError as in decode_lines."""
+    """Decode a file of the archive. Raises StudyError as in decode_lines."""
     return "\n".join(line for _, line in decode_lines(where, io.BytesIO(content)))
 
 
 def read_hoc_labelled_only(corpus: Path, split_list: Path, left_out: Counter | None = None) -> list[Labelled]:
-    """As read_hoc, without the abstracts that have no hallmark: the 1,580 of BLUE (Peng et al. 2019)."""
+    """Read as in read_hoc, without the abstracts that have no hallmark: the 1,580 of BLUE (Peng et al. 2019)."""
     documents = read_hoc(corpus, split_list)
     if left_out is not None:
         left_out["abstracts without a hallmark"] += sum(not document.labels for document in documents)
@@ -66,7 +66,7 @@ def read_hoc_labelled_only(corpus: Path, split_list: Path, left_out: Counter | N
 
 
 def read_split_list(path: Path) -> list[str]:
-    """The PMIDs of a list of <pmid>.txt, separated by commas; StudyError for another name, or one that comes twice."""
+    """Read the PMIDs of a comma-separated list of <pmid>.txt. Raises StudyError if a name is malformed or repeated."""
     names = [name.strip() for _, line in read_lines(path) for name in line.split(",") if name.strip()]
     if not names:
         raise StudyError(f"{show_path(path)}: no names in the list")

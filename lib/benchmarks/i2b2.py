@@ -1,9 +1,9 @@
-"""Concepts and relations of clinical notes from the i2b2/VA 2010 release, which needs a data use agreement.
+"""Concepts and relations in clinical notes from the i2b2/VA 2010 release, which needs a data use agreement.
 
-Its folders are, for training, `concept_assertion_relation_training_data/beth` and `.../partners`, each with `txt/`,
-`concept/` and `rel/`, and for the test `test_data`, with texts in it or in its `txt/`, and
-`reference_standard_for_test_data`, with `concepts/` and `rel/`; the readers take those of a split together.
-Three files make a document: `x.txt`, `x.con`, `x.rel`. Source: Uzuner et al. 2011.
+The training folders are `concept_assertion_relation_training_data/beth` and `.../partners`, each with `txt/`,
+`concept/` and `rel/`. The test folders are `test_data`, with texts in it or in its `txt/`, and
+`reference_standard_for_test_data`, with `concepts/` and `rel/`. The readers take all folders of a split together. A
+document has three files: `x.txt`, `x.con`, `x.rel`. Source: Uzuner et al. 2011.
 """
 
 import re
@@ -19,19 +19,19 @@ from lib.reading import read_lines
 
 TYPES = ("problem", "test", "treatment")
 LABELS = ("TrIP", "TrWP", "TrCP", "TrAP", "TrNAP", "TeRP", "TeCP", "PIP")
-NO_RELATION = "false"  # BLUE's name
+NO_RELATION = "false"  # BLUE's name for it
 PLACE = r'c="(.*)" ([0-9]{1,6}):([0-9]{1,6}) ([0-9]{1,6}):([0-9]{1,6})'
 CONCEPT = re.compile(PLACE + r'\|\|t="([a-z]+)"')
 RELATION = re.compile(PLACE + r'\|\|r="([A-Za-z]+)"\|\|' + PLACE)
-Place = tuple[int, int, int]  # of a concept: its line, its first word and its last, all counted from 0
+Place = tuple[int, int, int]  # a concept's line, first word and last word, counted from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A document: its lines, the (start, end) in characters of the words of each, and its annotations by place.
+    """A document: its lines, the (start, end) of each line's words in characters, and its annotations by place.
 
-    `concepts`: offsets in characters of their line; an id is `l` and the number of the line in x.con, from 0.
-    `relations`: the labels of two concepts, in the order of x.rel.
+    `concepts`: offsets are in characters of the line; an id is `l` and the line number in x.con, from 0. `relations`:
+    the labels of two concepts, in the order of x.rel.
     """
 
     name: str
@@ -42,30 +42,30 @@ class Note:
 
 
 def read_concepts(*folders: Path) -> list[Sentence]:
-    """Lines of the notes in folders of the release, tagged with the types problem, test and treatment.
+    """Read the lines of notes as sentences, tagged with the types problem, test and treatment.
 
-    In x.txt a line is a sentence, words have spaces between. Lines of x.con are
-    `c="text" line:word line:word||t="type"` with lines counted from 1, words from 0, the last word in, the text in
-    lower case. A note without concepts has an empty x.con. StudyError for a missing or empty file, another form, place
-    or text, concepts that overlap, and a name that two folders have.
+    In x.txt each line is a sentence, and spaces separate words. Lines of x.con are `c="text" line:word
+    line:word||t="type"`: lines count from 1 and words from 0, the last word is included, and the text is in lower case.
+    A note without concepts has an empty x.con. Raises StudyError if a file is missing, a text is empty, a line has
+    another form, place or text, concepts overlap, or two folders have a file of the same name.
     """
     return [sentence for note in read_concept_notes(folders, relations=False) for sentence in tag_note(note)]
 
 
 def read_relations(*folders: Path) -> list[Relation]:
-    """Pairs of concepts of one line, labelled with the relations that x.rel gives them, or with `false`.
+    """Read the pairs of concepts in one line, labelled with their relations in x.rel, or with `false`.
 
-    x.rel has lines `c=...||r="TrAP"||c=...`, each c as in x.con; which of the two comes first says nothing. A pair
-    with several relations comes as often, with the number after its id. As in BLUE's code, pairs that no label could
-    relate are there too (test and treatment, two treatments, two tests). Errors as in read_concepts; StudyError also
-    for another label and for a relation of what is no concept or of two lines. Source: Peng et al. 2019 (BLUE),
-    blue/bert/create_i2b2_bert.py.
+    Lines of x.rel are `c=...||r="TrAP"||c=...`, each c as in x.con; the order of the two means nothing. A pair with
+    several relations yields an instance for each, with a number after its id. As in BLUE's code, pairs that no label
+    can relate are included (test and treatment, two treatments, two tests). Raises StudyError as in read_concepts, and
+    if a label is unknown, or a relation has an unknown concept or concepts of two lines. Concepts may overlap. Source:
+    Peng et al. 2019 (BLUE), blue/bert/create_i2b2_bert.py.
     """
     return [relation for note in read_concept_notes(folders) for relation in pair_concepts(note)]
 
 
 def read_concept_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[Note]:
-    """The documents of some folders, in order of name; errors as in read_concepts."""
+    """Yield the documents of folders, sorted by name. Raises StudyError as in read_concepts."""
     kinds = [gather_files(folders, ("txt", "."), ".txt"), gather_files(folders, ("concept", "concepts"), ".con")]
     if relations:
         kinds.append(gather_files(folders, ("rel",), ".rel"))
@@ -76,9 +76,9 @@ def read_concept_notes(folders: tuple[Path, ...], relations: bool = True) -> Ite
 
 
 def gather_files(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: str) -> dict[str, Path]:
-    """The files with this end by name without it, each folder's from the first of its subfolders that has any.
+    """Return the files with a suffix, keyed by name without it; a folder's come from the first subfolder that has any.
 
-    StudyError for none at all and for two of one name.
+    Raises StudyError if there are none, or two of one name.
     """
     by_name: dict[str, Path] = {}
     for folder in folders:
@@ -104,7 +104,7 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
 
 
 def add_concepts(note: Note, path: Path) -> None:
-    """Put the concepts of a note's .con file into it."""
+    """Add the concepts of a .con file to a note."""
     for number, where, match in match_lines(path, CONCEPT, TYPES, "a concept of type"):
         place = find_words_at(where, note, match.groups()[:5])
         if place in note.concepts:
@@ -115,7 +115,7 @@ def add_concepts(note: Note, path: Path) -> None:
 
 
 def add_relations(note: Note, path: Path) -> None:
-    """Put the relations of a note's .rel file into it; its concepts are there already."""
+    """Add the relations of a .rel file to a note, which must already have its concepts."""
     for _, where, match in match_lines(path, RELATION, LABELS, "a relation of label"):
         one = find_words_at(where, note, match.groups()[:5])
         other = find_words_at(where, note, match.groups()[6:])
@@ -128,7 +128,7 @@ def add_relations(note: Note, path: Path) -> None:
 def match_lines(
     path: Path, form: re.Pattern, names: tuple[str, ...], what: str
 ) -> Iterator[tuple[int, str, re.Match[str]]]:
-    """Number, `file:line` and match of each line; StudyError for one of another form, or of none of the names."""
+    """Yield the number, `file:line` and match of each line. Raises StudyError for another form or an unknown name."""
     for number, line in read_lines(path):
         where = f"{show_path(path)}:{number}"
         match = form.fullmatch(line.strip())
@@ -138,13 +138,13 @@ def match_lines(
 
 
 def find_line_words(line: str) -> list[tuple[int, int]]:
-    """The (start, end) of each word of a line; a line that begins with a space has an empty first word."""
+    """Return the (start, end) of each word of a line; a leading space gives an empty first word."""
     empty = [(0, 0)] if line[:1].isspace() else []
     return empty + [word.span() for word in re.finditer(r"\S+", line)]
 
 
 def find_words_at(where: str, note: Note, cells: tuple[str, ...]) -> Place:
-    """The place of what `text line:word line:word` points at; StudyError when the text is not there."""
+    """Return the place that `text line:word line:word` points at. Raises StudyError if the text is not there."""
     concept, *numbers = cells
     line, first, line_again, last = map(int, numbers)
     named = f"words {first} to {last} of line {line}"
@@ -160,7 +160,7 @@ def find_words_at(where: str, note: Note, cells: tuple[str, ...]) -> Place:
 
 
 def tag_note(note: Note) -> Iterator[Sentence]:
-    """The lines of a note that hold words, with BIO tags; StudyError for concepts that overlap."""
+    """Yield the non-blank lines of a note with BIO tags. Raises StudyError if concepts overlap."""
     tags = [["O"] * len(words) for words in note.words]
     for (line, first, last), concept in note.concepts.items():
         if set(tags[line][first : last + 1]) != {"O"}:
@@ -178,7 +178,7 @@ def tag_note(note: Note) -> Iterator[Sentence]:
 
 
 def pair_concepts(note: Note) -> Iterator[Relation]:
-    """The pairs of concepts of a note, as in read_relations."""
+    """Yield the pairs of a note's concepts, as in read_relations."""
     for places in combinations(sorted(note.concepts), 2):
         line, other_line = (place[0] for place in places)
         if line != other_line:

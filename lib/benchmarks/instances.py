@@ -1,8 +1,8 @@
-"""What the benchmark datasets are made of: a class of instances for each task family.
+"""Instances of the benchmark datasets: one class for each task family.
 
-Each has three views. `gold`: what is to be predicted, as something that can be counted. `inputs`: the strings that a
-model reads, a document's sentences and a question's passages one by one. `natural`: the texts that somebody wrote,
-without dummies (@GENE$), to be found again elsewhere.
+Each class has three views. `gold`: what is to be predicted, in a form that can be counted. `inputs`: the strings that a
+model reads; sentences of a document and passages of a question are separate. `natural`: the human-written texts without
+dummies (@GENE$), used to find them in other texts.
 """
 
 import re
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 DUMMY = re.compile(r"@[A-Z0-9-]+\$|\bbc6(?:ent[cg]|other)\b", re.IGNORECASE)
-JOINT = {"CHEMICAL": "CHEM"}  # as the dummy of two mentions that overlap has it: @CHEM-GENE$
+JOINT = {"CHEMICAL": "CHEM"}  # spelling in the dummy of two overlapping mentions: @CHEM-GENE$
 BREAKS = re.compile(r"[\n\t\r]")
 
 
 def split_lines(texts: Iterable[str]) -> list[str]:
-    """The lines of texts without white space around them; blank ones are left out."""
+    """Return the non-blank lines of texts, stripped of white space."""
     return [part.strip() for text in texts for part in text.split("\n") if part.strip()]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A tagged sentence: words, and for each a tag such as `O`, `B-Disease` or `I`.
+    """A tagged sentence: words, each with a tag such as `O`, `B-Disease` or `I`.
 
-    In a set whose elements overlap a word has all, in order, joined by `|`: `I-INT|I-PAR`. `document`: PMID or the name
-    of the file, empty where the format does not say. `annotated`: the types that were looked for in it; None: all.
+    If elements overlap, a word has all of its own, in order, joined by `|`: `I-INT|I-PAR`. `document`: a PMID or file
+    name; empty if the format has none. `annotated`: the entity types that were annotated in the sentence; None: all.
     """
 
     words: list[str]
@@ -47,7 +47,7 @@ class Sentence:
 
 
 class Mention(NamedTuple):
-    """A named stretch of a text. `kind` is written as in its dummy: CHEMICAL, GENE, DRUG, DISEASE, PROBLEM."""
+    """A span of text that names something. `kind` is as in its dummy: CHEMICAL, GENE, DRUG, DISEASE, PROBLEM."""
 
     id: str
     kind: str
@@ -56,7 +56,7 @@ class Mention(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A relation's text as a model reads it, and where its two mentions stand in it, first and one past the last."""
+    """A relation's text as a model reads it, and the (start, end) of its two mentions."""
 
     text: str
     first: tuple[int, int]
@@ -65,9 +65,9 @@ class Marked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Two mentions in one sentence, in text order, and what relates them.
+    """Two mentions in one sentence, in text order, and the label of their relation.
 
-    `masked`: the text comes with dummies in the places of its mentions, and the mentions are those dummies.
+    `masked`: the text already has dummies in place of its mentions, and the mentions are those dummies.
     """
 
     id: str
@@ -91,9 +91,9 @@ class Relation:
         return split_lines(DUMMY.split(self.text))
 
     def dummify(self) -> Marked:
-        """The text with `@KIND$` for each of the two mentions, or one dummy such as `@CHEM-GENE$` for two that overlap.
+        """Return the text with `@KIND$` for each mention, or one dummy such as `@CHEM-GENE$` if the two overlap.
 
-        Line ends and tabs become spaces. A text that comes with dummies stays as it is. Source: Gu et al. 2021, 2.4.2
+        Line ends and tabs become spaces. A text that already has dummies is unchanged. Source: Gu et al. 2021, 2.4.2
         and Table 14; the dummies are BLURB's.
         """
         first, second, text = self.first, self.second, self.text
@@ -114,9 +114,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts and a label, or a score: similarity, inference, a question with what may answer it.
+    """Two texts with a label or a score: similarity, inference, or a question with a candidate answer.
 
-    `group`: what is ranked together, the id of a question; elsewhere the document that a pair is of, if known.
+    `group`: for ranking, the id of the question whose pairs are ranked together; otherwise the pair's document, if
+    known.
     """
 
     id: str
@@ -140,9 +141,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A text, in sentences where the source has them, and its labels: none, one or many.
+    """A text, in sentences if the source has them, with no label, one or many.
 
-    `document`: that it is a part of, where that is known.
+    `document`: the document that it is part of, if known.
     """
 
     id: str
@@ -164,7 +165,7 @@ class Labelled:
 
 
 class Span(NamedTuple):
-    """Where an answer stands: the number of the passage, and characters in it."""
+    """The position of an answer: the passage number, and the characters in the passage."""
 
     passage: int
     start: int
@@ -172,7 +173,7 @@ class Span(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A span that is given as an answer, and how probable it is among those of its kind."""
+    """A span predicted as an answer, and its probability."""
 
     passage: int
     start: int
@@ -182,10 +183,10 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the passages it is asked of, and its answers, any of which is right.
+    """A question, its passages, and its answers, any of which is right.
 
-    `spans` are the answers as they stand in the passages; none means that it cannot be answered from them. `batch`: of
-    BioASQ, the file that it was asked in, as its editions are scored batch by batch.
+    `spans` are the positions of the answers in the passages; without any, the question cannot be answered from them.
+    `batch`: for BioASQ, the file that the question came in, because BioASQ is scored batch by batch.
     """
 
     id: str

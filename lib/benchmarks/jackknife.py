@@ -1,4 +1,4 @@
-"""How far a score would move on another draw of its test documents."""
+"""The variance of a score over draws of its test documents, by a jackknife."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,12 +8,12 @@ from lib import statistics
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Labelled, Sentence
 
-GROUPS = 30  # of documents, one of which is left out at a time
-Folds = Mapping[int, Sequence[Sequence[float]]]  # by fold what leave_documents_out gave for each run
+GROUPS = 30  # groups of documents, left out one at a time
+Folds = Mapping[int, Sequence[Sequence[float]]]  # fold -> the result of leave_documents_out for each run
 
 
 def leave_documents_out(dataset: Dataset, test: Sequence[Instance], predicted: Sequence) -> list[float]:
-    """The main score without each group of test documents in turn; of fewer than three documents nothing.
+    """Return the main score without each group of test documents in turn; empty for fewer than three documents.
 
     Groups are the same for every model.
     """
@@ -30,10 +30,10 @@ def leave_documents_out(dataset: Dataset, test: Sequence[Instance], predicted: S
 
 
 def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
-    """The group of each instance: at most GROUPS, none of which shares a document, or a question, with another.
+    """Return the group of each instance: at most GROUPS, none of which shares a document or question with another.
 
-    Tagged sentences that do not say of which document they are stand in its order: groups are of neighbours. Other
-    instances that do not say so are one each.
+    Tagged sentences without document names are grouped with their neighbours in file order. Other instances without one
+    are a document each.
     """
     if isinstance(test[0], Sentence) and not any(one.document for one in test):
         return np.arange(len(test)) * min(GROUPS, len(test)) // len(test)
@@ -41,7 +41,7 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
     for place, one in enumerate(test):
         places.setdefault(name_document(dataset, one) or place, []).append(place)
     group_of = np.empty(len(test), dtype=int)
-    # Drawn: files may be in the order of their labels, and groups that have all labels alike would hide the scatter.
+    # Random: if a file is sorted by label, dealing it out in order gives all groups the same mix and hides the scatter.
     drawn = np.random.default_rng(0).permutation(len(places)) % min(GROUPS, len(places))
     for group, found in zip(drawn, places.values(), strict=True):
         group_of[found] = group
@@ -49,17 +49,18 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
 
 
 def name_document(dataset: Dataset, one: Instance) -> str:
-    """The document that an instance is of, or the question that it is a candidate for; empty where it does not say."""
+    """Return an instance's document, or the question it is a candidate for; empty if it has neither."""
     if isinstance(one, Labelled):
         return one.sentences[-1] if dataset.question_first else one.document
     return getattr(one, "document", "") or getattr(one, "group", "")
 
 
 def find_variance(scores: Sequence[float]) -> tuple[float, int]:
-    """The variance of a score over draws of test documents, and its degrees of freedom, by leave_documents_out.
+    """Return the variance of a score over draws of test documents, and its degrees of freedom.
 
-    Of a difference by the differences of both sides' scores. A jackknife that leaves out a group at a time (Shao and Tu
-    1995, The jackknife and bootstrap); nan for no scores.
+    `scores` are from leave_documents_out; for a difference, they are the differences of both sides' scores. This is a
+    jackknife that leaves out a group at a time (Shao and Tu 1995, The jackknife and bootstrap). The variance is nan if
+    there are no scores.
     """
     if not len(scores):
         return np.nan, 0
@@ -68,9 +69,9 @@ def find_variance(scores: Sequence[float]) -> tuple[float, int]:
 
 
 def compare_sides(better: Folds, than: Folds) -> tuple[float, float] | None:
-    """The variance of the difference of two sides' mean scores over draws of test documents, and its freedom.
+    """Return the variance of two sides' difference in means over draws of test documents, and its degrees of freedom.
 
-    Folds are drawn apart. None unless every run of both sides kept its scores, of the same groups.
+    Folds count as independent draws. None unless every run of both sides kept its scores, over the same groups.
     """
     variances = []
     for fold in better.keys() | than.keys():

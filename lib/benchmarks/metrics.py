@@ -1,9 +1,9 @@
-"""Metrics: pure functions of full gold and predictions, whose docstrings page 12 shows (METRICS).
+"""Metrics: pure functions of gold and predicted labels, whose docstrings page 12 shows (METRICS).
 
-Scores are percent, 0 to 100, where a docstring does not say otherwise, and 0 where a divisor is 0. `gold` and
-`predicted` have an item an instance: a sentence's tags, a pair's label, a document's labels. ValueError, with counts
-and no text, where they are not equally long or empty, or hold labels that the metric does not know. The libraries
-are imported where they are used, as they take seconds and whoever only wants METRICS does not need them.
+Scores are percentages, 0 to 100, unless a docstring says otherwise, and 0 if a divisor is 0. `gold` and `predicted`
+have one item per instance: a sentence's tags, a pair's label, a document's labels. Metrics raise ValueError, with
+counts and no text, if the two are empty, differ in length, or hold labels that the metric does not know. Libraries are
+imported inside functions because they take seconds and METRICS alone does not need them.
 """
 
 import math
@@ -16,13 +16,13 @@ from statistics import fmean
 from lib.benchmarks import answer_metrics
 from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, rates, rates_by_kind, set_rates
 
-STEP = 2**-7  # between neighbouring numbers in bfloat16, as a share of the number
+STEP = 2**-7  # relative distance between neighbouring bfloat16 numbers
 PICO = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
-Tags = Sequence[Sequence[str]]  # by sentence
+Tags = Sequence[Sequence[str]]  # one item per sentence
 
 
 def check_tags(gold: Tags, predicted: Tags) -> None:
-    """check_lengths, and a predicted tag for each gold tag."""
+    """Apply check_lengths, and raise ValueError unless each sentence has a predicted tag for each gold tag."""
     check_lengths(gold, predicted)
     for g, p in zip(gold, predicted, strict=True):
         if len(g) != len(p):
@@ -30,11 +30,11 @@ def check_tags(gold: Tags, predicted: Tags) -> None:
 
 
 def entity_scores(gold: Tags, predicted: Tags) -> Scores:
-    """Entity-level precision, recall and F1, micro over all entities of the test set, and how many gold ones there are.
+    """Entity-level precision, recall and F1, micro-averaged over the test set, and the number of gold entities.
 
-    BIO tags. An entity is right when both ends and the type agree with gold. seqeval's default mode, which scores as
-    conlleval does: an I without a B before it begins an entity. Printed in lee Table 4 (with precision and recall), gu
-    Tables 3 and 6, wada Table 7 (BC5CDR), ozyurt Table 4.
+    Tags are BIO. An entity is right if both boundaries and the type match gold. Scoring uses seqeval's default mode,
+    which agrees with conlleval: an I without a B before it begins an entity. Printed in lee Table 4 (with precision and
+    recall), gu Tables 3 and 6, wada Table 7 (BC5CDR), ozyurt Table 4.
     """
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
@@ -48,14 +48,14 @@ def entity_scores(gold: Tags, predicted: Tags) -> Scores:
 
 
 def typed(sentences: Tags) -> list[list[str]]:
-    """Tags of a scheme without types (B, I) given one, which is what seqeval expects."""
+    """Add a type to tags of a scheme without types (B, I), because seqeval expects one."""
     return [[f"{tag}-entity" if tag in ("B", "I") else tag for tag in tags] for tags in sentences]
 
 
 def entity_sets(sentences: Tags) -> list[set[tuple]]:
-    """The entities (type, first word, last word) of each sentence, found as entity_scores finds them.
+    """Return the entities (type, first word, last word) of each sentence, found as in entity_scores.
 
-    strict_spans of these sets gives entity_scores' rates.
+    strict_spans of these sets gives the rates of entity_scores.
     """
     from seqeval.metrics.sequence_labeling import get_entities
 
@@ -63,11 +63,12 @@ def entity_sets(sentences: Tags) -> list[set[tuple]]:
 
 
 def mention_sets(texts: Tags) -> list[set[tuple]]:
-    """The mentions (type, places of its words) of each text, all parts of one together.
+    """Return the mentions (type, positions of their words) of each text, with all parts of a mention together.
 
-    B begins a mention; an I goes on with the last one of its type, next to it or not, or begins one where there is
-    none: as standoff.tag_text writes mentions in parts. Tags cannot say more: where parts of two of a type alternate,
-    as of words 0, 2 and 1, 3, they come as 0 and 1, 2, 3, in gold as in predictions.
+    B begins a mention. An I continues the last mention of its type, adjacent or not, or begins one if there is none,
+    because standoff.tag_text writes mentions in parts this way. Tags cannot say more: if the parts of two mentions of
+    one type alternate, such as words 0, 2 and words 1, 3, they are read as 0 and 1, 2, 3, in gold and predictions
+    alike.
     """
     found = []
     for tags in texts:
@@ -84,10 +85,10 @@ def mention_sets(texts: Tags) -> list[set[tuple]]:
 
 
 def entity_type_scores(gold: Tags, predicted: Tags) -> Scores:
-    """entity_scores, and `macro f1`: the mean over types of each one's F1, of the types that gold or predictions have.
+    """The scores of entity_scores, and `macro f1`: the mean F1 over the types in gold or predictions.
 
-    No paper prints a macro average; lee, gu, wada and ozyurt print the micro one. Of data of one's own, where a rare
-    type may be the one that counts.
+    No paper prints a macro average; lee, gu, wada and ozyurt print the micro one. It is for the user's own data, where
+    a rare type may matter most.
     """
     scores = entity_scores(gold, predicted)
     by_type = rates_by_kind(entity_sets(gold), entity_sets(predicted), itemgetter(0))
@@ -101,10 +102,11 @@ def average_f1(scores: Collection[Scores]) -> float:
 def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
     """Precision, recall and F1 per word.
 
-    No paper says so; a candidate for naseem Table 7, NER: its Table 6 counts words (S800 dev: 22,217 are words). A word
-    is right when its whole tag is, with B or I and type. `outside`: with `O` as one of the classes; the micro
-    average is then the accuracy. Without, words that are `O` on both sides count for nothing. `average`: `micro` over
-    words, or `weighted`, the mean over tags weighted by their gold words, as in scikit-learn's classification report.
+    No paper says that it scores words. naseem Table 7 may do so for NER, because its Table 6 counts words (S800 dev:
+    22,217 are words). A word is right if its whole tag is, with B or I and type. With `outside`, `O` is one of the
+    classes, and the micro average is the accuracy; without it, words that are `O` on both sides are ignored. `average`
+    is `micro` over words, or `weighted`, the mean over tags weighted by their gold words, as in scikit-learn's
+    classification report.
     """
     from sklearn.metrics import precision_recall_fscore_support
 
@@ -118,20 +120,20 @@ def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "mic
 
 
 def strict_spans(gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> Scores:
-    """Precision, recall and F1 over mentions, micro over all of the test set; equal ones of a document count once.
+    """Precision, recall and F1 over mentions, micro-averaged over the test set; duplicates in a document count once.
 
-    A mention is anything hashable, such as its type and all its (start, end) parts; it is right when it is equal, so a
-    mention in parts needs every part. Printed in wada 3.2.2 and Table 7 (ShARe/CLEFE, whose mentions may be in
-    parts).
+    A mention is any hashable value, such as its type with all its (start, end) parts. It is right if it equals a gold
+    mention, so a mention in parts needs every part. Printed in wada 3.2.2 and Table 7 (ShARe/CLEFE, whose mentions may
+    be in parts).
     """
     return set_rates(gold, predicted)
 
 
 def pico_scores(gold: Tags, predicted: Tags) -> Scores:
-    """`f1`: the mean of the word-level F1 of participants, interventions and outcomes, which are beside it.
+    """`f1`: the mean word-level F1 of participants, interventions and outcomes, with the F1 of each.
 
-    A word's tag is `O` or elements joined by `|`: `I-INT|I-PAR`. Each element is scored on its own, over the words of
-    all abstracts together, as EBM-NLP's own program does; a word of two elements counts for both. Printed in gu 2.3.2,
+    A word's tag is `O` or elements joined by `|`: `I-INT|I-PAR`. Each element is scored separately, over the words of
+    all abstracts together, as in EBM-NLP's own program; a word with two elements counts for both. Printed in gu 2.3.2,
     Tables 3 and 6 (EBM PICO).
     """
     check_tags(gold, predicted)
@@ -148,11 +150,10 @@ def elements(tag: str) -> set[str]:
 
 
 def relation_scores(gold: Sequence[str], predicted: Sequence[str], negative: str | None = "false") -> Scores:
-    """Precision, recall and F1, micro over the positive types: all labels but `negative`; None: over every label.
+    """Precision, recall and F1, micro-averaged over all labels but `negative`; if that is None, over every label.
 
-    A pair is right when its type is; pairs without a relation on both sides count for nothing. Printed in gu Tables 3
-    and 6 (ChemProt, DDI), wada 3.2.3 and Table 7 and naseem Table 7 (also i2b2), lee Table 5 and ozyurt Table 6
-    (ChemProt).
+    A pair is right if its label is. Pairs that are negative on both sides are ignored. Printed in gu Tables 3 and 6
+    (ChemProt, DDI), wada 3.2.3 and Table 7 and naseem Table 7 (also i2b2), lee Table 5 and ozyurt Table 6 (ChemProt).
     """
     check_lengths(gold, predicted)
     right = sum(g == p != negative for g, p in zip(gold, predicted, strict=True))
@@ -160,12 +161,12 @@ def relation_scores(gold: Sequence[str], predicted: Sequence[str], negative: str
 
 
 def binary_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable], positive: Hashable = "1") -> Scores:
-    """Precision, recall and F1 of the positive one of two classes; pairs without a relation on both sides count for
-    nothing.
+    """Precision, recall and F1 of the positive one of two classes; pairs that are negative on both sides are ignored.
 
-    ValueError for more than two labels, or for two of which none is `positive`. Printed in lee Table 5 (GAD, EU-ADR:
-    means of ten folds), naseem Table 7 (the same), ozyurt Table 6 (GAD). gu Tables 3 and 6 and naseem Table 6 say micro
-    F1: over positive types, as for ChemProt, it is this; over both classes it would be the accuracy.
+    Raises ValueError if there are more than two labels, or two of which neither is `positive`. Printed in lee Table 5
+    (GAD, EU-ADR: means of ten folds), naseem Table 7 (the same), ozyurt Table 6 (GAD). gu Tables 3 and 6 and naseem
+    Table 6 say micro F1: over positive types, as for ChemProt, it is this score; over both classes it would be the
+    accuracy.
     """
     check_lengths(gold, predicted)
     labels = {*gold, *predicted}
@@ -186,10 +187,10 @@ def answer_class_scores(gold: Sequence[str], predicted: Sequence[str]) -> Scores
 
 
 def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Pearson's r between gold and predicted values, times 100; nan, undefined, where gold is constant, the predictions
-    are, or nearly, or one value is nan.
+    """Pearson's r between gold and predicted values, times 100.
 
-    One number for the test set, which in BIOSSES is 20 pairs. Printed in gu Table 6 (BIOSSES), wada 3.2.1 and Table 7
+    It is nan (undefined) if gold is constant, the predictions are constant or nearly so, or a value is nan. It is one
+    number for the test set, which has 20 pairs in BIOSSES. Printed in gu Table 6 (BIOSSES), wada 3.2.1 and Table 7
     (BIOSSES, MedSTS), naseem Table 7.
     """
     from scipy.stats import pearsonr
@@ -201,10 +202,10 @@ def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
 
 
 def is_constant(gold: Sequence[float], predicted: Sequence[float]) -> bool:
-    """Whether predictions differ by no more than rounding in bfloat16 may make, and correlate as noise does.
+    """Return whether predictions vary no more than bfloat16 rounding may cause, so that they correlate like noise.
 
-    Their standard deviation is at most STEP of their mean size and a tenth of gold's. This gives up predictions in
-    float32 that differ by so little and are right, as these cannot be told from noise.
+    Their standard deviation is then at most STEP of their mean magnitude and at most a tenth of gold's. Correct float32
+    predictions that vary so little are rejected too, because they cannot be told from noise.
     """
     import numpy as np
 
@@ -212,9 +213,9 @@ def is_constant(gold: Sequence[float], predicted: Sequence[float]) -> bool:
 
 
 def accuracy(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
-    """The share of instances with the right label; for one label an instance, micro F1 over all classes is the same.
+    """The percentage of instances with the right label; with one label each, it equals micro F1 over all classes.
 
-    Printed in gu Table 6 (PubMedQA, BioASQ yes/no), wada 3.2.5 and Table 7 (MedNLI), as micro F1 Table 6 (DocClsJp),
+    Printed in gu Table 6 (PubMedQA, BioASQ yes/no), wada 3.2.5 and Table 7 (MedNLI), as micro F1 in Table 6 (DocClsJp),
     naseem Table 7 (MedNLI).
     """
     check_lengths(gold, predicted)
@@ -222,10 +223,10 @@ def accuracy(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
 
 
 def class_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Scores:
-    """The accuracy, and `macro f1`: the mean over the classes of gold and predictions of each one's F1.
+    """The accuracy, and `macro f1`: the mean F1 over the classes in gold or predictions.
 
-    As scikit-learn's f1_score with average="macro". No paper prints a macro average over classes (gu prints the
-    accuracy); of data of one's own.
+    Equals scikit-learn's f1_score with average="macro". No paper prints a macro average over classes (gu prints the
+    accuracy); it is for the user's own data.
     """
     right = accuracy(gold, predicted)
     by_class = [class_rates(gold, predicted, one) for one in {*gold, *predicted}]
@@ -233,29 +234,29 @@ def class_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Sco
 
 
 def multilabel_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
-    """Precision, recall and F1, micro over all documents and the ten labels.
+    """Precision, recall and F1, micro-averaged over all documents and labels.
 
-    A document without labels is an instance too: what is predicted for it is wrong. Printed in gu 2.3.5 and Table 6
-    (HoC, 371 documents).
+    A document without labels is an instance too: any label predicted for it is wrong. Printed in gu 2.3.5 and Table 6
+    (HoC, ten labels, 371 documents).
     """
     return set_rates(gold, predicted)
 
 
 def label_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
-    """multilabel_scores, and `macro f1`: the mean over labels of each one's F1, of those that gold or predictions have.
+    """The scores of multilabel_scores, and `macro f1`: the mean F1 over the labels in gold or predictions.
 
-    No paper prints a macro average (gu prints the micro one, of HoC); of data of one's own.
+    No paper prints a macro average (gu prints the micro one, for HoC); it is for the user's own data.
     """
     by_label = rates_by_kind(gold, predicted)
     return multilabel_scores(gold, predicted) | {"macro f1": average_f1(by_label.values())}
 
 
 def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:
-    """Means over documents of precision and of recall, and the harmonic mean of the two means as F1.
+    """Precision and recall averaged over documents, and F1 as the harmonic mean of the two averages.
 
-    Nothing predicted has precision 0. A document without gold labels has 1 for both when nothing is predicted, else 0
-    for both; BLUE's set has none. Printed in wada 3.2.4 and Table 7 (HoC, 315 documents), naseem Table 7 (the same
-    documents), after BLUE's program (Peng et al. 2019), which prints precision and recall under each other's name.
+    Precision is 0 if nothing is predicted. For a document without gold labels, both are 1 if nothing is predicted, else
+    0; BLUE's dataset has no such document. Printed in wada 3.2.4 and Table 7 (HoC, 315 documents), naseem Table 7 (the
+    same documents), after BLUE's program (Peng et al. 2019), which prints precision and recall under each other's name.
     """
     check_lengths(gold, predicted)
     precisions, recalls = [], []
@@ -270,11 +271,12 @@ def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collecti
 
 
 def benchmark_total(scores: Mapping[str, float], groups: Mapping[str, Collection[str]]) -> float:
-    """The mean over groups of the mean over a group's datasets; a single group gives the plain mean.
+    """The mean over groups of each group's mean over its datasets; a single group gives the plain mean.
 
-    BLURB score: a group a task type, six in all (gu 2.3, Tables 6, 7, 9, 10 and 11; naseem Table 7 calls the plain mean
-    over one task's sets BLURB). BLUE total of ten datasets, clinical score of four, biomedical of six: one group each
-    (wada 3.2, Tables 7 and 8). ValueError for a dataset without a score, and for no datasets.
+    The BLURB score has six groups, one per task type (gu 2.3, Tables 6, 7, 9, 10 and 11); naseem Table 7 calls the
+    plain mean over one task's datasets BLURB. The BLUE total (ten datasets), clinical score (four) and biomedical score
+    (six) are one group each (wada 3.2, Tables 7 and 8). Raises ValueError if a dataset has no score, a group is empty,
+    or there are no groups.
     """
     empty = sum(not group for group in groups.values())
     if not groups or empty:
@@ -288,15 +290,18 @@ def benchmark_total(scores: Mapping[str, float], groups: Mapping[str, Collection
 
 @dataclass(frozen=True)
 class Metric:
-    """How a dataset is scored; what is counted, over what it is averaged and where it is printed: the docstring."""
+    """How a dataset is scored.
+
+    The function's docstring says what is counted, over what it is averaged and where it is printed.
+    """
 
     title: str
     function: Callable
-    main: str = "f1"  # the value of its result that ranks models; empty where the result is one number
+    main: str = "f1"  # the score that ranks models; empty if the function returns one number
 
 
 ENTITIES = "entity-f1", "entity-type-f1"  # keys of metrics that count entities
-WITH_MACRO = "class-f1", "entity-type-f1", "label-f1"  # of data of one's own: those with a `macro f1` besides
+WITH_MACRO = "class-f1", "entity-type-f1", "label-f1"  # metrics for the user's own data that add `macro f1`
 METRICS = {
     "entity-f1": Metric("Entity-level F1", entity_scores),
     "token-f1": Metric("Word-level F1", token_scores),

@@ -1,12 +1,13 @@
-"""A folder of anybody's data as a dataset: its form and task found, its parts read and checked before anything is made.
+"""A user's folder as a dataset: its form and task are detected, its parts read and checked before anything is trained.
 
     own = read_own_folder(Path("notes"))
     print(*own.notes, sep="\\n")
     train = own.dataset.load("train")
 
-The folder holds a train part and, where there are such, dev and test: files in one form whose names have these words
-(`train.tsv`, `notes.dev.jsonl`), or folders of BRAT's files; or one file, or BRAT's files, without a division.
-Tables and their columns: lib/benchmarks/own_tables.py. A part that is missing is cut off the training part by document.
+The folder holds a train part and optionally dev and test: files in one form whose names contain these words
+(`train.tsv`, `notes.dev.jsonl`), or folders of BRAT files. Alternatively it holds one undivided file, or undivided BRAT
+files. lib/benchmarks/own_tables.py describes tables and their columns. A missing part is cut off the training part by
+document.
 """
 
 import re
@@ -27,7 +28,7 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_lines
 
-WORDS = {  # of a file's name -> the part that it is
+WORDS = {  # word in a file name -> part
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("dev", "devel", "development", "valid", "validation", "val"), "dev"),
     **dict.fromkeys(("test", "testing"), "test"),
@@ -36,19 +37,19 @@ BRAT, PUBTATOR, CONLL, TABLE = "BRAT", "PubTator", "CoNLL", "a table"
 READERS = {BRAT: brat.read_brat, PUBTATOR: pubtator.read_all_kinds, CONLL: conll.read_any}
 TABLES = ".csv", ".tsv", ".jsonl"
 UNREADABLE = ".json", ".xlsx", ".xls", ".parquet", ".zip"
-ASIDE = re.compile(r"(?i)\..*|(?:readme|licen[cs]e|citation)\b.*|.*\.(?:md|pdf|conf|py|ya?ml)")  # what is no data
-SHOWN = 12  # labels that a note names
-SHARES = {"dev": 0.1, "test": 0.2}  # of the documents of an undivided part
-SEED = 0  # of the order in which documents are dealt out
-VERSION = 1  # raised when the same folder gives other instances, or another division
+ASIDE = re.compile(r"(?i)\..*|(?:readme|licen[cs]e|citation)\b.*|.*\.(?:md|pdf|conf|py|ya?ml)")  # not data
+SHOWN = 12  # labels that a note lists
+SHARES = {"dev": 0.1, "test": 0.2}  # shares of the documents of an undivided part
+SEED = 0  # of the order in which documents are assigned to parts
+VERSION = 1  # bumped when the same folder yields other instances or another division
 
 
 @dataclass(frozen=True)
 class OwnData:
-    """A folder that was read and checked.
+    """A folder of data, read and checked.
 
-    `parts`: a row for each part; `notes`: what there is to know before training, in sentences; `division`: the part of
-    each document, where the folder does not say it.
+    `parts`: a row for each part. `notes`: what to know before training, in sentences. `division`: the part of each
+    document, if the folder does not define it.
     """
 
     dataset: Dataset
@@ -63,7 +64,7 @@ class OwnData:
 
 
 def fingerprint_data(dataset: Dataset) -> str:
-    """Of the files that are read, their names and how they are divided."""
+    """Return a fingerprint of the files read, their names and their division."""
     paths = {path for split in dataset.files for path in dataset.paths(split)}
     files = list_data_files(paths)
     named = [[str(file.relative_to(dataset.folder)), provenance.file_fingerprint(file)] for file in files]
@@ -71,11 +72,11 @@ def fingerprint_data(dataset: Dataset) -> str:
 
 
 def read_own_folder(folder: Path) -> OwnData:
-    """The data of a folder, all of it read and checked; StudyError for what cannot be trained and tested on."""
+    """Read and check all data of a folder. Raises StudyError if a model cannot be trained and tested on it."""
     dataset, form = describe_folder(folder)
     left_out: Counter = Counter()
     loaded = {}
-    for split in dataset.files:  # a file of several parts is counted once
+    for split in dataset.files:  # count a file only once if several parts share it
         again = any(dataset.files[split] == dataset.files[other] for other in loaded)
         loaded[split] = dataset.load(split, left_out=Counter() if again else left_out)
     check_learnable(dataset, loaded["train"])
@@ -98,7 +99,7 @@ def read_own_folder(folder: Path) -> OwnData:
 
 
 def describe_folder(folder: Path) -> tuple[Dataset, str]:
-    """The dataset of a folder, and its form, by the names of its files and their first lines; nothing is checked."""
+    """Detect a folder's dataset and form from file names and first lines, without checking the data."""
     folder = Path(folder)
     if not folder.is_dir():
         raise StudyError(f"{show_path(folder)}: no such folder; --data takes one with train, dev and test files")
@@ -109,7 +110,7 @@ def describe_folder(folder: Path) -> tuple[Dataset, str]:
         raise StudyError(f"{said}: give all parts in one form")
     form = forms["train"]
     names = {split: str(path.relative_to(folder)) for split, path in found.items()}
-    files = {split: (name.replace("{", "{{").replace("}", "}}"),) for split, name in names.items()}  # as Dataset.paths
+    files = {split: (name.replace("{", "{{").replace("}", "}}"),) for split, name in names.items()}  # for Dataset.paths
     lacking = tuple(split for split in SHARES if split not in found)
     files = {split: files.get(split, files["train"]) for split in SPLITS}
     family, metric, reader = "tagging", "entity-type-f1", READERS.get(form)
@@ -126,7 +127,7 @@ def describe_folder(folder: Path) -> tuple[Dataset, str]:
 
 
 def find_parts(folder: Path) -> dict[str, Path]:
-    """The files or folders of train, dev and test, as far as a folder has them; train alone where it is not divided."""
+    """Return the files or folders of train, dev and test that exist; train alone if the folder is undivided."""
     entries = sorted(path for path in folder.iterdir() if not ASIDE.fullmatch(path.name))
     found: dict[str, Path] = {}
     for path in entries:
@@ -154,7 +155,7 @@ def find_parts(folder: Path) -> dict[str, Path]:
 
 
 def find_form(path: Path) -> str:
-    """The form of a file, by its name and its first line with a sign; of a folder BRAT."""
+    """Return the form of a file, from its name and its first non-blank line; BRAT for a folder."""
     if path.is_dir():
         return BRAT
     name = path.name.removesuffix(".gz").lower()
@@ -172,9 +173,9 @@ def find_form(path: Path) -> str:
 
 
 def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, ...], where: str = "") -> list[Instance]:
-    """The instances of one of the `parts` that a training part is cut into, by document; any other split is whole.
+    """Return one of the `parts` that a training part is cut into by document; any other split is returned whole.
 
-    Documents are dealt out in an order that SEED decides. StudyError for fewer documents than parts.
+    SEED sets the order in which documents are assigned. Raises StudyError if there are fewer documents than parts.
     """
     if split not in parts:
         return instances
@@ -192,7 +193,7 @@ def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, .
 
 
 def name_documents(instances: Sequence[Instance]) -> list[str]:
-    """The document of each instance: as the files name it, else its text, so that equal texts stay together."""
+    """Return each instance's document, or its text if the files name none, so that equal texts stay together."""
     return [document_of(one) or (one.first if isinstance(one, Pair) else one.inputs[0]) for one in instances]
 
 
@@ -201,12 +202,12 @@ def document_of(one: Instance) -> str:
 
 
 def say_name(one: Instance) -> str:
-    """What a division calls an instance: its document, else its row or, of a sentence, its words."""
+    """Return an instance's name in the division: its document, else a sentence's words or a row number."""
     return document_of(one) or (one.inputs[0] if isinstance(one, Sentence) else f"row {one.id}")
 
 
 def say_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[Instance]]) -> str:
-    """Which parts were cut off the training part, and by what."""
+    """Describe which parts were cut off the training part, and by which unit."""
     unit, warning = "row", ""
     if any(map(document_of, loaded["train"])):
         unit = "document"
@@ -221,12 +222,12 @@ def say_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[In
 
 
 def list_labels(instances: Iterable[Instance]) -> list[str]:
-    """The types of entities, classes or labels of some instances; none of numbers."""
+    """List the entity types, classes or labels of the instances; numbers have none."""
     return sorted(count_labels(instances))
 
 
 def count_labels(instances: Iterable[Instance]) -> Counter:
-    """How often each type of entity, class or label stands in some instances."""
+    """Count how often each entity type, class or label occurs."""
     counts: Counter = Counter()
     for one in instances:
         if isinstance(one, Sentence):
@@ -239,7 +240,7 @@ def count_labels(instances: Iterable[Instance]) -> Counter:
 
 
 def check_learnable(dataset: Dataset, train: Sequence[Instance]) -> None:
-    """StudyError where training has nothing to tell apart."""
+    """Raise StudyError if the training part has nothing to tell apart."""
     where = show_path(dataset.paths("train")[0])
     if dataset.family == "similarity":
         if len({one.label for one in train}) == 1:
@@ -253,7 +254,7 @@ def check_learnable(dataset: Dataset, train: Sequence[Instance]) -> None:
 
 
 def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
-    """StudyError where nothing in the test part can be found."""
+    """Raise StudyError if the test part has nothing to predict."""
     number = dataset.family == "similarity"
     if (len({one.label for one in test}) == 1) if number else not list_labels(test):
         what = "scores that differ" if number else "entity or label"
@@ -261,7 +262,7 @@ def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
 
 
 def say_task(dataset: Dataset) -> str:
-    """The task, in words."""
+    """Describe the task in words."""
     said = {
         "entity-type-f1": "entities to be tagged",
         "class-f1": "one class for each " + ("text" if dataset.family == "documents" else "pair of texts"),
@@ -276,10 +277,10 @@ def say_instances(dataset: Dataset) -> str:
 
 
 def list_unread(dataset: Dataset) -> list[str]:
-    """What lies in the folder and is not read, of its files and of a table's columns."""
+    """List the files and table columns in the folder that are not read."""
     files = set().union(*dataset.files.values())
     unread = []
-    if "." not in files:  # the folder itself, of which all is read
+    if "." not in files:  # the folder itself: everything in it is read
         used = {Path(file).parts[0] for file in files}
         names = [path.name for path in sorted(dataset.folder.iterdir())]
         unread = [name for name in names if name not in used and not ASIDE.fullmatch(name)]
@@ -289,7 +290,7 @@ def list_unread(dataset: Dataset) -> list[str]:
 
 
 def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
-    """A part in numbers: its file, documents, instances, and how often it has each label."""
+    """Summarise a part: its file, documents, instances, and the count of each label."""
     documents = set(filter(None, map(document_of, instances)))
     labels = say_some([f"{label} {number:,}" for label, number in sorted(count_labels(instances).items())])
     if dataset.family == "similarity":
@@ -301,7 +302,7 @@ def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) 
 
 
 def compare_parts(loaded: dict[str, list[Instance]]) -> list[str]:
-    """What parts share, and what training lacks, in sentences."""
+    """Describe in sentences which texts the parts share, and which labels training lacks."""
     texts = {split: [" ".join(one.inputs) for one in instances] for split, instances in loaded.items()}
     notes = []
     for split, other in (("dev", "train"), ("test", "train"), ("test", "dev")):
@@ -319,5 +320,5 @@ def compare_parts(loaded: dict[str, list[Instance]]) -> list[str]:
 
 
 def say_some(names: list[str]) -> str:
-    """Names in a row, SHOWN of them at most."""
+    """Join names into one string, at most SHOWN of them."""
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")

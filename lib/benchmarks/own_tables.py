@@ -1,4 +1,4 @@
-"""Tables of anybody's texts: CSV, TSV or JSON lines with named columns, which say the task.
+"""Tables of the user's texts: CSV, TSV or JSON lines, whose column names determine the task.
 
 | columns | task |
 |---|---|
@@ -7,8 +7,8 @@
 | text, text2, label | two texts, one of several classes |
 | text, text2, score | two texts, a number: how similar they are |
 
-A column `document` names what a row is a part of; rows of one document stay together where a file is divided. Other
-columns are not read. What is malformed is a StudyError that names file and line and quotes no text.
+A column `document` names the document of a row; rows of one document stay together if a file is divided. Other columns
+are not read. Malformed input raises StudyError, which names file and line and quotes no text.
 """
 
 import json
@@ -35,7 +35,7 @@ Row = Mapping[str, object]
 
 
 def find_columns(path: Path) -> tuple[str, ...]:
-    """The columns of a table that say its task, a key of FAMILIES; StudyError for others."""
+    """Return the columns that determine a table's task, a key of FAMILIES. Raises StudyError for other columns."""
     _, first = next(read_table_cells(path), ("", None))
     if first is None:
         raise StudyError(f"{show_path(path)}: no rows in the file")
@@ -53,13 +53,13 @@ def find_columns(path: Path) -> tuple[str, ...]:
 
 
 def list_unread_columns(path: Path) -> list[str]:
-    """The columns of a table that are not read."""
+    """List the columns of a table that are not read."""
     _, first = next(read_table_cells(path))
     return [name for name in first if name not in COLUMNS]
 
 
 def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair]:
-    """The instances of a table with these columns; the number of its row is the id of each. Errors as above."""
+    """Read the instances of a table with these columns; ids are row numbers. Raises StudyError if it is malformed."""
     instances: list[Labelled | Pair] = []
     for number, (where, row) in enumerate(read_table_cells(path), start=1):
         if missing := [name for name in columns if name not in row]:
@@ -79,7 +79,7 @@ def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair
 
 
 def read_answer(where: str, row: Row, column: str) -> tuple[str, ...] | float:
-    """One label or several as a tuple, or a number."""
+    """Return labels as a tuple, or a score."""
     if column == "score":
         try:
             score = float(str(row[column]))
@@ -97,12 +97,12 @@ def read_answer(where: str, row: Row, column: str) -> tuple[str, ...] | float:
 
 
 def say_value(value: object) -> str:
-    """A cell as text; of JSON numbers too, of which 0 is one."""
+    """Return a cell as text, including a JSON number such as 0; null gives an empty string."""
     return "" if value is None else str(value).strip()
 
 
 def parse_list(written: str) -> list:
-    """Labels in one cell: a JSON list, or separated by `;`."""
+    """Parse the labels of one cell: a JSON list, or separated by `;`."""
     if written.lstrip().startswith("["):
         try:
             return json.loads(written)
@@ -112,7 +112,7 @@ def parse_list(written: str) -> list:
 
 
 def read_word(where: str, row: Row, name: str) -> str:
-    """What a cell says; StudyError for a blank one and, in JSON, for a list or an object."""
+    """Return the text of a cell. Raises StudyError if it is blank or, in JSON, a list or an object."""
     value = row[name]
     if isinstance(value, list | dict):
         raise StudyError(f"{where}: expected a text or a number under {name}")
@@ -122,7 +122,7 @@ def read_word(where: str, row: Row, name: str) -> str:
 
 
 def refuse_scores(path: Path, instances: list[Labelled | Pair]) -> None:
-    """StudyError for labels that are all numbers, of which some are not whole: scores, by their looks."""
+    """Raise StudyError if all labels are numbers and some are not whole, because they look like scores."""
     labels = {one.label if isinstance(one, Pair) else one.labels[0] for one in instances}
     try:
         numbers = [float(label) for label in labels]
@@ -136,8 +136,11 @@ def refuse_scores(path: Path, instances: list[Labelled | Pair]) -> None:
 
 
 def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
-    """`file:line` and the cells of each row, by column: of JSON lines by name, else by a header, whose case does not
-    count. In a CSV semicolons separate where the first line has more of them than commas."""
+    """Yield `file:line` and the cells of each row by column.
+
+    JSON lines name their columns; other tables have a header, whose case is ignored. A CSV is separated by semicolons
+    if its first line has more of them than commas.
+    """
     name = path.name.removesuffix(".gz").lower()
     if name.endswith(".jsonl"):
         yield from read_json_lines(path, blank=True)
@@ -155,7 +158,7 @@ def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
 
 
 def read_tsv(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a TSV, a line each, blank ones left out; a cell that is quoted as a whole comes without quotes."""
+    """Yield the non-blank lines of a TSV as rows; a cell that is quoted as a whole loses its quotes."""
     for number, line in read_lines(path):
         if line.strip():
             quoted = [(cell, QUOTED.fullmatch(cell)) for cell in line.split("\t")]

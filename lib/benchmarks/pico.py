@@ -1,4 +1,4 @@
-"""Participants, interventions and outcomes of trials' abstracts, from EBM-NLP's own release.
+"""Participants, interventions and outcomes in abstracts of trials, from EBM-NLP's own release.
 
 Source: Nye et al. 2018; the README of the release. Gu et al. 2021 (section 2.3.2) use it with its overlaps.
 """
@@ -14,21 +14,25 @@ from lib.reading import find_file, read_lines
 
 ELEMENTS = {"INT": "interventions", "OUT": "outcomes", "PAR": "participants"}  # in the order of a joined tag
 FOLDERS = {"train": "train", "dev": "train", "test": "test/gold"}
-FILE = re.compile(r"([0-9]+)[._]AGGREGATED\.ann(?:\.gz)?")  # a dot in release 2.00, a low line in 1.00
-BREAKS = re.compile(r"[ \t\r]+")  # a word may hold other kinds of space
+FILE = re.compile(r"([0-9]+)[._]AGGREGATED\.ann(?:\.gz)?")  # a dot in release 2.00, an underscore in 1.00
+BREAKS = re.compile(r"[ \t\r]+")  # a word may contain other kinds of space
 
 
 def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> list[Sentence]:
-    """Sentences of `train`, `dev` or `test` of a release's folder, with the tag of each word I-INT, I-OUT, I-PAR or O.
+    """Read the sentences of `train`, `dev` or `test` in a release's folder, each word tagged I-INT, I-OUT, I-PAR or O.
 
-    A word of several elements has them joined in that order, `I-INT|I-PAR`. A sentence ends only after a word ".", and
-    at the end of an abstract. Words are those of `documents/PMID.tokens`; their labels, one a word, 0 or not, those
-    of `annotations/aggregated/starting_spans/ELEMENT/{train,test/gold}/PMID.AGGREGATED.ann`; between words and between
-    labels are line ends, spaces or commas (labels alone). The development set is the training abstracts whose PMIDs
-    stand in `dev.txt` in the folder, one a line, and none where it is not there: the release has none, and its scripts
-    draw a fifth of the training set anew in each run. An abstract that lacks the labels of an element is not read, nor
-    a training one that is in the test set (those of `dev` are counted with the training set). StudyError for a missing
-    or empty file, other labels, more or fewer labels than words, a PMID of `dev` that is no training abstract.
+    A word with several elements has them joined in that order: `I-INT|I-PAR`. A sentence ends only after a word "." and
+    at the end of an abstract. Words are in `documents/PMID.tokens`; their labels, one per word, 0 or not, are in
+    `annotations/aggregated/starting_spans/ELEMENT/{train,test/gold}/PMID.AGGREGATED.ann`. Line ends or spaces separate
+    words; line ends, spaces or commas separate labels.
+
+    The development set is the training abstracts whose PMIDs are in the folder's `dev.txt`, one per line; there is none
+    without this file. The release has no development set, and its scripts draw a fifth of the training set anew in each
+    run. An abstract is left out if it lacks the labels of an element, and a training abstract if it is in the test set
+    (those of `dev` are counted with the training set).
+
+    Raises StudyError if a file is missing or empty, a label is not 0 to 9, there are more or fewer labels than words,
+    or a PMID of `dev` is no training abstract.
     """
     files = find_documents(folder, split)
     dev_list = folder / "dev.txt"
@@ -55,7 +59,10 @@ def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> 
 
 
 def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
-    """The files of labels of a split, by element and PMID; StudyError for another split, or an element without any."""
+    """Return the label files of a split, by element and PMID.
+
+    Raises StudyError if the split is unknown, an element has no files, or two files have one PMID.
+    """
     if split not in FOLDERS:
         raise unknown("split", split, FOLDERS)
     documents = {}
@@ -71,7 +78,7 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
 
 
 def read_document(folder: Path, pmid: str, labels: dict[str, Path]) -> list[Sentence]:
-    """The sentences of an abstract; errors as in read_elements."""
+    """Read the sentences of an abstract. Raises StudyError as in read_elements."""
     words = read_cells(find_file(folder / f"documents/{pmid}.tokens"), BREAKS)
     marked = {short: read_labels(path, len(words)) for short, path in labels.items()}
     sentences, start = [], 0
@@ -95,7 +102,7 @@ def read_labels(path: Path, expected: int) -> list[bool]:
 
 
 def read_cells(path: Path, breaks: re.Pattern) -> list[str]:
-    """What stands between breaks and line ends; StudyError for an empty file."""
+    """Return the cells between breaks and line ends. Raises StudyError if the file is empty."""
     cells = [cell for _, line in read_lines(path) for cell in breaks.split(line) if cell]
     if not cells:
         raise StudyError(f"{show_path(path)}: empty file")

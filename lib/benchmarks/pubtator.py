@@ -1,4 +1,4 @@
-"""Abstracts with mentions at offsets, from files in PubTator form: BC5CDR and NCBI-disease."""
+"""Abstracts with mentions at offsets, from PubTator files: BC5CDR and NCBI-disease."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ from lib.errors import StudyError, unknown
 from lib.places import show_path
 from lib.reading import ends_with_line, read_lines
 
-# The types of BC5CDR, and NCBI-disease's four, all of them diseases (Dogan et al. 2014).
+# The types of BC5CDR, and the four of NCBI-disease, which are all diseases (Dogan et al. 2014).
 KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
     ("Disease", "SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"), "DISEASE"
 )
@@ -22,10 +22,10 @@ HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 
 
 class Abstract(NamedTuple):
-    """A title and an abstract, a line end between, and what is marked in them.
+    """A title and an abstract, joined by a line end, and the mentions in them.
 
-    `text`: in composed letters (NFC), however the file has them. `mentions`: offsets in its characters, kinds CHEMICAL
-    and DISEASE, ids as the file has them (a MeSH or OMIM concept, several of them, or -1).
+    `text`: in composed letters (NFC), whatever the file has. `mentions`: offsets are in characters of `text`, kinds are
+    CHEMICAL and DISEASE, ids are as in the file (a MeSH or OMIM concept, several of them, or -1).
     """
 
     pmid: str
@@ -34,16 +34,16 @@ class Abstract(NamedTuple):
 
 
 def read_abstracts(path: Path, left_out: Counter | None = None) -> Iterator[Abstract]:
-    """Abstracts of a PubTator file in its order; one that the file repeats comes as often.
+    """Yield the abstracts of a PubTator file in its order, including repeated ones.
 
     A record is `PMID|t|title`, `PMID|a|abstract`, lines `PMID TAB start TAB end TAB text TAB type TAB concept`, with
-    the names of the parts of a joined mention in a seventh column, and lines `PMID TAB CID TAB chemical TAB disease`;
-    a blank line ends it. Offsets count characters of the title, one character between, and the abstract. StudyError
-    with the line for anything else, a text that is not at its offsets, a type that is not in KINDS, a mention that is
-    there twice, a cut last line, an empty file.
+    the parts' names of a joined mention in a seventh column, and lines `PMID TAB CID TAB chemical TAB disease`; a blank
+    line ends it. Offsets count the characters of the title, one character between, and the abstract. Raises StudyError
+    with the line if a line has another form, a text is not at its offsets, a type is not in KINDS, a mention is
+    repeated, the last line is cut off, or the file is empty.
 
-    With `left_out`, types may be any and are kept as they are, a mention needs no concept, and relations of any form
-    are counted there.
+    With `left_out`, any type is accepted and kept as it is, a mention needs no concept, and relations of any form are
+    counted there.
     """
     name, number, empty, record = show_path(path), 0, True, []
     for number, line in read_lines(path):
@@ -61,7 +61,7 @@ def read_abstracts(path: Path, left_out: Counter | None = None) -> Iterator[Abst
 
 
 def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> Abstract:
-    """The abstract of a record, given as its lines with the place that a message names; errors as in read_abstracts."""
+    """Parse a record, given as its lines with their `file:line`. Raises StudyError as in read_abstracts."""
     heads = [HEAD.fullmatch(line) for _, line in record[:2]]
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
         raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID")
@@ -73,7 +73,7 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
         if left_out is not None and len(cells) > 2 and not OFFSET.fullmatch(cells[1]):
             left_out["relations"] += 1
             continue
-        if len(cells) == 4 and cells[1] == "CID":  # which chemical induces which disease: another task
+        if len(cells) == 4 and cells[1] == "CID":  # chemical-induced disease relations: another task
             continue
         if left_out is not None and len(cells) == 5:
             cells.append("")
@@ -93,7 +93,7 @@ def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, s
     start, end = int(first), int(last)
     words = compose_letters(words)
     there = compose_letters(text[start:end])
-    if not there or there not in (words, words.rstrip(" ")):  # NCBI-disease has one text with spaces after it
+    if not there or there not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
         raise StudyError(f"{where}: PMID {pmid} has another text at {start} to {end}")
     composed_start = len(compose_letters(text[:start]))
     composed_end = len(compose_letters(text[:end]))
@@ -101,16 +101,16 @@ def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, s
 
 
 def compose_letters(text: str) -> str:
-    """A text with each letter and its marks as one character, where there is one."""
+    """Return a text with each letter and its marks as one character if possible (NFC)."""
     return unicodedata.normalize("NFC", text)
 
 
 def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> list[Sentence]:
-    """Sentences with the mentions of one kind, `Disease` or `Chemical`, tagged by standoff.
+    """Read sentences tagged with the mentions of one kind, `Disease` or `Chemical`.
 
-    A record that comes again is left out: NCBI-disease's training file has PMID 8528200 twice, the same each time.
-    Mentions that overlap a longer one have no tag. StudyError as in read_abstracts, for another kind, and for two
-    records of one PMID that differ.
+    A repeated record is left out: NCBI-disease's training file has PMID 8528200 twice, both the same. Mentions that
+    overlap a longer one have no tag. Raises StudyError as in read_abstracts, for another kind, and if two records of
+    one PMID differ.
     """
     if kind not in ("Chemical", "Disease"):
         raise unknown("kind", kind, ("Chemical", "Disease"))
@@ -122,7 +122,10 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
 
 
 def read_all_kinds(path: Path, left_out: Counter | None = None) -> list[Sentence]:
-    """Sentences with the mentions of every type, of a file of anybody's; errors and `left_out` as in read_sentences."""
+    """Read sentences tagged with mentions of every type, from a user's file.
+
+    Errors and `left_out` are as in read_sentences.
+    """
     left_out, sentences = Counter() if left_out is None else left_out, []
     for pmid, text, mentions in keep_first(path, read_abstracts(path, left_out), left_out):
         sentences += standoff.tag_text(text, mentions, pmid, left_out=left_out)
@@ -130,7 +133,7 @@ def read_all_kinds(path: Path, left_out: Counter | None = None) -> list[Sentence
 
 
 def keep_first(path: Path, abstracts: Iterable[Abstract], left_out: Counter | None) -> list[Abstract]:
-    """Each abstract once; StudyError for two records of one PMID that differ."""
+    """Return each abstract once. Raises StudyError if two records of one PMID differ."""
     known: dict[str, Abstract] = {}
     for abstract in abstracts:
         if known.setdefault(abstract.pmid, abstract) != abstract:

@@ -1,4 +1,4 @@
-"""Questions to be answered with a span of a text: SQuAD's format, BioASQ in it, BioASQ's golden files."""
+"""Questions answered by a span of text: SQuAD's format, BioASQ in that format, and BioASQ's golden files."""
 
 import re
 from collections import Counter
@@ -14,12 +14,12 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_lines
 
-ENTRY = re.compile(r"(.+)[_:]([0-9]{1,6})")  # question and passage in an id: BioBERT writes _001, Bio-ELECTRA :1
+ENTRY = re.compile(r"(.+)[_:]([0-9]{1,6})")  # question and passage number in an id: BioBERT writes _001, Bio-ELECTRA :1
 Filled = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
 class Checked(BaseModel):
-    """A JSON object whose errors quote nothing of it: the text may be restricted. Other keys are left out."""
+    """A JSON object whose errors quote none of it, because the text may be restricted. Unknown keys are ignored."""
 
     model_config = ConfigDict(hide_input_in_errors=True, strict=True, frozen=True)
 
@@ -30,7 +30,7 @@ class SquadAnswer(Checked):
 
 
 class AskedContext(Checked):
-    """A question asked of one context."""
+    """A question about one context."""
 
     id: Filled
     question: Filled
@@ -59,7 +59,7 @@ class Snippet(Checked):
 
 
 def flatten_answers(answers) -> list:
-    """The texts of an exact answer: a text, a list of texts, or a list of lists of synonyms; null: none."""
+    """List the texts of an exact answer: a text, a list of texts, or a list of lists of synonyms; null gives none."""
     several = answers if isinstance(answers, list) else [] if answers is None else [answers]
     return [one for answer in several for one in (answer if isinstance(answer, list) else [answer])]
 
@@ -79,17 +79,17 @@ class GoldenQuestion(Checked):
 
 
 class QuestionFile(Checked):
-    """Of either form: SQuAD's has `data`, a golden file `questions`."""
+    """A file of either form: SQuAD's has `data`, a golden file has `questions`."""
 
     data: list[Article] = []
     questions: list[GoldenQuestion] = []
 
 
 def read_squad(path: Path) -> list[Question]:
-    """Questions of SQuAD v1.1 or of a set in its format, one an entry; ids as in the file.
+    """Read SQuAD v1.1 or a dataset in its format, one question per entry, with the ids of the file.
 
-    StudyError for JSON of another shape, a blank text, an id that comes twice, an entry without answers, an answer
-    that is not at its offset. Source: Rajpurkar et al. 2016.
+    Raises StudyError if the JSON has another shape, a text is blank, an id is repeated, an entry has no answers, or an
+    answer is not at its offset. Source: Rajpurkar et al. 2016.
     """
     questions = {}
     for at, entry, context in list_contexts(path, parse_questions(path)):
@@ -102,12 +102,13 @@ def read_squad(path: Path) -> list[Question]:
 
 
 def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Question]:
-    """Factoid questions of BioASQ in SQuAD's format, one for the entries of all its passages.
+    """Read BioASQ's factoid questions in SQuAD's format, merging the entries of a question's passages.
 
-    An entry's id is `<question>_<number of the passage>`; a passage that holds an answer twice comes twice. The test
-    files have no answers: with the golden files of the same questions among the paths, answers and spans are theirs,
-    by the rule of read_golden; without, there are none. StudyError as in read_squad, and for an id without a number,
-    entries of a question that ask another, a question that the golden files lack. Source: Lee et al. 2020, section 3.3.
+    An entry's id is `<question>_<passage number>`; a passage that holds an answer twice appears twice. Test files have
+    no answers. If `files` include the golden files of the same questions, answers and spans come from them, by the rule
+    of read_golden; otherwise there are none. Raises StudyError if the JSON has another shape, a text is blank, an
+    answer is not at its offset, an id is repeated or has no passage number, the entries of a question are worded
+    differently, or the golden files lack a question. Source: Lee et al. 2020, section 3.3.
     """
     contents = {path: parse_questions(path) for path in files}
     answers_of = {path: content for path, content in contents.items() if content.questions}
@@ -139,18 +140,18 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
 
 
 def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]:
-    """Factoid questions of BioASQ's golden files; the passages are the snippets, any synonym of an answer is right.
+    """Read factoid questions from BioASQ's golden files, with snippets as passages; any synonym of an answer is right.
 
-    Spans are all places where an answer stands as whole words, upper or lower case alike, from left to right; none
-    when it cannot be answered from its snippets. A blank answer is none: 571e4523bb137a4b0c00000c of the fifth batch
-    of 4b has no other. StudyError for JSON of another shape, an unknown type, an id that comes twice. Source: BioASQ's
-    format of task b, phase B.
+    Spans are all places where an answer occurs as whole words, ignoring case, from left to right. A question without
+    spans cannot be answered from its snippets. Blank answers are dropped; 571e4523bb137a4b0c00000c of the fifth batch
+    of 4b has no others. Raises StudyError if the JSON has another shape, a type is unknown, or an id is repeated.
+    Source: BioASQ's format of task b, phase B.
     """
     return list(collect_golden({path: parse_questions(path) for path in files}, left_out).values())
 
 
 def collect_golden(contents: dict[Path, QuestionFile], left_out: Counter | None) -> dict[str, Question]:
-    """The factoid questions of golden files by id, as in read_golden."""
+    """Return the factoid questions of golden files by id, as in read_golden."""
     factoids = {}
     for path, content in contents.items():
         for number, one in enumerate(content.questions):
@@ -167,17 +168,20 @@ def collect_golden(contents: dict[Path, QuestionFile], left_out: Counter | None)
 
 
 def answerable(questions: Iterable[Question]) -> list[Question]:
-    """The questions with an answer in a passage; the others are left out of training and wrong in a test (lee, 3.3)."""
+    """Return the questions with an answer in a passage.
+
+    The others are left out of training and count as wrong in a test (lee, 3.3).
+    """
     return [question for question in questions if question.spans]
 
 
 def read_answers(question: Question, answers: Iterable[Answer]) -> list[str]:
-    """The texts of answers, in order."""
+    """Return the texts of answers, in order."""
     return [question.passages[answer.passage][answer.start : answer.end].strip() for answer in answers]
 
 
 def find_spans(passages: Iterable[str], answers: Iterable[str]) -> tuple[Span, ...]:
-    """Where answers stand in passages as whole words, upper or lower case alike."""
+    """Return where answers occur in passages as whole words, ignoring case."""
     patterns = [re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)", re.IGNORECASE) for answer in answers]
     spans = {
         Span(number, match.start(), match.end())
@@ -189,7 +193,7 @@ def find_spans(passages: Iterable[str], answers: Iterable[str]) -> tuple[Span, .
 
 
 def parse_questions(path: Path) -> QuestionFile:
-    """A file of either form; StudyError in one line for another, with the place in it."""
+    """Parse a file of either form. Raises StudyError, in one line with the place, if it has another form."""
     try:
         content = QuestionFile.model_validate_json("\n".join(line for _, line in read_lines(path)))
     except ValidationError as error:
@@ -203,7 +207,7 @@ def parse_questions(path: Path) -> QuestionFile:
 
 
 def list_contexts(path: Path, content: QuestionFile) -> Iterator[tuple[str, AskedContext, str]]:
-    """The entries of a file in SQuAD's format, each with its place and its context."""
+    """Yield the entries of a file in SQuAD's format, each with its place and its context."""
     for a, article in enumerate(content.data):
         for p, paragraph in enumerate(article.paragraphs):
             for e, entry in enumerate(paragraph.qas):
@@ -211,7 +215,7 @@ def list_contexts(path: Path, content: QuestionFile) -> Iterator[tuple[str, Aske
 
 
 def merge(id: str, entries: list[tuple[AskedContext, str]]) -> Question:
-    """One question of its entries, a passage each; answers and spans without repetition, in order."""
+    """Merge entries, one per passage, into one question; answers and spans are in order and without duplicates."""
     spans = [
         Span(number, answer.answer_start, answer.answer_start + len(answer.text))
         for number, (entry, _) in enumerate(entries)

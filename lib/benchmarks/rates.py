@@ -1,15 +1,15 @@
-"""Rates from counts, which all metrics share, and the checks of their input. ValueError with counts and no text."""
+"""Rates from counts, shared by all metrics, and input checks that raise ValueError with counts and no text."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 Scores = dict[str, float]
-Sets = Sequence[Collection[Hashable]]  # an instance each
-KindOf = Callable[[Hashable], str]  # of a member of a set
+Sets = Sequence[Collection[Hashable]]  # one set per instance
+KindOf = Callable[[Hashable], str]  # member of a set -> its kind
 
 
 def check_lengths(gold: Sequence, predicted: Sequence) -> None:
-    """ValueError when there is nothing to score, or not a prediction for each gold instance."""
+    """Raise ValueError if there is nothing to score, or not one prediction per gold instance."""
     if len(gold) != len(predicted):
         raise ValueError(f"{len(gold)} gold instances, {len(predicted)} predicted")
     if not len(gold):
@@ -17,13 +17,13 @@ def check_lengths(gold: Sequence, predicted: Sequence) -> None:
 
 
 def check_known(labels: Iterable, known: Collection) -> None:
-    """ValueError with the number of labels that are not among the known ones."""
+    """Raise ValueError with the number of unknown labels if there are any."""
     if unknown := sum(label not in known for label in labels):
         raise ValueError(f"{unknown} labels are not of {', '.join(map(str, known))}")
 
 
 def rates(right: int, predicted: int, gold: int) -> Scores:
-    """Precision, recall and F1 from three counts: right items, predicted items, gold items."""
+    """Return precision, recall and F1 from three counts: right, predicted and gold items."""
     return {
         "precision": 100 * right / predicted if predicted else 0.0,
         "recall": 100 * right / gold if gold else 0.0,
@@ -32,20 +32,20 @@ def rates(right: int, predicted: int, gold: int) -> Scores:
 
 
 def class_rates(gold: Sequence[Hashable], predicted: Sequence[Hashable], label: Hashable) -> Scores:
-    """Precision, recall and F1 of one class."""
+    """Return precision, recall and F1 of one class."""
     right = sum(g == p == label for g, p in zip(gold, predicted, strict=True))
     return rates(right, sum(p == label for p in predicted), sum(g == label for g in gold))
 
 
 def set_rates(gold: Sets, predicted: Sets) -> Scores:
-    """Precision, recall and F1 over the members of all sets."""
+    """Return precision, recall and F1 over the members of all sets."""
     check_lengths(gold, predicted)
     right = sum(len(set(g) & set(p)) for g, p in zip(gold, predicted, strict=True))
     return rates(right, sum(len(set(p)) for p in predicted), sum(len(set(g)) for g in gold))
 
 
 def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[str, Scores]:
-    """Precision, recall and F1 over the members of each kind, of all kinds that there are, in order."""
+    """Return precision, recall and F1 for each kind of member in gold or predictions, sorted by kind."""
     check_lengths(gold, predicted)
     shared = [set(g) & set(p) for g, p in zip(gold, predicted, strict=True)]
     right = count_kinds(shared, kind_of)
@@ -58,7 +58,7 @@ def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[st
 
 
 def count_kinds(sets: Sets, kind_of: KindOf = str) -> Counter[str]:
-    """How many members of each kind there are in all sets."""
+    """Count the members of each kind over all sets."""
     counts: Counter[str] = Counter()
     for members in sets:
         counts.update(map(kind_of, set(members)))

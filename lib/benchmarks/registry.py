@@ -1,4 +1,4 @@
-"""The benchmark datasets: one registry row each. Where two papers make a set differently, both are here by name."""
+"""The registry of benchmark datasets, one row each. Where papers build a dataset differently, each version is here."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -21,7 +21,7 @@ from lib.errors import unknown
 
 
 def named(form: str, *names: str, splits: Iterable[str] = SPLITS) -> dict[str, tuple[str, ...]]:
-    """Files of one form, `{}` standing for a name of each split's."""
+    """Return one file per split, replacing `{}` in `form` by that split's name."""
     return {split: (form.format(name),) for split, name in zip(splits, names, strict=True)}
 
 
@@ -45,7 +45,7 @@ FACTOID = "qa/bioasq-factoid-biobert/BioASQ-{}-factoid-{}b{}.json"
 
 
 def factoid(year: int) -> dict[str, tuple[str, ...]]:
-    """BioBERT's files of one edition: the training questions; for each of the five batches a test and its answers."""
+    """Return BioBERT's files of one edition: training questions, and five test batches with their answers."""
     tests = (
         *(FACTOID.format("test", year, f"-{batch}") for batch in range(1, 6)),
         *(f"qa/bioasq-factoid-biobert/{year}B{batch}_golden.json" for batch in range(1, 6)),
@@ -54,7 +54,7 @@ def factoid(year: int) -> dict[str, tuple[str, ...]]:
 
 
 ROWS = [
-    # Named entities. The sets of Crichton et al. 2017 are in their IOB form.
+    # Named entities. The datasets of Crichton et al. 2017 are in their IOB form.
     Dataset("bc5cdr-chem", "BC5CDR, chemical", "tagging", "chemicals", "entity-f1", conll.read_conll,
             by_split("ner/bc5cdr-chem"), "bc5cdr-chem", ("lee-4", "gu-6", "wada-7", "naseem-7")),
     Dataset("bc5cdr-disease", "BC5CDR, disease", "tagging", "diseases", "entity-f1", conll.read_conll,
@@ -186,14 +186,14 @@ DATASETS = {dataset.key: dataset for dataset in ROWS}
 
 
 def lookup(key: str) -> Dataset:
-    """A dataset of the registry; StudyError with the nearest names when there is none."""
+    """Return a registered dataset. Raises StudyError with the nearest names if there is none."""
     if key not in DATASETS:
         raise unknown("dataset", key, DATASETS)
     return DATASETS[key]
 
 
 def files(folder: Path) -> list[Path]:
-    """Every raw file of the registry that lies below a folder, for fingerprints."""
+    """List every raw file of the registry that exists below a folder, for fingerprints."""
     named = {
         name.format(fold=fold)
         for dataset in ROWS

@@ -11,18 +11,18 @@ SCORES = "f1_seen", "f1_unseen"
 
 
 def list_entities(sentence: Sentence, tags: Sequence[str]) -> dict[tuple, str]:
-    """The entities of a sentence (type, first word, last word) by some tags of its words, with the name of each."""
+    """Return the entities (type, first word, last word) that tags mark in a sentence, with the name of each."""
     (found,) = metrics.entity_sets([tags])
     return {entity: " ".join(sentence.words[entity[1] : entity[2] + 1]) for entity in found}
 
 
 def find_names(sentences: Sequence[Sentence]) -> set[str]:
-    """The names of the entities of sentences, as they are written."""
+    """Return the names of the sentences' entities, as written."""
     return {name for sentence in sentences for name in list_entities(sentence, sentence.tags).values()}
 
 
 def count_names(train: Sequence[Sentence], test: Sequence[Sentence]) -> dict[str, int]:
-    """Of the entities of a test set, and of their distinct names, how many there are, and how many training has."""
+    """Count a test set's entities and their distinct names, and how many of each training has."""
     known = find_names(train)
     names = [name for sentence in test for name in list_entities(sentence, sentence.tags).values()]
     distinct = set(names)
@@ -33,11 +33,11 @@ def count_names(train: Sequence[Sentence], test: Sequence[Sentence]) -> dict[str
 def score_seen(
     test: Sequence[Sentence], predicted: Sequence[Sequence[str]], known: Collection[str]
 ) -> dict[str, float]:
-    """Entity F1 of all entities, of those whose name is known, and of the others; gold or predicted alike.
+    """Return entity F1 over all entities, over those whose name is known, and over the others.
 
-    An entity that is predicted where none is counts among those of its own name.
+    Gold and predicted entities are divided alike, so that a false positive counts by its own name.
     """
-    right, guessed, gold = Counter(), Counter(), Counter()  # by whether the name is known
+    right, guessed, gold = Counter(), Counter(), Counter()  # keyed by whether the name is known
     for sentence, tags in zip(test, predicted, strict=True):
         gold_names = list_entities(sentence, sentence.tags)
         gold.update(name in known for name in gold_names.values())

@@ -1,8 +1,8 @@
-"""Disorders of clinical notes from ShARe/CLEF eHealth 2013, task 1, which needs a data use agreement.
+"""Disorders in clinical notes from ShARe/CLEF eHealth 2013, task 1, which needs a data use agreement.
 
-The release has the notes in `Task1TrainSetCorpus199/ALLREPORTS` and `Task1TestSetCorpus100/ALLREPORTS`, their
-annotations in `Task1TrainSetGOLD199knowtatorehost` (XML) and `Task1Gold_SN2012/Gold_SN2012` (lines).
-Source: Suominen et al. 2013.
+The release has the notes in `Task1TrainSetCorpus199/ALLREPORTS` and `Task1TestSetCorpus100/ALLREPORTS`, and their
+annotations in `Task1TrainSetGOLD199knowtatorehost` (XML) and `Task1Gold_SN2012/Gold_SN2012` (lines). Source: Suominen
+et al. 2013.
 """
 
 import re
@@ -21,7 +21,7 @@ from lib.reading import open_bytes, parse_xml, read_lines, read_text
 
 FOLDER = "ner/share-clef-2013"
 TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"
-# Below the data folder. The two lists are the user's own: BLUE's, with 4628 and 1075 mentions, is not public.
+# Below the data folder. The user supplies both lists: BLUE's division (4628 and 1075 mentions) is not public.
 FILES = {
     "train": (*TRAINING, f"{FOLDER}/train.txt"),
     "dev": (*TRAINING, f"{FOLDER}/dev.txt"),
@@ -29,20 +29,20 @@ FILES = {
 }
 KIND = "Disease_Disorder"
 TAG_KIND = "Disorder"
-ENDS = (".pipe.txt", ".txt", ".txt.knowtator.xml")  # after the name of a note, of the file with its annotations
-REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a name or date that was taken out
-RULES = re.compile(r"\|{4}|___|~~")  # lines drawn with signs
+ENDS = (".pipe.txt", ".txt", ".txt.knowtator.xml")  # suffixes of annotation files, after the note's name
+REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a de-identified name or date
+RULES = re.compile(r"\|{4}|___|~~")  # drawn lines
 
 
 def read_disorders(
     notes: Path, annotations: Path, names: Path | None = None, left_out: Counter | None = None
 ) -> list[Sentence]:
-    """Sentences of the notes of a folder, tagged B-Disorder and I-Disorder; of those in the list `names`, if given.
+    """Read the sentences of a folder's notes, tagged B-Disorder and I-Disorder.
 
-    Every part of a mention is tagged, the first word of its first part with B and all else with I, so that mentions
-    are counted once. Mentions that overlap a longer one have no tag. `names`: a file with one a line, without .txt, for
-    a division into training and development, which the release does not have. As BLUE does, what was taken out of a
-    note reads PATTERN and drawn lines are blank. Errors as in read_marked_notes.
+    Every part of a mention is tagged: the first word of its first part with B, all others with I, so that each mention
+    counts once. Mentions that overlap a longer one have no tag. `names`: a file that lists the notes to read, one per
+    line without .txt, because the release has no division into training and development. As in BLUE, de-identified text
+    becomes PATTERN and drawn lines become blank. Raises StudyError as in read_marked_notes.
     """
     return [
         sentence
@@ -54,18 +54,18 @@ def read_disorders(
 def read_marked_notes(
     notes: Path, annotations: Path, names: Path | None = None
 ) -> dict[str, tuple[str, list[Annotation]]]:
-    """The text and the mentions of each note, by name without .txt; a mention's id is its CUI or `CUI-less`.
+    """Return the text and mentions of each note, by name without .txt; a mention's id is its CUI or `CUI-less`.
 
-    A line of annotations is `note.txt||Disease_Disorder||CUI||start||end`, with a start and end for each further
-    part, in characters of the note; a note without mentions has an empty file. XML is Knowtator's. StudyError for a
-    note without annotations or annotations without a note, a name that no note has, an empty note, another form,
-    another type, offsets outside the note or parts that overlap.
+    A line of annotations is `note.txt||Disease_Disorder||CUI||start||end`, with a start and end for each further part,
+    in characters of the note; a note without mentions has an empty file. XML is Knowtator's. Raises StudyError if there
+    are no notes, a note has no annotations or is empty, annotations have no note, `names` lists an unknown note, a line
+    has another form or type, offsets are outside the note, or parts overlap.
     """
     texts = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
     if not texts:
         raise StudyError(f"no .txt files in {show_path(notes)}; set STUDY_DATA to a folder that holds the release")
     chosen = {line.strip() for _, line in read_lines(names) if line.strip()} if names else {*texts}
-    if unknown := chosen - texts.keys():  # not quoted: a wrong file in the list's place may hold text
+    if unknown := chosen - texts.keys():  # not quoted, because a wrong file given as the list may hold text
         raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(chosen)} names; check their list")
     files = find_annotations(annotations)
     if astray := sorted(files.keys() - texts.keys()):
@@ -82,7 +82,7 @@ def read_marked_notes(
 
 
 def find_annotations(folder: Path) -> dict[str, Path]:
-    """The files of annotations in a folder by the name of their note; StudyError for two of one note."""
+    """Return the annotation files of a folder by note name. Raises StudyError if a note has two."""
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         end = next((end for end in ENDS if path.name.endswith(end)), "")
@@ -94,7 +94,7 @@ def find_annotations(folder: Path) -> dict[str, Path]:
 
 
 def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
-    """The mentions of a file of lines, for a note of this length; errors as in read_marked_notes."""
+    """Read the mentions of a file of lines, for a note of this length. Errors are as in read_marked_notes."""
     mentions = []
     for number, line in read_lines(path):
         where = f"{show_path(path)}:{number}"
@@ -108,7 +108,7 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
 
 
 def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
-    """The mentions of a Knowtator XML file, for a note of this length; errors as in read_marked_notes."""
+    """Read the mentions of a Knowtator XML file, for a note of this length. Errors are as in read_marked_notes."""
     where = show_path(path)
     with open_bytes(path) as file:
         root = parse_xml(where, file.read())
@@ -128,7 +128,7 @@ def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
 
 
 def first(element: etree._Element, tag: str, attribute: str) -> str:
-    """An attribute of the first element inside with this tag, or an empty string."""
+    """Return an attribute of the first child with this tag, or an empty string."""
     child = element.find(tag)
     return "" if child is None else child.get(attribute, "")
 
@@ -147,6 +147,6 @@ def make_mention(
 
 
 def blank(text: str) -> str:
-    """A note with what was taken out of it as the word PATTERN, and drawn lines as spaces, at the same offsets."""
+    """Return a note with de-identified text as the word PATTERN and drawn lines as spaces, at the same offsets."""
     text = REMOVED.sub(lambda match: "PATTERN".rjust(len(match[0]))[-len(match[0]) :], text)
     return RULES.sub(lambda match: " " * len(match[0]), text)

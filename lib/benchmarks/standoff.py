@@ -1,4 +1,4 @@
-"""Tagged sentences from a text and the offsets of its mentions, with every mention kept or counted."""
+"""Tagged sentences from a text and the offsets of its mentions; every mention is kept or counted."""
 
 import re
 from collections import Counter
@@ -10,17 +10,17 @@ from lib.benchmarks.instances import Mention, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
 
-WORD = re.compile(r"\w+|[^\w\s]")  # a run of letters, digits and low lines, or one other sign
+WORD = re.compile(r"\w+|[^\w\s]")  # a run of letters, digits and underscores, or one other character
 LINE = r"\n"
 BLANK_LINE = r"\n\s*\n"
-OFFSET = re.compile(r"[0-9]{1,9}")  # of a character in a text, as files write it
+OFFSET = re.compile(r"[0-9]{1,9}")  # a character offset as files write it
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A mention in one or more parts: `spans` are (start, end) in characters of the text, in its order.
+    """A mention in one or more parts: `spans` are (start, end) in characters of the text, in text order.
 
-    `id`: the concept that it names, a CUI. `kind`: as in its tag, `Disorder`.
+    `id`: its concept, a CUI. `kind`: as in its tag, `Disorder`.
     """
 
     id: str
@@ -36,12 +36,12 @@ def tag_text(
     paragraph: str = LINE,
     left_out: Counter | None = None,
 ) -> list[Sentence]:
-    """Sentences with tags B-kind and I-kind; of a mention in parts, only the first word of the first has a B.
+    """Return sentences with tags B-kind and I-kind; of a mention in parts, only the first word of the first part has B.
 
-    Words are matches of WORD, cut also where a mention begins or ends. Sentences end at `paragraph`, a regular
-    expression, and where cleaning.split_sentences ends them, but never inside a part of a mention. Of mentions that
-    overlap, those that keep_longest keeps; the others are counted in `left_out`. StudyError for a mention outside the
-    text or without a word, and for a sentence splitter that changes the text.
+    Words are matches of WORD, also cut where a mention begins or ends. Sentences end at `paragraph`, a regular
+    expression, and where cleaning.split_sentences ends them, but never inside a part of a mention. Of overlapping
+    mentions, keep_longest decides which are tagged; `left_out` counts the others. Raises StudyError if a mention is
+    outside the text or holds no word, or if the sentence splitter changes the text.
     """
     kept, lost = keep_longest(mentions)
     if left_out is not None:
@@ -74,22 +74,22 @@ def tag_text(
 
 
 def find_words(text: str) -> list[list[tuple[int, int]]]:
-    """The (start, end) of the words of each sentence of a text: those of `tag_text` where nothing is marked."""
+    """Return the (start, end) of the words of each sentence, as tag_text finds them without mentions."""
     starts = [start for start, _ in find_sentences(text, LINE, "a text")]
     found = ([word.span() for word in WORD.finditer(text, *part)] for part in pairwise([*starts, len(text)]))
     return [words for words in found if words]
 
 
 def find_sentences(text: str, paragraph: str, where: str) -> Iterator[tuple[int, int]]:
-    """The (start, end) of each sentence of each paragraph of a text; StudyError as in locate_sentences."""
+    """Yield the (start, end) of each sentence of each paragraph. Raises StudyError as in locate_sentences."""
     split = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
     return locate_sentences(split, text, where)
 
 
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
-    """The mentions that can all be tagged, and those that overlap a longer one; of two of one length, the first wins.
+    """Divide mentions into those that can all be tagged and those that overlap a longer one; ties go to the first.
 
-    The length of a mention in parts is the sum of theirs, in characters.
+    The length of a mention in parts is the sum of its parts, in characters.
     """
     kept, lost, taken = [], [], []
     for mention in sorted(mentions, key=lambda m: (-sum(end - start for start, end in spans(m)), spans(m))):
@@ -102,12 +102,12 @@ def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
 
 
 def spans(mention: Mention | Annotation) -> tuple[tuple[int, int], ...]:
-    """The (start, end) of each part of a mention."""
+    """Return the (start, end) of each part of a mention."""
     return mention.spans if isinstance(mention, Annotation) else ((mention.start, mention.end),)
 
 
 def locate_sentences(sentences: Iterable[str], text: str, where: str) -> Iterator[tuple[int, int]]:
-    """The (start, end) of each sentence that a splitter made of a text; StudyError for one that it changed."""
+    """Yield the (start, end) of each sentence that a splitter made. Raises StudyError if the splitter changed one."""
     end = 0
     for sentence in sentences:
         start = text.find(sentence, end)

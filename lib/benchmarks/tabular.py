@@ -1,7 +1,7 @@
-"""Datasets that are tables, an instance a row: pairs of texts, relations with dummies in the text, Japanese documents.
+"""Datasets in tables, one instance per row: text pairs, relations with dummies in the text, Japanese documents.
 
-A set in a form that is here already is one call of read_pairs or read_dummified. A row of another width, another label,
-a blank text, or an id that comes twice is a StudyError that names file and line and quotes nothing.
+A dataset in a known form needs one call of read_pairs or read_dummified. Readers raise StudyError, which names file and
+line and quotes nothing, if a row has another width, a label is unknown, a text is blank, or an id is repeated.
 """
 
 import re
@@ -23,21 +23,21 @@ KINDS = {
     "@CHEMICAL$": "CHEMICAL", "@DISEASE$": "DISEASE", "@DRUG$": "DRUG", "@GENE$": "GENE",
     "BC6ENTC": "CHEMICAL", "BC6ENTG": "GENE", "bc6entc": "CHEMICAL", "bc6entg": "GENE",
 }  # fmt: skip
-POSTED = re.compile(r"([^\n]+)\n「(.*)」\s*", re.DOTALL)  # what JMED-LLM asks, and the document that it asks it of
+POSTED = re.compile(r"([^\n]+)\n「(.*)」\s*", re.DOTALL)  # JMED-LLM's question, and the document it is about
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-Labels = Collection[str] | Mapping[str, str] | tuple[float, float]  # words, as the study has them, or a range of scores
+Labels = Collection[str] | Mapping[str, str] | tuple[float, float]  # the study's labels, or a range of scores
 
 
 def read_biosses(path: Path) -> list[Pair]:
-    """BIOSSES in BLURB's form: sentences with a score of 0 to 4. Source: Gu et al. 2021, section 2.3.4."""
+    """Read BIOSSES in BLURB's form: sentence pairs with a score of 0 to 4. Source: Gu et al. 2021, section 2.3.4."""
     return read_pairs(path, "pair_id sent1 sent2 score", "pair_id sent1 sent2 score", (0.0, 4.0))
 
 
 def read_medsts(path: Path) -> list[Pair]:
-    """MedSTS (ClinicalSTS 2018): sentences with a score of 0 to 5. Source: Wang et al. 2020; Peng et al. 2019.
+    """Read MedSTS (ClinicalSTS 2018): sentence pairs scored 0 to 5. Source: Wang et al. 2020; Peng et al. 2019.
 
-    As its makers give it, three columns without header; or as BLUE has it, more columns of which these are the last
-    three, under a header. Ids are BLUE's column `index`, else running numbers from 1.
+    The original form has three columns and no header. BLUE's form has a header and more columns, of which these are the
+    last three. Ids come from BLUE's column `index`; without it they are running numbers from 1.
     """
     columns = next(read_lines(path), (1, ""))[1].split("\t")
     headed = columns[-3:] == ["sentence1", "sentence2", "score"]
@@ -47,41 +47,47 @@ def read_medsts(path: Path) -> list[Pair]:
 
 
 def read_mednli(path: Path) -> list[Pair]:
-    """MedNLI: premise and hypothesis. Source: Romanov and Shivade 2018."""
+    """Read MedNLI: premise and hypothesis. Source: Romanov and Shivade 2018."""
     columns = "pairID sentence1 sentence2 gold_label"
     return read_pairs(path, columns, columns, INFERENCE, "jsonl")
 
 
 def read_pubmedqa(path: Path) -> list[Pair]:
-    """PubMedQA in BLURB's form: a question, and the abstract without its conclusion. Source: Gu et al. 2021, 2.3.6."""
+    """Read PubMedQA in BLURB's form: a question, and the abstract without its conclusion.
+
+    Source: Gu et al. 2021, 2.3.6.
+    """
     return read_pairs(path, "id sentence1 sentence2 label", "id sentence1 sentence2 label", YES_NO_MAYBE, "jsonl")
 
 
 def read_yesno(path: Path) -> list[Pair]:
-    """BioASQ in BLURB's form: a question, and its snippets joined by spaces. Source: Gu et al. 2021, section 2.3.6."""
+    """Read BioASQ in BLURB's form: a question, and its snippets joined by spaces.
+
+    Source: Gu et al. 2021, section 2.3.6.
+    """
     return read_pairs(path, "id question snippets label", "id question snippets label", YES_NO, header=False)
 
 
 def read_yesno_ideal(path: Path) -> list[Pair]:
-    """BioASQ 8b as Bio-ELECTRA takes it: a question, and the expert's ideal answer. Source: Ozyurt 2020, 3.1."""
+    """Read BioASQ 8b in Bio-ELECTRA's form: a question, and the expert's ideal answer. Source: Ozyurt 2020, 3.1."""
     columns = "yesno_label question ideal_answer"
     return read_pairs(path, columns, "- question ideal_answer yesno_label", {"1": "yes", "0": "no"})
 
 
 def read_candidates(path: Path) -> list[Pair]:
-    """Bio-ELECTRA's reranker: a question of BioASQ, and a sentence that answers it (1) or not. Ozyurt 2020, 3.1.
+    """Read Bio-ELECTRA's reranking data: a BioASQ question, and a sentence that answers it (1) or not (0).
 
-    A sentence may stand twice under a question (73 times in the test set).
+    A sentence may repeat under a question (73 times in the test set). Source: Ozyurt 2020, 3.1.
     """
     columns = "label question answer_candidate"
     return read_pairs(path, columns, "- question answer_candidate label", ("0", "1"), grouped=True)
 
 
 def read_gad(path: Path, member: str = "") -> list[Relation]:
-    """GAD or EU-ADR in BioBERT's, BLURB's or Bio-ELECTRA's files, or one member of BioBERT's archive of ten folds.
+    """Read GAD or EU-ADR in BioBERT's, BLURB's or Bio-ELECTRA's files, or one member of BioBERT's ten-fold archive.
 
-    Three columns under the header `index sentence label`, or two without header, when the id is the number of the row
-    from 0. Rows repeat: GAD has 5,330 of which 5,122 are distinct. Source: Lee et al. 2020, Table 3; Gu et al. 2021,
+    Files have three columns under the header `index sentence label`, or two and no header; then the id is the row
+    number from 0. Rows repeat: of GAD's 5,330, 5,122 are distinct. Source: Lee et al. 2020, Table 3; Gu et al. 2021,
     2.3.3; Ozyurt 2020, Table 1.
     """
     headed = next(read_lines(path, member), (1, ""))[1] == "index\tsentence\tlabel"
@@ -91,23 +97,23 @@ def read_gad(path: Path, member: str = "") -> list[Relation]:
 
 
 def read_ddi_table(path: Path) -> list[Relation]:
-    """BLURB's form of the DDI corpus, with `@DRUG$` twice or `@DRUG-DRUG$`. Source: BLURB's scripts."""
+    """Read BLURB's form of the DDI corpus, with `@DRUG$` twice or `@DRUG-DRUG$`. Source: BLURB's scripts."""
     dummies, both = ("@DRUG$", "@DRUG$"), ("@DRUG-DRUG$",)
     return read_dummified(path, "id text label", "id text label", dummies, DDI_LABELS, alone=both)
 
 
 def read_chemprot_table(path: Path) -> list[Relation]:
-    """BLURB's form of ChemProt, with `@CHEMICAL$` and `@GENE$`, or `@CHEM-GENE$`. Source: BLURB's scripts."""
+    """Read BLURB's form of ChemProt, with `@CHEMICAL$` and `@GENE$`, or `@CHEM-GENE$`. Source: BLURB's scripts."""
     dummies, both = ("@CHEMICAL$", "@GENE$"), ("@CHEM-GENE$",)
     return read_dummified(path, "id text label", "id text label", dummies, CHEMPROT_LABELS, alone=both)
 
 
 def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
-    """Lim and Kang's form of ChemProt, which BioBERT used: lower-case words with bc6entc, bc6entg and bc6other.
+    """Read Lim and Kang's form of ChemProt, which BioBERT used: lower-case words with bc6entc, bc6entg and bc6other.
 
-    `archive`: a zip of tables (LIM_MEMBERS) of label 0 to 5, parse, words separated by `, `, PMID and the two ids in
-    text order. In 24, 6 and 15 rows of the splits one of the two dummies is missing; both mentions then stand at the
-    other. Source: Lim and Kang 2018; Lee et al. 2020.
+    `archive`: a zip of tables (LIM_MEMBERS) with a label of 0 to 5, parse, words separated by `, `, PMID and the two
+    ids in text order. In 24, 6 and 15 rows of the splits, one of the two dummies is missing; both mentions are then at
+    the other. Source: Lim and Kang 2018; Lee et al. 2020.
     """
     columns, take, dummies = "label parse words pmid one two", "pmid.one.two words label", ("bc6entc", "bc6entg")
     labels = {str(number): label for number, label in enumerate(CHEMPROT_LABELS)}
@@ -115,10 +121,10 @@ def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
 
 
 def read_chemprot_bioelectra(path: Path) -> list[Relation]:
-    """Bio-ELECTRA's form of ChemProt: Lim and Kang's without the first row of each split, in capitals.
+    """Read Bio-ELECTRA's form of ChemProt: Lim and Kang's in upper case, without the first row of each split.
 
-    Texts with quotation marks are quoted, and are given without. Source: Ozyurt 2020, Table 1; the repository
-    SciCrunch/bio_electra.
+    Texts with quotation marks are quoted in the files and returned unquoted. Source: Ozyurt 2020, Table 1; the
+    repository SciCrunch/bio_electra.
     """
     labels, dummies = {"False": "false"} | {label: label for label in CHEMPROT_LABELS[1:]}, ("BC6ENTC", "BC6ENTG")
     columns, take = "sentence label", "- sentence label"
@@ -126,9 +132,9 @@ def read_chemprot_bioelectra(path: Path) -> list[Relation]:
 
 
 def read_docclsjp(path: Path) -> list[Labelled]:
-    """Japanese articles with one of 22 categories of disease: ouBioBERT's DocClsJp, which is not public.
+    """Read ouBioBERT's DocClsJp, which is not public: Japanese articles with one of 22 disease categories.
 
-    CSV with the columns id, text, label, in a form of the study's own. Source: Wada et al. 2020, section 3.1.
+    The form is this study's own: CSV with the columns id, text, label. Source: Wada et al. 2020, section 3.1.
     """
 
     def documents() -> Iterator[tuple[str, Labelled]]:
@@ -141,10 +147,10 @@ def read_docclsjp(path: Path) -> list[Labelled]:
 
 
 def read_jmed(path: Path) -> list[Labelled]:
-    """Japanese documents of JMED-LLM with the right one of the options, in words: CRADE, RRTNM or SMDIS.
+    """Read JMED-LLM's Japanese documents, with the right option in words: CRADE, RRTNM or SMDIS.
 
-    A question is one line and a document in 「」; they are the two `sentences`, since one document is asked of up to
-    eight times. Ids are running numbers from 1. Source: JMED-LLM (sociocom), datasets.
+    A row has a question on one line, then a document in 「」. They become the two `sentences`, because one document may
+    come with up to eight questions. Ids are running numbers from 1. Source: JMED-LLM (sociocom), datasets.
     """
 
     def documents() -> Iterator[tuple[str, Labelled]]:
@@ -162,10 +168,10 @@ def read_jmed(path: Path) -> list[Labelled]:
 def read_pairs(
     path: Path, columns: str, take: str, labels: Labels, form: str = "tsv", header: bool = True, grouped: bool = False
 ) -> list[Pair]:
-    """Pairs of texts with a label, or a score within a range.
+    """Read text pairs with a label, or with a score within a range.
 
-    `columns`, `form`, `header`: as in read_rows. `take`: those of id, first text, second text and label; `-` for ids
-    that are running numbers from 1. `grouped`: pairs with one first text are ranked together.
+    `columns`, `form`, `header`: as in read_rows. `take`: the columns of id, first text, second text and label; `-` for
+    the id means running numbers from 1. `grouped`: pairs with the same first text are ranked together.
     """
     id, first, second, label = take.split()
     groups: dict[str, str] = {}
@@ -190,12 +196,12 @@ def read_dummified(
     path: Path, columns: str, take: str, dummies: tuple[str, str], labels: Labels, *, header: bool = False,
     alone: tuple[str, ...] = (), member: str = "", between: str = "", quoted: bool = False, first: int = 1,
 ) -> list[Relation]:  # fmt: skip
-    """Relations whose text has dummies in the places of its two mentions.
+    """Read relations whose text has dummies in place of the two mentions.
 
-    `take`: the columns of id, text and label; `-` for ids that are numbers from `first` on, `pmid.one.two` for three
-    that are joined, the last two the ids of the mentions. `alone`: dummies of which one may stand for both mentions;
-    `member`: of an archive; `between`: what stands between the words, in place of a space; `quoted`: texts with
-    quotation marks are quoted, and are given without.
+    `take`: the columns of id, text and label; `-` for the id means numbers from `first`, and `pmid.one.two` joins three
+    columns, of which the last two are the ids of the mentions. `alone`: dummies that may stand for both mentions.
+    `member`: of an archive. `between`: the separator of words, which becomes a space. `quoted`: texts with quotation
+    marks are quoted, and are returned unquoted.
     """
     ids, text_column, label_column = take.split()
 
@@ -221,7 +227,10 @@ def read_dummified(
 
 
 def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str, ...]) -> tuple[Mention, Mention]:
-    """The two mentions of a text with dummies, without ids, in text order; StudyError when it does not have both."""
+    """Return the two mentions of a text with dummies, without ids, in text order.
+
+    Raises StudyError unless the text has both dummies, or one of `alone`.
+    """
     matches = list(any_of(*dummies, *alone).finditer(text))
     words = [match[0] for match in matches]
     spans = [match.span() for match in matches]
@@ -246,7 +255,7 @@ def unquote(at: str, text: str) -> str:
 
 
 def check_label(at: str, label: str, known: Labels) -> str | float:
-    """A label as the study has it, or a score; StudyError for one that is not known, or out of range."""
+    """Return the study's label, or a score. Raises StudyError if it is unknown or out of range."""
     if isinstance(known, tuple) and isinstance(known[0], float):
         low, high = known
         try:
@@ -262,7 +271,7 @@ def check_label(at: str, label: str, known: Labels) -> str | float:
 
 
 def collect(path: Path, rows: Iterable[tuple[str, Instance]], member: str = "") -> list:
-    """The instances of a file; StudyError for none, and for an id that is empty or came before."""
+    """Return the instances of a file. Raises StudyError if there are none, or if an id is empty or repeated."""
     instances: dict[str, Instance] = {}
     for at, one in rows:
         if not one.id or one.id in instances:

@@ -2,7 +2,7 @@
 
 from lib.benchmarks import registry
 
-SETS = {  # the datasets that are versions of one set; any other is a set of its own
+SETS = {  # set -> its versions; any other dataset is a set of its own
     "BC5 chemical": ["bc5cdr-chem", "bc5cdr-chem-pubtator"],
     "BC5 disease": ["bc5cdr-disease", "bc5cdr-disease-pubtator"],
     "NCBI disease": ["ncbi-disease", "ncbi-disease-pubtator"],
@@ -16,5 +16,5 @@ SETS = {  # the datasets that are versions of one set; any other is a set of its
 
 
 def name_set(dataset: str) -> str:
-    """The set that a registered dataset is a version of; its own title where there is no other version."""
+    """Return the set that a registered dataset is a version of, or its own title if it has no other version."""
     return next((name for name, keys in SETS.items() if dataset in keys), registry.lookup(dataset).title)

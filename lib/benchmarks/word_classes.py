@@ -1,4 +1,4 @@
-"""Classes of words by their neighbours in unlabelled text: the use of such text without an encoder."""
+"""Word classes from neighbours in unlabelled text: a use of such text without an encoder."""
 
 import re
 import sys
@@ -9,25 +9,27 @@ from pathlib import Path
 from lib import artefacts, provenance
 from lib.errors import StudyError
 
-VERSION = 1  # raised when the same text gives other classes
-SIZES = (100, 500, 2000)  # how many classes; each word is in one of each
+VERSION = 1  # bumped when the same text yields other classes
+SIZES = (100, 500, 2000)  # numbers of classes; a word has one class for each
 VECTORS, WINDOW, NEGATIVES = 100, 5, 5
-RAREST = 5  # occurrences; rarer words have no class
-TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")  # words and marks apart, as tagged sets have them
-WORDS = 20_000_000  # that are read, the first of the text: ten minutes
+RAREST = 5  # least occurrences; rarer words have no class
+TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")  # words and punctuation apart, as in tagged datasets
+WORDS = 20_000_000  # read from the start of the text: ten minutes
 
 
 @dataclass(frozen=True)
 class WordClasses:
-    """The classes of words in lower case, and the fingerprint of what they were made of."""
+    """The classes of lower-case words, and the fingerprint of what they were made from."""
 
     by_word: dict[str, list[str]]
     fingerprint: str
 
 
 def keep_classes(folder: Path, texts: Iterable[str], content: str) -> WordClasses:
-    """Those of some texts, kept in a folder until `content`, the fingerprint of the texts, is another; errors as in
-    make_classes."""
+    """Return the word classes of texts, cached in a folder until `content`, the fingerprint of the texts, changes.
+
+    Raises StudyError as in make_classes.
+    """
     settings = {"sizes": SIZES, "vectors": VECTORS, "window": WINDOW, "negatives": NEGATIVES, "rarest": RAREST,
                 "words": WORDS}  # fmt: skip
     identity = provenance.record("word classes", VERSION, settings, {"text": content})
@@ -42,13 +44,13 @@ def keep_classes(folder: Path, texts: Iterable[str], content: str) -> WordClasse
 
 
 def make_classes(texts: Iterable[str], seed: int = 1) -> dict[str, list[str]]:
-    """The classes of each word of some texts, in lower case: for each of SIZES, `size:number`.
+    """Return the classes of each lower-case word of the texts: `size:number` for each of SIZES.
 
-    k-means over the directions of skip-gram vectors, several sizes at once, as features of a tagger (Guo et al. 2014,
-    Revisiting embedding features for simple semi-supervised learning). The same texts and seed give the same classes:
-    vectors are trained in one thread. StudyError where there are not two words.
+    k-means clusters the directions of skip-gram vectors, at several sizes at once, as features for a tagger (Guo et al.
+    2014, Revisiting embedding features for simple semi-supervised learning). The same texts and seed give the same
+    classes, because vectors are trained in one thread. Raises StudyError if there are fewer than two words.
     """
-    from gensim.models import Word2Vec  # here, as these take seconds
+    from gensim.models import Word2Vec  # imported here because it takes seconds
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.preprocessing import normalize
 
@@ -62,7 +64,7 @@ def make_classes(texts: Iterable[str], seed: int = 1) -> dict[str, list[str]]:
     try:
         vectors = Word2Vec(sentences, vector_size=VECTORS, sg=1, window=WINDOW, negative=NEGATIVES, min_count=RAREST,
                            workers=1, seed=seed, epochs=1).wv  # fmt: skip
-    except RuntimeError:  # of gensim, without a word
+    except RuntimeError:  # from gensim, if there are no words
         vectors = []
     if len(vectors) < 2:
         raise StudyError(f"word classes: {len(vectors)} words stand {RAREST} times or more in the text, 2 are needed")

@@ -1,4 +1,4 @@
-"""Long articles from their native XML: PubMed Central's JATS, and Wikipedia's dumps."""
+"""Readers of long articles in their native XML: PubMed Central's JATS and Wikipedia's dumps."""
 
 import io
 import re
@@ -17,23 +17,23 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import open_bytes
 
-# Left out of a body, as Bio-ELECTRA leaves out the references (Ozyurt 2020, section 2.1), and what is no prose.
+# Elements removed before reading: references, as in Bio-ELECTRA (Ozyurt 2020, section 2.1), and what is not prose.
 NO_PROSE = {"ref-list", "table-wrap", "table-wrap-group", "fig", "fig-group", "disp-formula", "disp-formula-group",
             "supplementary-material", "media", "graphic", "tex-math", "array", "fn-group"}  # fmt: skip
-# White space sets these apart, inside a paragraph too; other mark-up joins what is around it, formulas in a line too.
+# White space sets these elements apart, even inside a paragraph; other mark-up, such as inline formulas, gets none.
 BLOCKS = NO_PROSE - {"graphic", "tex-math"} | {
     "address", "attrib", "boxed-text", "break", "chem-struct-wrap", "code", "def", "def-item", "def-list", "disp-quote",
     "fn", "label", "list", "list-item", "p", "preformat", "sec", "speaker", "speech", "statement", "subtitle", "term",
     "title", "verse-group", "verse-line"
 }  # fmt: skip
-HIDDEN = {"file", "image", "category", "ファイル", "画像", "カテゴリ"}  # namespaces of links whose words are not shown
+HIDDEN = {"file", "image", "category", "ファイル", "画像", "カテゴリ"}  # namespaces of links whose text is not shown
 LANGUAGE = re.compile("[a-z]{2,3}(-[a-z]+)*|simple")  # the prefix of a link to the article in another language
 NO_ARTICLE = {"References", "External links", "See also", "Further reading", "Notes", "Bibliography", "Sources",
               "脚注", "参考文献", "関連項目", "外部リンク", "出典"}  # fmt: skip
 
 
 class Member(tarfile.TarInfo):
-    """A member of an archive. Unlike tarfile's own, a damaged or missing one does not pass for the archive's end."""
+    """An archive member. A damaged or missing header is an error, where tarfile would assume the archive's end."""
 
     @classmethod
     def fromtarfile(cls, archive):
@@ -46,10 +46,10 @@ class Member(tarfile.TarInfo):
 
 
 def read_jats(path: Path) -> Iterator[Document]:
-    """Full texts of a JATS file (.nxml, .xml) or of a tar archive of them: title, abstract and body.
+    """Read full texts from a JATS file (.nxml, .xml) or a tar archive of such files: title, abstract and body.
 
-    A file is an article, or a set of them as E-utilities give it. What macOS says of a file of an archive (`._name`)
-    comes back empty.
+    A file holds one article, or a set of articles from E-utilities. A macOS metadata file in an archive (`._name`)
+    yields an empty document.
     """
     with open_bytes(path) as file:
         if ".tar" not in path.name:
@@ -58,7 +58,7 @@ def read_jats(path: Path) -> Iterator[Document]:
         try:
             with tarfile.open(fileobj=file, mode="r|", tarinfo=Member) as archive:
                 while member := archive.next():
-                    archive.members.clear()  # else the list of them grows with the archive
+                    archive.members.clear()  # else this list grows with the archive
                     if not member.isfile() or not member.name.endswith((".nxml", ".xml")):
                         continue
                     if PurePosixPath(member.name).name.startswith("._"):
@@ -73,7 +73,7 @@ def read_jats(path: Path) -> Iterator[Document]:
 
 
 def read_articles(name: str, file: BinaryIO) -> Iterator[Document]:
-    """The articles of a file; a section's title is a line of its own, as a paragraph is. StudyError for no JATS."""
+    """Read the articles of a file; each section title is a line, like a paragraph. Raises StudyError if not JATS."""
     for article in iterate_xml(name, file, ("{*}article",), "article", ("article", "pmc-articleset")):
         namespace, of_default, _ = article.tag.rpartition("}")
         for element in article.iter(f"{namespace}}}*") if of_default else ():
@@ -100,26 +100,26 @@ def read_article(where: str, article: etree._Element) -> Document:
 
 
 def read_prose(part) -> Iterator[str]:
-    """The titles and paragraphs below an element, in order, without what is in NO_PROSE."""
+    """Yield the titles and paragraphs below an element, in order, without the elements in NO_PROSE."""
     if part is None:
         return
     etree.strip_elements(part, *NO_PROSE, with_tail=False)
     for element in part.iter("title", "p"):
-        if next(element.iterancestors("p"), None) is None:  # its text is the outer one's already
+        if next(element.iterancestors("p"), None) is None:  # the outer paragraph already has its text
             text = flat_text(element)
             if text:
                 yield text
 
 
 def read_wikipedia(path: Path) -> Iterator[Document]:
-    """Articles of a Wikipedia dump (pages-articles .xml, .xml.bz2): no redirects, no pages of other namespaces.
+    """Read the articles of a Wikipedia dump (pages-articles .xml, .xml.bz2), without redirects and other namespaces.
 
-    Mark-up, tables, templates and the closing sections of references and links are left out.
+    Mark-up, tables, templates and the closing sections of references and links are removed.
     """
     hidden = HIDDEN
     with open_bytes(path) as file:
         for page in iterate_xml(show_path(path), file, ("{*}page",), "page", ("mediawiki",)):
-            # Before the first page: what the wiki's language calls files and categories.
+            # These precede the first page: the names of files and categories in the wiki's language.
             names = page.getparent().iterfind("{*}siteinfo/{*}namespaces/{*}namespace")
             hidden = hidden | {name.text.lower() for name in names if name.get("key") in ("6", "14") and name.text}
             if page.findtext("{*}ns") != "0" or page.find("{*}redirect") is not None:
@@ -129,7 +129,7 @@ def read_wikipedia(path: Path) -> Iterator[Document]:
 
 
 def strip_wikitext(wikitext: str, hidden: Collection[str] = HIDDEN) -> str:
-    """Wikitext as plain text, a paragraph a line; `hidden`: namespaces of links that go, in lower case."""
+    """Convert wikitext to plain text, one paragraph a line, without links to namespaces in `hidden` (lower case)."""
     code = mwparserfromhell.parse(wikitext, skip_style_tags=True)
     prune(code, hidden)
     lines = []
@@ -143,9 +143,10 @@ def strip_wikitext(wikitext: str, hidden: Collection[str] = HIDDEN) -> str:
 
 
 def prune(code: Wikicode, hidden: Collection[str]) -> None:
-    """Take out tables and the like, and links to files, categories and other languages, wherever they stand.
+    """Remove tables and the like, and links to files, categories and other languages, at any depth.
 
-    In one pass: Wikicode.remove() searches the whole page for each node, minutes for one with a thousand references.
+    One pass, because Wikicode.remove() searches the whole page for each node: minutes for a page with a thousand
+    references.
     """
     code.nodes = [node for node in code.nodes if not is_no_prose(node, hidden)]
     for node in code.nodes:

@@ -1,4 +1,4 @@
-"""A corpus: rows of raw files, duplicates and test documents taken out, chosen and cleaned as a paper does."""
+"""Corpora: rows of raw files, without duplicates and test documents, selected and cleaned as in a paper."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from lib.errors import StudyError
 from lib.places import show_path
 
 SCHEMA = pa.schema([("id", pa.string()), ("source", pa.string()), ("text", pa.string())])
-VERSION = 1  # raised when the same rows and rules give another corpus
+VERSION = 1  # increased when the same rows and rules give a different corpus
 PART_WORDS = 1000  # a longer text is cut into parts of about this length, so that no document is a whole novel
-PHRASE = 5  # a test sentence in more documents is a phrase, such as a notice of competing interests, and no leak
-# Why a record is left out, in the order in which the reasons are looked at.
+PHRASE = 5  # a test sentence in more documents is a stock phrase, such as a notice of competing interests, not a leak
+# Reasons for leaving out a record, in order of precedence.
 REASONS = ("too long", "file left out", "withdrawn", "newer version", "without text", "near duplicate", "test text",
            "not selected", "PMID", "too few words", "nothing left", "not in the part")  # fmt: skip
-COLUMNS = ("id", "version", "deleted", "characters", "test texts")  # what the choice between records needs
-Choice = Callable[[Collection[str], Collection[str]], bool]  # of a citation by its tree numbers and the major ones
+COLUMNS = ("id", "version", "deleted", "characters", "test texts")  # needed to choose between records
+Choice = Callable[[Collection[str], Collection[str]], bool]  # by a citation's tree numbers and the major ones
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one raw file, as rows.write_document_rows writes and counts them."""
+    """The rows of one raw file, as written and counted by rows.write_document_rows."""
 
     path: Path
     source: str
@@ -38,7 +38,7 @@ class Rows:
     read: int
     too_long: int
     unknown_headings: int
-    left_out: str | None = None  # why none of them is to be kept
+    left_out: str | None = None  # why the whole file is left out
 
 
 def build_corpus(
@@ -49,12 +49,12 @@ def build_corpus(
     part: float = 1.0,
     until: str = "",
 ) -> list[dict]:
-    """Write the documents that are kept to a Parquet file; the counts of each raw file.
+    """Write the documents to keep to a Parquet file and return the counts of each raw file.
 
-    Of the records of one PMID the newest version is kept, and of equal ones the last read (an update file comes
-    after the baseline). Of near-duplicate texts the first is kept. Then go: documents that hold a sentence of a
-    benchmark's test set, those that are not chosen or entered PubMed after the day `until`, what the cleaning rules
-    drop, and what is not in the part that is asked for.
+    Among records of one PMID the newest version is kept, and among equal versions the last one read, because an update
+    file comes after the baseline. Among near-duplicate texts the first is kept. Removed next: documents that contain a
+    sentence of a benchmark's test set, citations that are not selected or entered PubMed after the day `until`, texts
+    that the cleaning rules drop, and texts outside `part`, the share of the corpus to keep.
     """
     with pq.ParquetWriter(path, SCHEMA) as out:
         return [
@@ -64,7 +64,7 @@ def build_corpus(
 
 
 def read_corpus(path: Path) -> Iterator[Document]:
-    """The documents of a corpus, in order; StudyError when the file is damaged."""
+    """Yield the documents of a corpus, in order. Raises StudyError if the file is damaged."""
     try:
         for batch in read_batches(path, ["id", "text"]):
             for row in batch.to_pylist():
@@ -74,15 +74,17 @@ def read_corpus(path: Path) -> Iterator[Document]:
 
 
 def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file, or some columns of them, a few at a time: without reading ahead, which would hold all
-    that is compressed of a corpus in memory."""
+    """Yield the rows of a Parquet file, or some of their columns, in batches.
+
+    There is no read-ahead, because it would hold all compressed data of a corpus in memory.
+    """
     return pq.ParquetFile(path, pre_buffer=False).iter_batches(1000, columns=columns)
 
 
 def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
-    """For each file, the reason to leave out each of its rows as far as other rows decide it; empty for the rest.
+    """Return for each file why each of its rows is left out before selection and cleaning; empty for the other rows.
 
-    Only identifiers and hashes are held in memory, some 160 bytes a record.
+    Only identifiers and hashes are held in memory, about 160 bytes a record.
     """
     tables = [pq.read_table(file.path, columns=[*COLUMNS, "bands"]) for file in files]
     sizes = [len(of_file) for of_file in tables]
@@ -107,14 +109,14 @@ def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
 
 
 def find_newest(rows: pd.DataFrame) -> np.ndarray:
-    """For each row, the index of the newest version of its record; of equal versions the last row counts."""
+    """Return for each row the index of the newest version of its record; of equal versions, the last row."""
     from_old_to_new = rows.reset_index().sort_values(["id", "version", "index"])
     newest = from_old_to_new.drop_duplicates("id", keep="last")
     return rows["id"].map(newest.set_index("id")["index"]).to_numpy(int)
 
 
 def find_near_duplicates(bands: pa.ChunkedArray, candidates: np.ndarray) -> np.ndarray:
-    """Those of the candidate rows that share a band of hashes with an earlier candidate."""
+    """Return the candidate rows that share a band of hashes with an earlier candidate."""
     hashes = bands.combine_chunks().flatten().to_numpy().reshape(-1, leakage.BANDS)
     duplicate = np.zeros(len(candidates), bool)
     for band in hashes.T:
@@ -123,7 +125,7 @@ def find_near_duplicates(bands: pa.ChunkedArray, candidates: np.ndarray) -> np.n
 
 
 def find_test_texts(tests: pa.ChunkedArray, remaining: np.ndarray) -> pd.Index:
-    """The rows that hold a test sentence which stands in no more than PHRASE of the remaining rows."""
+    """Return the rows that contain a test sentence found in at most PHRASE of the remaining rows."""
     tests = tests.combine_chunks()
     sentences = pd.Series(tests.flatten().to_numpy(), index=pc.list_parent_indices(tests).to_numpy())
     sentences = sentences[remaining[sentences.index]]
@@ -140,11 +142,11 @@ def copy_file(
     until: str,
     out: pq.ParquetWriter,
 ) -> dict:
-    """Copy what is kept of one file; returns the counts of what was read, left out (by reason) and kept."""
+    """Copy the documents to keep from one file; return the counts of read, left-out (by reason) and kept ones."""
     counts = {"source": file.source, "file": file.file, "read": file.read, **dict.fromkeys(REASONS, 0)}
     counts |= {"too long": file.too_long, "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
     counts["unknown headings"] = file.unknown_headings
-    in_order = iter(reasons)  # through all batches
+    in_order = iter(reasons)  # one iterator for all batches
     for batch in read_batches(file.path):
         kept = []
         for row, reason in zip(batch.to_pylist(), in_order, strict=False):
@@ -171,12 +173,12 @@ def copy_file(
 
 
 def is_in(part: float, text: str) -> bool:
-    """Whether a text belongs to a part of its corpus: by its hash, so that every part holds all smaller ones."""
+    """Return whether a text's hash puts it into a part of its corpus; every part contains all smaller ones."""
     return part == 1 or int(provenance.fingerprint(text), 16) < part * 2**64
 
 
 def cut_text(text: str) -> Iterator[str]:
-    """A text in parts of about PART_WORDS words, cut between lines."""
+    """Cut a text between lines into parts of about PART_WORDS words."""
     lines, words = [], 0
     for line in text.split("\n"):
         lines.append(line)

@@ -1,4 +1,4 @@
-"""What each paper does to a document before pretraining: named rules, read from params/cleaning.yaml."""
+"""Cleaning of documents before pretraining, as in each paper: named rules, read from params/cleaning.yaml."""
 
 import unicodedata
 from functools import cache
@@ -10,9 +10,9 @@ from lib.corpora.rules import Cleaning
 
 
 def clean_document(document: Document, rules: Cleaning) -> tuple[str, str, int]:
-    """The text that is kept of a document, or none and why, and how many of its lines were left out.
+    """Return the cleaned text, or an empty text and the reason, and the number of lines dropped.
 
-    A line is a paragraph, or a sentence where the rules ask for one a line.
+    A line is a paragraph, or a sentence if the rules ask for one a line.
     """
     if rules.minimum_pmid and not (document.id.isdigit() and int(document.id) > rules.minimum_pmid):
         return "", "PMID", 0
@@ -33,13 +33,13 @@ def clean_document(document: Document, rules: Cleaning) -> tuple[str, str, int]:
 
 
 def split_sentences(text: str, language: str = "") -> list[str]:
-    """The sentences of a paragraph of English, or of Japanese."""
+    """Split a paragraph of English or Japanese into sentences."""
     code = "ja" if language.startswith("ja") else "en"
     return [sentence.strip() for sentence in sentencex.segment(code, text) if sentence.strip()]
 
 
 def segment_japanese(text: str) -> str:
-    """Japanese words with spaces between them: what every Japanese vocabulary reads, in pretraining and fine-tuning.
+    """Separate Japanese words with spaces, as every Japanese vocabulary expects in pretraining and fine-tuning.
 
     NFKC, then MeCab with the IPA dictionary, as in BertJapaneseTokenizer of transformers and in tokenization_jp_mod.py
     of Wada et al. (ou-medinfo/medbertjp).

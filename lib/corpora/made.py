@@ -1,7 +1,7 @@
-"""Corpus files that the study made from public ones: each conversion by name, and how its records become a file.
+"""Corpus files made from public files: each conversion by name, and how its records are written.
 
-A conversion gets path and content of public files, in order, and yields records: of a table (id, title, abstract), of a
-text its lines, of JSON lines an object, of an archive a name and its content.
+A conversion takes paths and contents of public files, in order, and yields records: (id, title, abstract) for a table,
+the lines of a text, an object for JSON lines, a name and its content for an archive.
 """
 
 import csv
@@ -20,12 +20,12 @@ from lxml import etree
 from lib.errors import StudyError
 
 Files = Iterable[tuple[str, bytes]]
-SHORTEST = 40  # words of an abstract
-KEY = 160  # letters and digits by which an abstract is known again
+SHORTEST = 40  # words; shorter abstracts are left out
+KEY = 160  # letters and digits that identify an abstract
 LICENCE = re.compile(rb"creativecommons\.org/(licenses/[a-z-]+|publicdomain/zero)/")
 FREE = {b"licenses/by": "cc-by", b"publicdomain/zero": "cc-0"}
 BY = re.compile(rb"Creative\s+Commons\s+Attribution\s+Licen[cs]e")
-HEADING = re.compile(r"[A-Z]+(\.[^.:]*)?:*")  # of a section of the plain full texts, and cells of a table's letters
+HEADING = re.compile(r"[A-Z]+(\.[^.:]*)?:*")  # section headings of the plain full texts, and table cells of letters
 NO_PROSE = ("table-wrap", "fig", "ref-list", "supplementary-material", "disp-formula")
 TEI = "{http://www.tei-c.org/ns/1.0}"
 
@@ -35,14 +35,14 @@ def flat(text: str | None) -> str:
 
 
 def parse_csv(content: bytes) -> Iterator[dict[str, str]]:
-    """The rows of a CSV, by the names of its columns in small letters."""
+    """Yield the rows of a CSV by column name in lower case."""
     csv.field_size_limit(sys.maxsize)
     for row in csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")):
         yield {name.lower(): cell or "" for name, cell in row.items() if name is not None}
 
 
 def take_tables(files: Files) -> Iterator[tuple]:
-    """Citations of CSVs whose columns are named after what they hold."""
+    """Read citations from CSVs by the names of their columns."""
     for _, content in files:
         for row in parse_csv(content):
             abstract = row["abstract"] if "abstract" in row else row["medical_abstract"]
@@ -50,7 +50,7 @@ def take_tables(files: Files) -> Iterator[tuple]:
 
 
 def read_plain_abstracts(files: Files) -> Iterator[tuple]:
-    """An abstract a file; those that were already reduced to their content words are left out."""
+    """Read one abstract a file; abstracts already reduced to their content words are left out."""
     for _, content in files:
         text = content.decode("utf-8", "replace")
         if re.search(r"\b(the|of|and)\b", text, re.IGNORECASE):
@@ -58,7 +58,7 @@ def read_plain_abstracts(files: Files) -> Iterator[tuple]:
 
 
 def take_ohsumed(files: Files) -> Iterator[tuple]:
-    """A citation a file, its title the first line; the folders that hold it are its MeSH categories."""
+    """Read one citation a file, with the title on the first line; the folders that hold it are its MeSH categories."""
     found: dict[str, tuple[bytes, set]] = {}
     for path, content in files:
         *_, category, number = path.split("/")
@@ -69,7 +69,7 @@ def take_ohsumed(files: Files) -> Iterator[tuple]:
 
 
 def take_pubtator(files: Files) -> Iterator[tuple]:
-    """The title and abstract lines of PubTator files."""
+    """Read the title and abstract lines of PubTator files."""
     for _, content in files:
         title = ""
         for line in content.decode("utf-8-sig").split("\n"):
@@ -81,24 +81,24 @@ def take_pubtator(files: Files) -> Iterator[tuple]:
 
 
 def read_annotated(files: Files) -> Iterator[tuple]:
-    """The citations of corona-ml, a packed JSON list."""
+    """Read the citations of corona-ml from a compressed JSON list."""
     for _, content in files:
         for record in json.loads(gzip.decompress(content)):
             yield str(record["pubmed_id"] or ""), record["title"], record["abstract"]
 
 
 def read_questions(files: Files) -> Iterator[tuple]:
-    """PubMedQA: the question for a title, its contexts and long answer for an abstract."""
+    """Read PubMedQA: the question as title, its contexts and long answer as abstract."""
     for _, content in files:
         for pmid, record in json.loads(content).items():
             yield pmid, record["QUESTION"], " ".join([*record["CONTEXTS"], record["LONG_ANSWER"]])
 
 
 def read_display(files: Files) -> Iterator[tuple]:
-    """PubMed's display format `Abstract (text)`: the abstract is the longest paragraph of a record.
+    """Read PubMed's display format `Abstract (text)`: the abstract is the longest paragraph of a record.
 
-    Paragraphs are where it was published, title, authors, their addresses and the abstract; without an abstract of 60
-    words the longest of the first ones stands for it.
+    The paragraphs are source, title, authors, their addresses and abstract. If none after the title and authors has 60
+    words, the longest after the source is taken; a record without one of 60 words is left out.
     """
 
     def longest(paragraphs: list[str]) -> str:
@@ -126,7 +126,7 @@ def take_mesh_sample(files: Files) -> Iterator[dict]:
 
 
 def take_europepmc(files: Files) -> Iterator[dict]:
-    """Each record of Europe PMC once that has an abstract; its file's path begins with the repository."""
+    """Read each Europe PMC record with an abstract once; the path of a file begins with its repository."""
 
     def one(record: dict, name: str) -> str:
         return (record.get(name) or [""])[0]
@@ -135,7 +135,7 @@ def take_europepmc(files: Files) -> Iterator[dict]:
     for path, content in files:
         try:
             found = json.loads(content)
-        except ValueError:  # some are empty
+        except ValueError:  # some files are empty
             continue
         for record in found if isinstance(found, list) else [found]:
             key = one(record, "pmid") or one(record, "pmcid") or one(record, "doi")
@@ -157,19 +157,19 @@ def take_europepmc(files: Files) -> Iterator[dict]:
 
 
 def read_licence(article: bytes) -> str:
-    """`cc-by` or `cc-0` when the head of a JATS article gives it first; else empty."""
+    """Return `cc-by` or `cc-0` if that is the first licence in the head of a JATS article, else an empty string."""
     head = article.partition(b"<body")[0]
     found = LICENCE.search(head)
     return FREE.get(found[1], "") if found else "cc-by" if BY.search(head) else ""
 
 
 def number_of(path: str) -> int:
-    """The number in a file's name that is a PMCID."""
+    """Return the number of the PMCID in a file's name."""
     return int(PurePosixPath(path).stem.removeprefix("PMC"))
 
 
 def take_trials(files: Files) -> Iterator[list[str]]:
-    """The plain full texts of articles under a free licence, which their .nxml files say; of 500 words and more."""
+    """Read the plain full texts, of 500 words or more, of articles whose .nxml files give a free licence."""
     licences, texts = {}, {}
     for path, content in files:
         if path.endswith(".nxml"):
@@ -184,7 +184,7 @@ def take_trials(files: Files) -> Iterator[list[str]]:
 
 
 def read_full_texts(files: Files) -> Iterator[list[str]]:
-    """Paragraphs of four words and more of JATS articles under a free licence that speak of health."""
+    """Read the paragraphs of four words or more from JATS articles about health under a free licence."""
     health, seen = re.compile(rb"\b(?:patients?|disease|clinical|mice|human)\b"), set()
     for _, content in files:
         licence = read_licence(content)
@@ -200,7 +200,7 @@ def read_full_texts(files: Files) -> Iterator[list[str]]:
         if not number or number in seen:
             continue
         seen.add(number)
-        etree.strip_elements(root, *NO_PROSE)  # with what follows them in a paragraph, as the study took them
+        etree.strip_elements(root, *NO_PROSE)  # with the text that follows them, as in the study's own files
         title = [flat("".join(e.itertext())) for e in meta.iterfind("title-group/article-title")]
         parts = [*meta.iterfind("abstract"), *root.iterfind("body")]
         lines = [flat("".join(p.itertext())) for part in parts for p in part.iter("p")]
@@ -210,27 +210,27 @@ def read_full_texts(files: Files) -> Iterator[list[str]]:
 
 
 def take_articles(files: Files) -> Iterator[list[str]]:
-    """CRAFT's plain texts, named after their PMIDs."""
+    """Read CRAFT's plain texts, named after their PMIDs."""
     for path, content in files:
         lines = (flat(line) for line in content.decode("utf-8-sig").split("\n"))
         yield [f"# PMID{PurePosixPath(path).stem}", *filter(None, lines)]
 
 
 def take_first(files: Files) -> Iterator[tuple[str, bytes]]:
-    """The first 40 files."""
+    """Yield the first 40 files."""
     for (path, content), _ in zip(files, range(40), strict=False):
         yield PurePosixPath(path).name, content
 
 
 def take_sample(files: Files) -> Iterator[tuple[str, bytes]]:
-    """60 articles under a free licence, evenly over their PMCIDs."""
+    """Sample 60 articles under a free licence, evenly over their PMCIDs."""
     free = sorted((number_of(path), path, content) for path, content in files if read_licence(content))
     for _, path, content in free[:: len(free) // 60][:60]:
         yield PurePosixPath(path).name, content
 
 
 def read_extract(files: Files) -> Iterator[list[str]]:
-    """Articles of 150 words and more in every third file of a Wikipedia extract."""
+    """Read the articles of 150 words or more in every third file of a Wikipedia extract."""
     for number, (_, content) in enumerate(files):
         for article in re.findall(r"<doc [^>]*>\n(.*?)</doc>", content.decode(), re.DOTALL) if number % 3 == 0 else ():
             lines = re.sub("<[^>]+>", "", html.unescape(article)).split("\n")
@@ -240,7 +240,7 @@ def read_extract(files: Files) -> Iterator[list[str]]:
 
 
 def read_novels(files: Files) -> Iterator[list[str]]:
-    """Headings, paragraphs and verses of novels in TEI."""
+    """Read the headings, paragraphs and verses of novels in TEI."""
     for path, content in files:
         body = etree.fromstring(content).find(f"{TEI}text/{TEI}body")
         elements = body.iter(f"{TEI}p", f"{TEI}head", f"{TEI}l")
@@ -256,7 +256,7 @@ def read_examinations(files: Files) -> Iterator[list[str]]:
 
 
 def read_contexts(files: Files) -> Iterator[list[str]]:
-    """The distinct paragraphs of question sets in SQuAD's form, under the title of their article."""
+    """Read the distinct paragraphs of question sets in SQuAD format, under the title of their article."""
     seen = set()
     for _, content in files:
         for article in json.loads(content)["data"]:
@@ -267,14 +267,14 @@ def read_contexts(files: Files) -> Iterator[list[str]]:
 
 
 def read_separated(files: Files) -> Iterator[list[str]]:
-    """The distinct contexts of JSQuAD, where `[SEP]` stands between title and paragraph."""
+    """Read the distinct contexts of JSQuAD, where `[SEP]` separates title and paragraph."""
     found = (p["context"] for _, c in files for article in json.loads(c)["data"] for p in article["paragraphs"])
     for context in dict.fromkeys(found):
         yield [context.replace("[SEP]", "\n")]
 
 
 def read_reports(files: Files) -> Iterator[list[str]]:
-    """The distinct reports that the prompts of JMED-LLM quote."""
+    """Read the distinct reports quoted in the prompts of JMED-LLM."""
     quoted = (re.search(r"\n「(.*)」", row["question"], re.DOTALL) for _, c in files for row in parse_csv(c))
     for report in dict.fromkeys(match[1] for match in quoted if match):
         yield [line for line in report.split("\n") if line.strip()]
@@ -309,12 +309,12 @@ CONVERSIONS: dict[str, Callable[[Files], Iterator]] = {
 
 
 def find_key(abstract: str) -> str:
-    """What abstracts that are the same have in common."""
+    """Return a key that copies of an abstract share."""
     return re.sub("[^a-z0-9]", "", abstract.lower())[:KEY]
 
 
 def choose_citations(rows: Iterable[tuple], ids: set[str], keys: set[str]) -> Iterator[tuple]:
-    """Each citation once, of those with an abstract long enough; `ids` and `keys`: of those that are elsewhere."""
+    """Yield new citations with an abstract of SHORTEST words or more; `ids` and `keys`, of known ones, are extended."""
     for row in rows:
         identifier, title, abstract = (flat(html.unescape(cell)) for cell in row)
         key = find_key(abstract)
@@ -325,7 +325,7 @@ def choose_citations(rows: Iterable[tuple], ids: set[str], keys: set[str]) -> It
 
 
 def take_part(texts: Iterable[list[str]], number: int, words: int) -> Iterator[list[str]]:
-    """One of the parts into which texts are cut, each closed by the text that brings it to so many words."""
+    """Yield one part of the texts; the text that brings a part to `words` words closes it."""
     part = count = 0
     for lines in texts:
         if part == number:
@@ -338,7 +338,7 @@ def take_part(texts: Iterable[list[str]], number: int, words: int) -> Iterator[l
 
 
 def write_records(records: Iterable, path: Path, name: str) -> None:
-    """Write the records of a file of that name, packed, with the same bytes every day."""
+    """Write records to a compressed file in the format of `name`, with the same bytes on every run."""
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
         if name.endswith(".tar.gz"):
             with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -355,7 +355,7 @@ def to_text(name: str, number: int, record) -> str:
     if name.endswith(".tsv.gz"):
         return ("pmid\ttitle\tabstract\n" if not number else "") + "\t".join(record) + "\n"
     if name.endswith(".jsonl.gz"):
-        in_order = "from" in record  # of names, as the records of Europe PMC were written
+        in_order = "from" in record  # Europe PMC's records were written with sorted names
         return json.dumps(record, ensure_ascii=False, sort_keys=in_order) + "\n"
     if not name.endswith(".txt.gz"):
         raise StudyError(f"{name}: no form of a file that is made here")

@@ -1,4 +1,4 @@
-"""PubMed citations from the formats of the National Library of Medicine: XML and MEDLINE text."""
+"""Readers of PubMed citations in the formats of the National Library of Medicine: XML and MEDLINE text."""
 
 import re
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ from lib.reading import open_bytes, read_lines
 ROOTS = ("PubmedArticleSet", "PubmedBookArticleSet", "DeleteCitation", "DeleteDocument", "eFetchResult")
 RECORDS = ("PubmedArticle", "PubmedBookArticle", "DeleteCitation", "DeleteDocument")
 YEAR = etree.XPath("string((.//PubDate/Year | .//PubDate/MedlineDate)[1])", smart_strings=False)
-NO_TITLE = re.compile(r"\[?not available\]?\.?", re.IGNORECASE)  # said of what has none in English
-FIELD = re.compile(r"[A-Z][A-Z0-9 ]{3}-( |$)")  # of the MEDLINE display format
+NO_TITLE = re.compile(r"\[?not available\]?\.?", re.IGNORECASE)  # in place of a missing English title
+FIELD = re.compile(r"[A-Z][A-Z0-9 ]{3}-( |$)")  # a field of the MEDLINE display format
 
 
 def read_xml(path: Path) -> Iterator[Document]:
-    """Citations of a PubMed XML file: baseline, update file (newer versions, deletions) or E-utilities export.
+    """Read citations from a PubMed XML file: baseline, update file (newer versions, deletions) or E-utilities export.
 
-    Books (PubmedBookArticle) are citations too. A deletion yields an empty document that is `deleted`. StudyError as in
-    iterate_xml, and with file and citation where an element is missing.
+    Books (PubmedBookArticle) are citations too. A deletion yields an empty document with `deleted` set. Raises
+    StudyError as iterate_xml does, and with file and citation if an element is missing.
     """
     with open_bytes(path) as file:
         for number, record in enumerate(iterate_xml(show_path(path), file, RECORDS, "citation", ROOTS), start=1):
@@ -41,7 +41,7 @@ def read_xml(path: Path) -> Iterator[Document]:
 
 
 def read_citation(citation) -> Document:
-    """A MedlineCitation element, or the BookDocument of a chapter of the NCBI Bookshelf, as a document."""
+    """Convert a MedlineCitation element, or the BookDocument of an NCBI Bookshelf chapter, to a document."""
     parts = {part.tag: part for part in citation}
     article = {part.tag: part for part in parts["Article"]} if "Article" in parts else parts
     pmid, title = parts["PMID"], article.get("ArticleTitle")
@@ -60,16 +60,16 @@ def read_citation(citation) -> Document:
 
 
 def read_entered(record) -> str:
-    """The day on which a record entered PubMed, whatever was revised since; empty where its history does not say."""
+    """Return the day on which a record entered PubMed, whatever was revised since; empty if its history lacks it."""
     date = record.find("*/History/PubMedPubDate[@PubStatus='entrez']")
     parts = ("Year", "Month", "Day")
     return "" if date is None else "-".join((date.findtext(part) or "").zfill(2) for part in parts)
 
 
 def read_abstract(element) -> str:
-    """An Abstract element as one paragraph, each section after its label; the copyright notice is no text of it.
+    """Return an Abstract element as one paragraph, each section after its label, without the copyright notice.
 
-    What follows bold text at once and is bold too stands apart: labels such as `<b>Patient: Male</b><b>Symptoms: ...`.
+    Bold elements in a row are separated: labels such as `<b>Patient: Male</b><b>Symptoms: ...`.
     """
     if element is None:
         return ""
@@ -81,7 +81,7 @@ def read_abstract(element) -> str:
 
 
 def read_headings(headings) -> tuple[Heading, ...]:
-    """The headings of a MeshHeadingList; one is major when its descriptor or any of its qualifiers is."""
+    """Return the headings of a MeshHeadingList; a heading is major if its descriptor or any of its qualifiers is."""
     if headings is None:
         return ()
     return tuple(
@@ -93,11 +93,11 @@ def read_headings(headings) -> tuple[Heading, ...]:
 
 
 def read_medline(path: Path) -> Iterator[Document]:
-    """Citations of a file in MEDLINE display format: `TAG - value`, lines going on after six spaces.
+    """Read citations from a file in MEDLINE display format: `TAG - value`, continued after six spaces.
 
-    A field after an empty line begins another citation; a value may go on after one.
+    A field after an empty line begins another citation; a value may continue after one.
     """
-    fields: dict[str, list[list[str]]] = {}  # the lines of each value of a tag
+    fields: dict[str, list[list[str]]] = {}  # the values of each tag, as lists of lines
     tag, number, name, empty = None, 0, show_path(path), False
     for number, line in read_lines(path):
         if not line.strip():
@@ -119,7 +119,7 @@ def read_medline(path: Path) -> Iterator[Document]:
 
 
 def citation_of(lines: dict[str, list[list[str]]], where: str) -> Document:
-    """The fields of one MEDLINE record as a document; StudyError when it has no PMID."""
+    """Convert the fields of one MEDLINE record to a document. Raises StudyError if it has no PMID."""
     fields = {tag: [" ".join(value) for value in values] for tag, values in lines.items()}
     if not any(fields.get("PMID", [])):
         raise StudyError(f"{where}: the record that ends here has no PMID")

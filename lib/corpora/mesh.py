@@ -1,4 +1,4 @@
-"""MeSH: from the headings of a citation to tree numbers, and from tree numbers to a choice of citations."""
+"""MeSH: the tree numbers of a citation's headings, and the selection of citations by tree numbers."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -11,7 +11,7 @@ from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_lines
 
-# Tree number, UI and name in the tables of two releases.
+# Columns with tree number, UI and name in the tables of two releases.
 COLUMNS = ("Tree Number", "Desc Ui", "Term"), ("mesh_tree_number", "mesh_id", "mesh_name")
 BRANCHES = {"A": "anatomy", "B": "organisms", "C": "diseases", "D": "chemicals and drugs", "E": "procedures"}
 
@@ -24,7 +24,10 @@ class Mesh:
 
     @classmethod
     def read(cls, tables: Iterable[Path]) -> "Mesh":
-        """The descriptors of several releases: one has the tree numbers of all. StudyError for a malformed table."""
+        """Read the descriptors of several releases and merge their tree numbers.
+
+        Raises StudyError if a table is malformed.
+        """
         trees_of = defaultdict(set)
         for path in tables:
             rows = ([cell.strip('"') for cell in line.split("\t")] for _, line in read_lines(path))
@@ -42,11 +45,11 @@ class Mesh:
         return cls({key: tuple(sorted(trees)) for key, trees in trees_of.items()})
 
     def tree_numbers(self, heading: Heading) -> tuple[str, ...]:
-        """The tree numbers of a heading; none for one that the tables do not know, such as a check tag."""
+        """Return the tree numbers of a heading; none if the tables lack it, as they lack check tags."""
         return self.trees.get(heading.ui) or self.trees.get(heading.name.lower(), ())
 
     def names_by_branch(self) -> dict[str, list[str]]:
-        """The names of all descriptors of each branch in BRANCHES, in order."""
+        """Return the sorted names of all descriptors of each branch in BRANCHES."""
         names = defaultdict(set)
         for key, trees in self.trees.items():
             if not (key[:1] == "D" and key[1:].isdigit()):  # a UI
@@ -56,7 +59,7 @@ class Mesh:
 
 
 def is_below(trees, branches) -> bool:
-    """Whether any tree number stands at or below any branch: C04.557 below C04 and C, but not below C0."""
+    """Return whether any tree number is at or below any branch: C04.557 is below C04 and C, but not below C0."""
     return any(
         tree == branch or tree.startswith(f"{branch}.") or (len(branch) == 1 and tree.startswith(branch))
         for tree in trees
@@ -65,7 +68,7 @@ def is_below(trees, branches) -> bool:
 
 
 def selects(rule: Selection, trees: Collection[str], major: Collection[str]) -> bool:
-    """Whether a citation with these tree numbers (`major`: those of its major headings) is chosen by a rule."""
+    """Return whether a rule selects a citation with these tree numbers (`major`: those of its major headings)."""
     return (
         bool(trees)
         and all(is_below(trees, branches) for branches in rule.each_of)

@@ -1,4 +1,4 @@
-"""Readers of every source of text, by name: each streams the documents of one file in its native format."""
+"""Readers of all sources of text, by name: each streams the documents of one file in its native format."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,13 +13,13 @@ from lib.reading import read_columns, read_csv, read_json_lines, read_lines
 
 
 def read_citations(path: Path) -> Iterator[Document]:
-    """Citations of a table `pmid TAB title TAB abstract` with a header."""
+    """Read citations from a table `pmid TAB title TAB abstract` with a header."""
     for _, cells in read_columns(path, 3, "pmid title abstract"):
         yield Document(*map(str.strip, cells))
 
 
 def read_ohsumed(path: Path) -> Iterator[Document]:
-    """Citations of the same table from OHSUMED, whose identifiers `ohsumed:<number>:C01,C14` hold MeSH categories."""
+    """Read the same table from OHSUMED, whose identifiers `ohsumed:<number>:C01,C14` hold MeSH categories."""
     for number, document in enumerate(read_citations(path), start=2):
         parts = document.id.split(":")
         trees = re.findall(r"C\d\d", parts[-1])
@@ -30,14 +30,14 @@ def read_ohsumed(path: Path) -> Iterator[Document]:
 
 
 def read_abstract_lines(path: Path) -> Iterator[Document]:
-    """An abstract a line, without title or identifier."""
+    """Read one abstract a line, without title or identifier."""
     for _, line in read_lines(path):
         if line.strip():
             yield Document(text=line.strip())
 
 
 def read_europepmc(path: Path) -> Iterator[Document]:
-    """JSON lines of Europe PMC records: pmid, title, abstract, year, MeSH descriptors with major flags."""
+    """Read JSON lines of Europe PMC records: pmid, title, abstract, year, MeSH descriptors with major flags."""
 
     def to_document(record: dict) -> Document:
         headings = record.get("mesh") or ()
@@ -53,7 +53,7 @@ def read_europepmc(path: Path) -> Iterator[Document]:
 
 
 def read_mesh_sample(path: Path) -> Iterator[Document]:
-    """JSON lines of the PubMed multi-label sample: pmid, Title, abstractText, names and tree numbers as lists."""
+    """Read JSON lines of the PubMed multi-label sample: pmid, Title, abstractText, names and tree numbers as lists."""
 
     def to_document(record: dict) -> Document:
         names = re.findall(r"""'([^']*)'|"([^"]*)\"""", as_text(record["meshMajor"]))
@@ -69,7 +69,7 @@ def read_mesh_sample(path: Path) -> Iterator[Document]:
 
 
 def read_records(path: Path, to_document: Callable[[dict], Document], source: str) -> Iterator[Document]:
-    """The document of each line of JSON; StudyError for a line that is no record of its source."""
+    """Convert each JSON line to a document. Raises StudyError if a line is not a record of `source`."""
     for where, record in read_json_lines(path):
         try:
             yield to_document(record)
@@ -78,7 +78,7 @@ def read_records(path: Path, to_document: Callable[[dict], Document], source: st
 
 
 def as_text(value) -> str:
-    """A value from JSON that must be text or null; TypeError when it is neither, ValueError for half a character."""
+    """Return a JSON value as text. Raises TypeError if it is neither text nor null, ValueError for half a character."""
     if not isinstance(value, str | None):
         raise TypeError(f"text expected, found {type(value).__name__}")
     (value or "").encode()  # JSON can escape half of a surrogate pair
@@ -86,9 +86,9 @@ def as_text(value) -> str:
 
 
 def read_paragraphs(path: Path) -> Iterator[Document]:
-    """A paragraph a line, a blank line between documents, `# id` on top of a document where known.
+    """Read one paragraph a line, with a blank line between documents and `# id` above a document if known.
 
-    The form of the books, of extracted Wikipedia (the title is the first line) and of full texts.
+    The format of the books, of extracted Wikipedia (the title is the first line) and of full texts.
     """
     for has_text, group in groupby((line for _, line in read_lines(path)), lambda line: bool(line.strip())):
         if has_text:
@@ -99,7 +99,7 @@ def read_paragraphs(path: Path) -> Iterator[Document]:
 
 
 def read_notes(path: Path) -> Iterator[Document]:
-    """Clinical notes of MIMIC-III's NOTEEVENTS.csv; a note marked as an error by its author comes back empty."""
+    """Read the clinical notes of MIMIC-III's NOTEEVENTS.csv; a note that its author marked as an error is empty."""
     for _, row in read_csv(path, ["ROW_ID", "ISERROR", "TEXT"]):
         lines = [line.strip() for line in row["TEXT"].splitlines() if line.strip()]
         yield Document(row["ROW_ID"], text="" if row["ISERROR"] == "1" else "\n".join(lines))

@@ -1,4 +1,4 @@
-"""A document as it came from its source, and what readers of XML share."""
+"""Documents as they come from their sources, and functions that XML readers share."""
 
 import re
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ class Heading(NamedTuple):
 
 @dataclass(slots=True)
 class Document:
-    """A text with what its source knows of it; empty where it knows nothing.
+    """A text with its metadata; fields that the source lacks are empty.
 
-    `id`: PMID, PMCID, or the source's own. `version` counts up with newer versions of one citation; a `deleted` one
-    was withdrawn. `text` is the abstract, or the body with a paragraph a line. `trees` are MeSH tree numbers that
-    the source gives directly. `entered`: the day on which a citation entered PubMed, `2019-01-31`.
+    `id`: PMID, PMCID, or the source's own. `version` increases with newer versions of a citation; a `deleted` one was
+    withdrawn. `text`: the abstract, or the body with one paragraph a line. `trees`: MeSH tree numbers that the source
+    gives directly. `entered`: the day on which a citation entered PubMed, `2019-01-31`.
     """
 
     id: str = ""
@@ -45,11 +45,12 @@ class Document:
 def iterate_xml(
     name: str, file: BinaryIO, tags: tuple[str, ...], what: str, roots: tuple[str, ...]
 ) -> Iterator[etree._Element]:
-    """The elements with these tags, one at a time, each freed after use; `name`: of the file, `roots`: what holds them.
+    """Yield the elements with these tags, one at a time, each freed after use.
 
-    Nothing is resolved or expanded: a file that declares entities of its own is refused (entity expansion, files of
-    this machine), and so is an element that holds one. StudyError with the line, and how many elements were whole
-    before it, for XML that is not well formed or not in the encoding that it claims, and for another root.
+    `name`: of the file; `what`: what messages call an element; `roots`: the allowed root elements. Nothing is resolved
+    or expanded: a file that declares its own entities is rejected (entity expansion, local files), and so is an element
+    that contains an entity. Raises StudyError, with the line and the number of complete elements before it, if the XML
+    is not well formed or not in its declared encoding, and for another root.
     """
     count = 0
     try:
@@ -77,18 +78,18 @@ def iterate_xml(
 
 
 def check_root(name: str, root: etree._Element, roots: tuple[str, ...]) -> None:
-    """StudyError for a document of another kind, such as a page that says that there were too many requests."""
-    tag = root.tag.rpartition("}")[2]  # as etree.QName says it, which refuses a namespace with a damaged byte
+    """Raise StudyError for another kind of document, such as a page that reports too many requests."""
+    tag = root.tag.rpartition("}")[2]  # not by etree.QName, which rejects a namespace with a damaged byte
     if tag not in roots:
         raise StudyError(f"{name}: a document of <{tag}>, expected {' or '.join(roots)}")
 
 
 def read_year(date: str) -> int:
-    """The first four digits of a date such as `1998 Dec-1999 Jan`; 0 when there are none."""
+    """Return the first four digits of a date such as `1998 Dec-1999 Jan`; 0 if there are none."""
     year = re.search(r"\d{4}", date)
     return int(year[0]) if year else 0
 
 
 def flat_text(element) -> str:
-    """The text of an XML element without its markup, white space folded; empty for None."""
+    """Return the text of an XML element without its mark-up, with white space collapsed; empty for None."""
     return "" if element is None else FLAT(element)

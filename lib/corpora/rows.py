@@ -1,4 +1,4 @@
-"""The documents of a raw file as rows, with what deciding between them needs."""
+"""The documents of a raw file as rows, with all that is needed to choose between them."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -21,8 +21,8 @@ SCHEMA = pa.schema(
         ("test texts", pa.list_(pa.uint32())),
     ]
 )  # fmt: skip
-VERSION = 3  # raised when the same file gives other rows: the readers, the guard, MeSH
-LONGEST = 5_000_000  # characters; a record beyond is no document but a fault of its file
+VERSION = 3  # increased when the same file gives different rows: the readers, the guard, MeSH
+LONGEST = 5_000_000  # characters; a longer record is not a document but a fault in its file
 BATCH = 1000
 
 
@@ -33,11 +33,10 @@ def write_document_rows(
     tests: leakage.TestSentences | None = None,
     language: str = "",
 ) -> dict[str, int]:
-    """Write the rows of documents to a Parquet file; how many were read, too long, and of headings not known.
+    """Write the rows of documents to a Parquet file; return counts: read, too long, unknown headings.
 
-    Every citation is a row, those without text and withdrawn ones too, since they may replace another one. Records
-    over LONGEST are left out and counted. `tests`: the sentences that are looked for; `language`: of documents that do
-    not say theirs.
+    Every citation is a row, even one without text or withdrawn, because it may replace another. Records over LONGEST
+    are left out and counted. `tests`: the test sentences to look for; `language`: of documents that do not give theirs.
     """
     mesh, tests = mesh or Mesh(), tests or leakage.TestSentences(leakage.index_sentences([]))
     counts, documents = {"read": 0, "too long": 0, "unknown headings": 0}, iter(documents)
@@ -51,7 +50,7 @@ def write_document_rows(
 def to_rows(
     batch: list[Document], language: str, tests: leakage.TestSentences, mesh: Mesh, counts: dict
 ) -> Iterator[dict]:
-    """Rows of SCHEMA; what is left out or not understood is counted."""
+    """Yield rows of SCHEMA; documents left out and unknown headings are counted in `counts`."""
     for document in batch:
         if len(document.title) + len(document.text) > LONGEST:
             counts["too long"] += 1

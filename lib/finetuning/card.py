@@ -1,4 +1,4 @@
-"""The card of a fine-tuned model that is saved: Markdown, with the front matter that the hub reads."""
+"""The model card of a saved fine-tuned model: Markdown, with the front matter that the hub reads."""
 
 import math
 import statistics
@@ -10,7 +10,7 @@ from lib.benchmarks.datasets import LOWEST
 from lib.finetuning.protocol import say_settings
 from lib.finetuning.runs import average_folds
 
-TASKS = {  # family -> what the hub calls the task
+TASKS = {  # family -> the hub's name for the task
     "tagging": "token-classification", "pico": "token-classification", "questions": "question-answering",
     "similarity": "sentence-similarity", "ranking": "text-ranking",
 }  # fmt: skip
@@ -25,7 +25,7 @@ DOES = {
     "ranking": "Says {labels} a question.",
     "questions": "Finds the answer of a question in a text.",
 }
-MENTIONS = {  # how a relation's text is written
+MENTIONS = {  # value of `mentions` -> how a relation's text is written
     "dummies": "a dummy such as `@GENE$` for each of the two mentions",
     "markers": "`[E1] ` and ` [/E1]` around the first mention, `[E2] ` and ` [/E2]` around the second",
     "original": "as it is",
@@ -49,10 +49,10 @@ RESTRICTED = ("> The data stand behind a registration or an agreement. What it s
 
 
 def write_tuned_card(record: dict, result: dict, facts: dict[str, str]) -> str:
-    """The card of a saved model.
+    """Return the card of a saved model.
 
-    `record`: of lib/finetuning/saved.py; `result`: of Finetuning.run; `facts`: encoder, its name for people, and
-    revision, its commit on the hub or the fingerprint of its files; protocol, scale and more where they are known.
+    `record`: from lib/finetuning/saved.py; `result`: from Finetuning.run; `facts`: encoder (its title), revision (its
+    commit on the hub or the fingerprint of its files), and protocol, scale and more if they are known.
     """
     (run,) = (one for one in result["runs"] if one["fingerprint"] == record["fingerprint"])
     about, seeds = record["task"], average_folds(result).values()
@@ -92,7 +92,7 @@ def write_tuned_card(record: dict, result: dict, facts: dict[str, str]) -> str:
 
 
 def say_choice(record: dict, score: str) -> str:
-    """Why this run's model is the one that was saved."""
+    """Return why this run's model was saved."""
     if record["dev"] is None:
         return "the first: there is no development set to choose on"
     dev = "undefined" if record["dev"] == LOWEST else f"{record['dev']:.2f}"
@@ -102,7 +102,7 @@ def say_choice(record: dict, score: str) -> str:
 
 
 def list_results(record: dict, run: dict, lines: dict[str, list[float]], facts: dict[str, str]) -> dict:
-    """An entry of the front matter's `model-index`; a score that is undefined is left out."""
+    """Return an entry of the front matter's `model-index`; undefined scores are left out."""
     dataset, settings = record["task"]["dataset"], record["task"]["settings"]
     metrics = [
         {"type": name, "value": round(run["scores"][name], 2), "name": name,
@@ -125,12 +125,12 @@ def round_score(value: float) -> float | None:
 
 
 def deviation(values: list[float]) -> float:
-    """The standard deviation over seeds; undefined of one."""
+    """Return the standard deviation over seeds, NaN for a single seed."""
     return statistics.stdev(values) if len(values) > 1 else math.nan
 
 
 def say_scores(run: dict, lines: dict[str, list[float]]) -> str:
-    """A table of the test set's scores: this model's, and mean and standard deviation over seeds."""
+    """Return a table of test scores: this model's, and the mean and standard deviation over seeds."""
     rows = ["| score | this model | mean over seeds | standard deviation | seeds |", "|---|---|---|---|---|"]
     for name, values in lines.items():
         numbers = run["scores"][name], statistics.fmean(values), deviation(values)
@@ -140,7 +140,7 @@ def say_scores(run: dict, lines: dict[str, list[float]]) -> str:
 
 
 def say_how(record: dict) -> str:
-    """How to open a folder, and how its texts have to be written."""
+    """Return how to load the model, and the format of the texts that it takes."""
     about = record["task"]
     family, settings = about["dataset"]["family"], about["settings"]
     lines = [OWN]

@@ -1,6 +1,6 @@
-"""Classifiers of documents without a pretrained encoder: an SVM, a CNN and a biLSTM with self-attention.
+"""Document classifiers without a pretrained encoder: an SVM, a CNN and a biLSTM with self-attention.
 
-Those of Wada et al. 2020, section 4.3: words by MeCab, the first 128 of them.
+The baselines of Wada et al. 2020, section 4.3, on the first 128 words by MeCab.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ from lib.progress import Progress
 from lib.training import optimizers, training
 from lib.training.optimization import Optimization
 
-WORDS = 128  # of a document (section 4.3)
-VECTORS = 300  # wide, as in Kim 2014; of FastText, trained on the clinical corpus as in section 4.3
-WINDOWS = (3, 4, 5)  # words that a filter sees (Kim 2014, section 3.1)
+WORDS = 128  # maximum of a document (section 4.3)
+VECTORS = 300  # width, as in Kim 2014; vectors are FastText's, trained on the clinical corpus as in section 4.3
+WINDOWS = (3, 4, 5)  # words under a filter (Kim 2014, section 3.1)
 Vectors = Callable[[tuple[str, ...]], np.ndarray]
 
 
 class Cnn(nn.Module):
-    """Filters of three widths over words, the highest value of each (Kim 2014, section 2)."""
+    """A CNN with filters of three widths over words and max-pooling (Kim 2014, section 2)."""
 
     def __init__(self, vectors: torch.Tensor, classes: int, width: int, dropout: float):
         super().__init__()
@@ -46,7 +46,7 @@ class Cnn(nn.Module):
 
 
 class AttentiveLstm(nn.Module):
-    """A biLSTM whose states several rows of attention weigh; rows that agree cost (Lin et al. 2017, section 2)."""
+    """A biLSTM with several rows of self-attention; similar rows are penalised (Lin et al. 2017, section 2)."""
 
     ROWS, INNER, PENALTY = 10, 100, 1.0
 
@@ -60,7 +60,7 @@ class AttentiveLstm(nn.Module):
         self.score = heads.linear(2 * width * self.ROWS, classes)
 
     def attend(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores of the classes, and the attention (documents, words, rows)."""
+        """Return the scores of the classes, and the attention (documents, words, rows)."""
         mask = heads.mark_tokens(batch)
         states = self.recurrent(self.dropout(self.words(batch["input_ids"])), mask)[0]
         scores = self.rows(self.inner(states).tanh())
@@ -84,9 +84,9 @@ NETWORKS = {"cnn": Cnn, "bilstm": AttentiveLstm}
 def predict_classes(
     key: str, point: dict, train: Sequence[Labelled], test: Sequence[Labelled], vectors: Vectors, seed: int
 ) -> list[str]:
-    """The class of each test document, by a baseline trained with one point of its space.
+    """Train a baseline with the settings `point` and predict the class of each test document.
 
-    `vectors`: of words (words, VECTORS), from which the networks start.
+    `vectors`: maps words to vectors (words, VECTORS), with which the networks are initialised.
     """
     texts = [[split_words(one)[:WORDS] for one in part] for part in (train, test)]
     labels = [class_of(one) for one in train]
@@ -96,12 +96,12 @@ def predict_classes(
 
 
 def split_words(document: Labelled) -> list[str]:
-    """The words of a document, or of a question and the document that it is asked of."""
+    """Return the words of a document, or of a question and its document."""
     return " ".join(map(cleaning.segment_japanese, document.sentences)).split()
 
 
 def predict_svm(point: dict, train: list[list[str]], test: list[list[str]], labels: list[str]) -> list[str]:
-    from sklearn.feature_extraction.text import TfidfVectorizer  # here, as it takes seconds
+    from sklearn.feature_extraction.text import TfidfVectorizer  # here, because the import takes seconds
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
@@ -110,7 +110,7 @@ def predict_svm(point: dict, train: list[list[str]], test: list[list[str]], labe
 
 
 def join_neighbours(words: list[str], most: int) -> list[str]:
-    """Words, pairs of neighbours and so on, up to `most` words."""
+    """List the n-grams of words up to n = `most`."""
     return [" ".join(words[i : i + n]) for n in range(1, most + 1) for i in range(len(words) - n + 1)]
 
 

@@ -1,4 +1,4 @@
-"""What an encoder is fine-tuned on: a task, its sequences of tokens, and batches of them of similar length."""
+"""Inputs for fine-tuning: a task, its token sequences, and batches of sequences of similar length."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from lib.modeling.heads import Batch
 from lib.vocabularies.tokenization import find_frame
 
 POOL = 50  # batches whose examples are sorted by length together
-TOKENS = 16_384  # in a batch of an evaluation, at most, padding included
+TOKENS = 16_384  # maximum in an evaluation batch, padding included
 CPU_TOKENS = 4096  # the same for an encoder on a CPU, where it is a third faster than four times as many
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sequence: what the encoder reads of an instance, where the head looks, and what it should predict.
+    """A sequence: an instance's tokens, the positions that the head reads, and the target.
 
-    `second`: the position where the second of two texts begins, else 0. What `positions` and `target` hold depends on
-    the task: lib/finetuning/tagging.py, lib/finetuning/texts.py, lib/finetuning/spans.py.
+    `second`: the position where the second of two texts begins, else 0. The content of `positions` and `target` depends
+    on the task: lib/finetuning/tagging.py, lib/finetuning/texts.py, lib/finetuning/spans.py.
     """
 
     instance: int
@@ -31,25 +31,25 @@ class Example:
     second: int
     positions: list
     target: object
-    words: Sequence[str] = ()  # of entities, for a head that reads letters
-    annotated: tuple[str, ...] | None = None  # the types of entities that were looked for; None: all
+    words: Sequence[str] = ()  # for taggers whose head reads letters
+    annotated: tuple[str, ...] | None = None  # the entity types that were annotated; None: all
 
 
 class Template:
-    """The special tokens of a tokenizer around one text or two."""
+    """The special tokens that a tokenizer puts around one text or two."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
         self.frame = find_frame(tokenizer)
         self.start = len(self.frame.before)  # of the first text
-        self.padding = tokenizer.pad_token_id or 0  # nothing looks at it, so that any token will do
+        self.padding = tokenizer.pad_token_id or 0  # any token will do, because padding is masked
 
     def capacity(self, max_length: int, pair: bool) -> int:
-        """How many tokens of the texts fit."""
+        """Return how many text tokens fit."""
         before, between, after, _ = self.frame
         return max_length - len(before) - len(after) - (len(between) if pair else 0)
 
     def join(self, first: list[int], second: list[int] | None = None) -> tuple[list[int], int]:
-        """The sequence, and where its second text begins (0: there is none)."""
+        """Return the sequence and the position where its second text begins (0 if there is none)."""
         before, between, after, _ = self.frame
         if second is None:
             return [*before, *first, *after], 0
@@ -57,14 +57,14 @@ class Template:
         return [*start, *second, *after], len(start)
 
     def place(self, tokens: list[int]) -> int:
-        """The position in a sequence that is read for all of it: that of [CLS]."""
+        """Return the position of the token that stands for the whole sequence, normally [CLS]."""
         return self.frame.place % len(tokens)
 
 
 class DatasetTask:
-    """What an encoder is to do on a dataset: what all tasks hold, each with `encode`, `collate`, `read` and `decode`.
+    """The base class of tasks on a dataset; each adds `encode`, `collate`, `read` and `decode`.
 
-    `names`: of types, labels or classes, in place of those of `train`.
+    `names`: the names of types, labels or classes; if None they are taken from `train`.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class DatasetTask:
     ):
         self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
         self.template, self.max_length = Template(tokenizer), max_length
-        self.cut = 0  # instances that lost something to the limit of length, of those encoded last
+        self.cut = 0  # instances of the last encoding that were truncated
         self.names = self.list_names(train) if names is None else [*names]
         self.prepare(train)
 
@@ -86,12 +86,15 @@ class DatasetTask:
         return []
 
     def prepare(self, train: Sequence[Instance]) -> None:
-        """What else a task holds."""
+        """Set further attributes of a task."""
 
 
 def pad(examples: Sequence[Example], padding: int) -> Batch:
-    """`input_ids` (sequences, length of the longest); `token_type_ids` where there are second texts; `attention_mask`,
-    bool, true at tokens and false at padding, where sequences differ in length."""
+    """Return `input_ids` (sequences, length of the longest), padded.
+
+    Adds `token_type_ids` if there are second texts, and `attention_mask` (bool, true at tokens, false at padding) if
+    sequences differ in length.
+    """
     lengths = np.array([len(example.tokens) for example in examples])
     longest = lengths.max()
     ids = np.full((len(examples), longest), padding)
@@ -110,11 +113,11 @@ def pad(examples: Sequence[Example], padding: int) -> Batch:
 
 
 class BucketedBatches:
-    """Batches of examples of similar length; batch i depends on the seed and on i alone.
+    """Batches of examples of similar length; batch i depends only on the seed and on i.
 
-    In each epoch the examples are shuffled, sorted by length within pools of POOL batches, cut into batches of
-    `batch_size`, as the papers count them, and the batches shuffled: little padding, and still a random order.
-    Either whole `epochs`, or as many as `steps` take.
+    In each epoch the examples are shuffled, sorted by length within pools of POOL batches, and cut into batches of
+    `batch_size` examples, as the papers count them; then the batches are shuffled. So there is little padding, and the
+    order is still random. Training takes whole `epochs`, or `steps` if given.
     """
 
     def __init__(
@@ -154,14 +157,14 @@ class BucketedBatches:
         return self.collate([self.examples[i] for i in self.plan[step][part::parts]])
 
     def shape(self, step: int) -> tuple[int, int]:
-        """Sequences of a step, and their length."""
+        """Return the number of sequences in a step and their length."""
         return len(self.plan[step]), max(map(self.length, self.plan[step]))
 
 
 def compute_each(
     examples: Sequence[Example], compute: Callable[[list[Example]], Iterable], tokens: int = TOKENS
 ) -> list:
-    """What `compute` gives for each example, of batches as of cut_evenly; without gradients."""
+    """Return what `compute` returns for each example, in batches from cut_evenly, without gradients."""
     results: list = [None] * len(examples)
     with torch.inference_mode():
         for numbers in cut_evenly(examples, tokens):
@@ -171,9 +174,9 @@ def compute_each(
 
 
 def cut_evenly(examples: Sequence[Example], tokens: int = TOKENS) -> Iterator[list[int]]:
-    """The numbers of all examples, the longest first, in batches of one or more and at most `tokens`, padding included.
+    """Yield the numbers of all examples, longest first, in batches of at most `tokens`, padding included.
 
-    A single one may be longer.
+    An example longer than that is a batch of its own.
     """
     order = sorted(range(len(examples)), key=lambda i: -len(examples[i].tokens))
     while order:

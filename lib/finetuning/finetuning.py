@@ -1,4 +1,4 @@
-"""Fine-tuning of one encoder on one dataset: settings chosen on the development set, then every seed."""
+"""Fine-tune one encoder on one dataset: settings are chosen on the development set, then every seed is run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from lib.training.optimization import Machine
 
 @dataclass(frozen=True)
 class First:
-    """A dataset to be fine-tuned on before, once for all runs, and the file in which the weights are kept."""
+    """A dataset to fine-tune on first, once for all runs, and the file that keeps the resulting weights."""
 
     dataset: Dataset
     settings: FinetuningSettings
@@ -37,7 +37,7 @@ class First:
 
     @property
     def base(self) -> str:
-        """Its training split, or its development split where only that is at hand."""
+        """The split to train on: the training split, or the development split if only that can be read."""
         return next(iter(self.dataset.splits), "train")
 
 
@@ -51,11 +51,11 @@ def finetune(
     first: First | None = None,
     save: Path | None = None,
 ) -> dict:
-    """Choose between candidates on the development set, then train and test with every seed and fold.
+    """Choose settings on the development set, then train and test with every seed and fold.
 
-    Each run's predictions are written to `folder` as it ends; one that is there, made from the same settings, data,
-    weights and version, is not repeated. `save`: a folder for the best run's model, as Finetuning.run has it. Returns
-    what was chosen, among what, and a record of each run. StudyError as in Dataset.load and load_encoder.
+    Each run's predictions are written to `folder` when it ends. A run with the same settings, data, weights and version
+    is not repeated. `save`: a folder for the best run's model, as in Finetuning.run. Returns the chosen settings, the
+    candidates and a record of each run. Raises StudyError as Dataset.load and load_encoder do.
     """
     folder = Path(folder)
     files = {"run_file": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
@@ -65,8 +65,8 @@ def finetune(
 class Finetuning:
     """The runs of one encoder on one dataset, which share its splits and the device.
 
-    `run_file`: the file of a run's predictions, by the run's name; `search_file`: of Optuna's trials, where settings
-    are searched; `base`: the split that is trained on. StudyError for a family that has no task.
+    `run_file`: maps a run's name to the file of its predictions; `search_file`: the file of Optuna's trials, if
+    settings are searched; `base`: the split to train on. Raises StudyError if the dataset's family has no task.
     """
 
     def __init__(
@@ -84,20 +84,20 @@ class Finetuning:
         self.encoder, self.dataset, self.settings, self.first = encoder, dataset, settings, first
         self.splits = Splits(encoder, dataset, settings, base)
         self.run_file, self.search_file, self.machine = run_file, search_file, machine
-        self.checked = False  # whether every split that the runs need could be read
+        self.checked = False  # whether all splits that the runs need have been read without error
         self.saving: saved.Saving | None = None
         torch.set_num_threads(machine.threads)
 
     def run(self, seeds: Sequence[int], save: Path | None = None, told: dict[str, str] | None = None) -> dict:
-        """Choose, then train and test with every seed and fold, or as many as the settings have.
+        """Choose settings, then train and test with every seed and fold, up to the limits in the settings.
 
-        Before the first training every split is read once and let go, so that none is found damaged after it. The test
-        set is read again after the choice; each run's `reads` says which splits had been read to be used, in order,
-        when its predictions were written.
+        Every split is read once and dropped before the first training, so that a damaged file is found early. The test
+        set is read again only after the choice. Each run's `reads` lists the splits in the order in which they had been
+        read for use when its predictions were written.
 
-        `save`: a folder for the model of the run that is best on the development set, or of the first where there is
-        none, of the first fold (lib/finetuning/saved.py); runs that were made without it are made again. `told`: what
-        its card says besides, by name.
+        `save`: a folder for the model of the first-fold run that is best on the development set, or of the first run
+        without a development set (lib/finetuning/saved.py). Runs made without `save` are repeated. `told`: further
+        facts for the model card, by name.
         """
         dataset, seeds = self.dataset, seeds[: self.settings.runs]
         if not seeds:
@@ -117,30 +117,30 @@ class Finetuning:
         return result
 
     def describe_saved(self, told: dict[str, str] | None = None) -> dict[str, str]:
-        """What tells a saved model from others: its encoder, its dataset, and its protocol where that is told."""
+        """Return what identifies a saved model: its encoder, its dataset, and its protocol if `told` names one."""
         protocol = (told or {}).get("protocol", "")
         return {"encoder": self.weights, "dataset": self.dataset.key, "protocol": protocol}
 
     def identify_saved(self, seeds: Sequence[int]) -> str:
-        """A fingerprint of the runs among which the saved model is the best."""
+        """Return a fingerprint of the runs from which the saved model is chosen."""
         seeds = list(seeds[: self.settings.runs])
         return provenance.fingerprint(VERSION, self.settings.model_dump(), self.inputs, seeds)
 
     @property
     def folds(self) -> range:
-        """Those that are trained on: all, or as many as the settings have."""
+        """The folds to train on: all, or as many as the settings allow."""
         return range(1, min(self.dataset.folds, self.settings.folds or self.dataset.folds) + 1)
 
     @property
     def weights(self) -> str:
-        """Fingerprint of the encoder."""
+        """The encoder's fingerprint."""
         return self.encoder.fingerprint or self.splits.loaded.fingerprint
 
     def name_run(self, seed: int, fold: int) -> str:
         return runs.name_run(seed, fold, self.dataset.folds)
 
     def read_predictions(self, run: dict) -> tuple[list[Instance], list]:
-        """The test instances of a run that was made, and what it predicted of each, as Dataset.score takes them."""
+        """Return the test instances and the predictions of a finished run, in the form that Dataset.score takes."""
         path = self.run_file(self.name_run(run["seed"], run["fold"]))
         return self.splits.read("test", run["fold"]), runs.read_predicted(path, self.dataset.family)
 
@@ -150,7 +150,7 @@ class Finetuning:
 
     @cached_property
     def inputs(self) -> dict[str, str]:
-        """Fingerprints of all that a run depends on besides its settings; of the data, of the files, unread."""
+        """Fingerprints of everything that a run depends on besides its settings; data files are not parsed."""
         fingerprints = self.dataset.fingerprints() | {"model": self.weights}
         if self.dataset.family == "questions":
             fingerprints["answers"] = f"version {spans.VERSION}"
@@ -160,14 +160,14 @@ class Finetuning:
         return fingerprints
 
     def build(self, fold: int) -> torch.nn.Module:
-        """The encoder with a new head."""
+        """Build the encoder with a new head."""
         task = self.splits.task(fold)
         return task.build(self.splits.loaded.body(self.settings.dropout), self.splits.read(self.splits.base, fold))
 
     def choose(self, seed: int) -> tuple[dict, list[dict]]:
-        """The candidate with the best score on the development set, of the first fold; and those that were tried.
+        """Return the candidate that scores best on the development set of the first fold, and all candidates tried.
 
-        All candidates, or as many of them as the settings have `trials`, proposed by Optuna.
+        All are tried, or, if the settings have `trials`, that many proposed by Optuna.
         """
         candidates = self.settings.candidates()
         if len(candidates) == 1:
@@ -176,20 +176,20 @@ class Finetuning:
             tried = self.search(seed)
         else:
             tried = [candidate | {"score": self.try_out(candidate, seed)} for candidate in candidates]
-        best = max(tried, key=lambda one: one["score"])  # the first of equal ones
+        best = max(tried, key=lambda one: one["score"])  # the first if scores tie
         main = f"dev {self.dataset.main_score}"
         return {name: best[name] for name in candidates[0]}, [
             {name: value for name, value in one.items() if name != "score"} | {main: one["score"]} for one in tried
         ]
 
     def try_out(self, candidate: dict, seed: int) -> float:
-        """A candidate's score on the development set, LOWEST where it is undefined."""
+        """Return a candidate's score on the development set, LOWEST if it is undefined."""
         words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
         run = self.train(candidate, seed, 1, ".".join(["try", *words]), self.splits.choice, say_settings(candidate))
         return fill_undefined(run["scores"][self.dataset.main_score])
 
     def search(self, seed: int) -> list[dict]:
-        """The trials of Optuna, the best first."""
+        """Run the Optuna search and return its trials, best first."""
         space = {name: getattr(self.settings, name) for name in ("epochs", "batch_size", "learning_rate")}
         name = self.name_search(seed)
         return tuning.search(
@@ -197,15 +197,16 @@ class Finetuning:
         )
 
     def name_search(self, seed: int) -> str:
-        """The name of the search in its file, which settings, data and versions decide."""
+        """Return the name of the search in its file, a fingerprint of settings, inputs, version and seed."""
         return provenance.fingerprint(
             VERSION, self.settings.model_dump(exclude={"trials", "runs", "folds"}), self.inputs, seed
         )
 
     def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
-        """Train once and score once on `split`; the run's record, read from its predictions where they exist.
+        """Train once, score once on `split` and return the run's record.
 
-        Of predictions that were kept and not judged, as by a run that was killed then, it is computed without training.
+        If the run's predictions exist, the record is read from their file. If they were not scored, for example because
+        the run was killed in between, they are scored without training again.
         """
         machine = {"precision": training.resolve(self.machine.precision), "threads": self.machine.threads}
         run = {"seed": seed, "fold": fold, "split": split}
@@ -253,17 +254,17 @@ class Finetuning:
         return record
 
     def score_on_dev(self, model: torch.nn.Module, fold: int) -> float | None:
-        """The score of a trained model on the development set; None where there is none."""
+        """Return a trained model's score on the development set, or None if there is none."""
         return self.dataset.rank(*self.predict(model, "dev", fold)) if self.splits.choice == "dev" else None
 
     def predict(self, model: torch.nn.Module, split: str, fold: int) -> tuple[list[Instance], list]:
-        """The instances of a split, and what a trained model predicts of each."""
+        """Return the instances of a split and a trained model's predictions for them."""
         instances, sequences = self.splits.read(split, fold), self.splits.encode(split, fold)
         task = self.splits.task(fold)
         return instances, task.decode(instances, sequences, predictions.predict(model, task, sequences, self.device))
 
     def check_splits(self) -> None:
-        """Read every split that the runs need, once; StudyError as in Dataset.load."""
+        """Read every split that the runs need, once. Raises StudyError as Dataset.load does."""
         if self.checked:
             return
         chosen = len(self.settings.candidates()) > 1 or self.saving
@@ -274,9 +275,9 @@ class Finetuning:
         self.checked = True
 
     def judge(self, path: Path, record: dict, split: str, fold: int, predicted: Sequence) -> dict:
-        """A run's record with what is computed of its predictions, kept with them.
+        """Score a run's predictions, and write the results into its record beside them.
 
-        They lie there before, so that no error in what is computed costs a training.
+        The predictions are on disk before, so that an error in scoring does not cost a training.
         """
         tested = self.splits.read(split, fold)
         gold = [one.gold for one in tested]
@@ -290,10 +291,10 @@ class Finetuning:
         return record
 
     def look_closer(self, fold: int, tested: Sequence[Instance], predicted: Sequence) -> dict:
-        """What is kept of a test besides its scores, as predictions may not lie where results do.
+        """Compute what is kept of a test besides its scores, because predictions may be absent where results are.
 
-        The main score without each group of test documents (lib/benchmarks/jackknife.py) and, of entities, F1 of those
-        whose name the whole training set has, and of the others.
+        The main score without each group of test documents (lib/benchmarks/jackknife.py) and, for entities, F1 of
+        those whose name occurs in the whole training set and of the others.
         """
         left_out = jackknife.leave_documents_out(self.dataset, tested, predicted)
         found = {"jackknife": [round(score, 4) for score in left_out]}
@@ -306,7 +307,7 @@ class Finetuning:
     def fit(
         self, model: torch.nn.Module, candidate: dict, seed: int, part: tuple[str, int], what: str
     ) -> tuple[int, list[dict]]:
-        """Train a model in place on a split of a fold; the number of steps, and the log."""
+        """Train a model in place on a split of a fold and return the number of steps and the log."""
         sequences = self.splits.encode(*part)
         batches = BucketedBatches(
             sequences,
@@ -331,7 +332,10 @@ class Finetuning:
         return len(batches), log
 
     def start_from_first(self, model: torch.nn.Module) -> str:
-        """Give `model` the weights that it has after another dataset, trained once for all seeds; says on what."""
+        """Load into `model` the weights fine-tuned on the first dataset, trained once for all seeds.
+
+        Returns a description of that training. Raises StudyError if no first dataset was given.
+        """
         first = self.first
         if not first:
             raise StudyError(f"the settings fine-tune on {self.settings.first_on} first, and no such dataset was given")
@@ -352,14 +356,14 @@ class Finetuning:
 
 
 def resolve_settings(settings: FinetuningSettings, candidate: dict) -> dict:
-    """The settings of one run: of a protocol, what was chosen of it, and what AdamW computes with."""
+    """Return the settings of one run: the protocol's, with the chosen candidate and the parameters of AdamW."""
     optimizer = settings.optimization().model_dump(include={"optimizer", "betas", "clip"})
     chosen = settings.model_dump(exclude={*candidate, "runs", "folds", "trials"}) | candidate
     return chosen | optimizer | {"epsilon": optimizers.EPSILON}
 
 
 def read_fingerprint(path: Path) -> str | None:
-    """The fingerprint kept with weights, or None where there are none, or damaged ones."""
+    """Return the fingerprint stored with weights, or None if the file is missing or damaged."""
     try:
         with safe_open(path, "pt") as file:
             return file.metadata()["fingerprint"]

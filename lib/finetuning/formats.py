@@ -1,4 +1,4 @@
-"""New text in files, and what is found in it: plain lines, JSON lines, tables, PubTator, BRAT."""
+"""File formats for new text and predictions: plain lines, JSON lines, tables, PubTator, BRAT."""
 
 import json
 import re
@@ -19,7 +19,7 @@ DIGITS = 4  # of a probability in a file
 
 
 class NewText(NamedTuple):
-    """A text, or two, and where it stands: `file:line`."""
+    """A text or a pair of texts, and its location as `file:line`."""
 
     where: str
     id: str
@@ -27,16 +27,17 @@ class NewText(NamedTuple):
     second: str | None = None
 
 
-# Files with text.
+# Input: files with text.
 
 
 def read_input(path: Path) -> Iterator[NewText]:
-    """The documents of a file, one at a time, or of the .txt files of a folder.
+    """Yield the documents of a file, or of the .txt files in a folder, one at a time.
 
-    A name in .jsonl: JSON lines with `text`, perhaps `text2` and `id`; .csv and .tsv: the same as columns under a
-    header; PubTator where the first line is `PMID|t|title`; JSON lines too where it begins so and the name says nothing
-    else; all other files: a document a line. An id is by default the line's number; .gz may follow the name. StudyError
-    with the line for what is not UTF-8, has no text, or is otherwise malformed, and for an empty file or folder.
+    .jsonl: JSON lines with `text` and optionally `text2` and `id`; .csv and .tsv: the same as columns with a header. A
+    file whose first line is `PMID|t|title` is PubTator, and one without a suffix whose first line begins like a JSON
+    object is JSON lines. Any other file has one document per line. The default id is the line's number. Files may be
+    compressed (.gz). Raises StudyError with the line for text that is not UTF-8, is missing or is malformed, and for an
+    empty file or folder.
     """
     empty = True
     for document in choose_reader(path)(path):
@@ -48,7 +49,7 @@ def read_input(path: Path) -> Iterator[NewText]:
 
 
 def choose_reader(path: Path) -> Callable[[Path], Iterator[NewText]]:
-    """What reads a file, by its name, else by its first line."""
+    """Return the reader for a file by its name, else by its first line. Raises StudyError if the file is missing."""
     if path.is_dir():
         return read_folder
     if not path.exists():
@@ -64,7 +65,7 @@ def choose_reader(path: Path) -> Callable[[Path], Iterator[NewText]]:
 
 
 def check_document(document: NewText) -> None:
-    """StudyError for half a character, which JSON can escape, and no file can hold."""
+    """Raise StudyError for a lone surrogate, which JSON can escape but UTF-8 cannot encode."""
     try:
         "".join(filter(None, document[1:])).encode()
     except UnicodeEncodeError:
@@ -72,7 +73,7 @@ def check_document(document: NewText) -> None:
 
 
 def read_plain(path: Path) -> Iterator[NewText]:
-    """A document a line; blank lines are left out."""
+    """Yield one document per line; blank lines are skipped."""
     for number, line in read_lines(path):
         if line.strip():
             yield NewText(f"{show_path(path)}:{number}", str(number), line)
@@ -84,7 +85,7 @@ def read_json_texts(path: Path) -> Iterator[NewText]:
 
 
 def read_text_table(path: Path) -> Iterator[NewText]:
-    """As the tables that a classifier is trained on are read."""
+    """Yield the documents of a table, read like the tables that classifiers are trained on."""
     for number, (where, row) in enumerate(read_table_cells(path), start=1):
         if "text" not in row:
             raise StudyError(f"{show_path(path)}:1: expected a column text in the header")
@@ -92,7 +93,10 @@ def read_text_table(path: Path) -> Iterator[NewText]:
 
 
 def make_document(where: str, record: dict, number: int) -> NewText:
-    """The document of a JSON object or of a row; StudyError for one without a text."""
+    """Make a document from a JSON object or a table row.
+
+    Raises StudyError if it has no text or a field has the wrong type.
+    """
     text, second, id = record.get("text"), record.get("text2"), record.get("id")
     if not isinstance(text, str) or not text.strip():
         raise StudyError(f'{where}: no text under "text"; put one there, or leave the line out')
@@ -104,7 +108,7 @@ def make_document(where: str, record: dict, number: int) -> NewText:
 
 
 def read_pubtator_texts(path: Path) -> Iterator[NewText]:
-    """Title and abstract with a line end between, as pubtator.read_abstracts has them, without mentions."""
+    """Yield title and abstract joined by a line end, as in pubtator.read_abstracts; mentions are skipped."""
     title, id, where = None, "", ""
     expected = "expected 'PMID|t|title', then 'PMID|a|abstract' of one PMID"
     for number, line in read_lines(path):
@@ -121,7 +125,7 @@ def read_pubtator_texts(path: Path) -> Iterator[NewText]:
 
 
 def read_folder(path: Path) -> Iterator[NewText]:
-    """A document for each .txt file, whose id is the file's name; an empty one counts too."""
+    """Yield a document for each .txt file, even an empty one; its id is the file's name without .txt."""
     for file in sorted(path.glob("*.txt")):
         yield NewText(show_path(file), file.stem, read_text(file))
 
@@ -129,11 +133,11 @@ def read_folder(path: Path) -> Iterator[NewText]:
 READERS = {".jsonl": read_json_texts, ".csv": read_text_table, ".tsv": read_text_table}
 
 
-# What is found, as files have it.
+# Output: predictions.
 
 
 def to_cells(*values) -> str:
-    """A row of a table, its cells without tabs and line ends."""
+    """Format a row of a TSV table, with spaces for tabs and line ends in cells."""
     return "\t".join(" ".join(str(value).split()) for value in values) + "\n"
 
 
@@ -142,7 +146,7 @@ def to_json_line(record: dict) -> str:
 
 
 def describe_entity(text: str, entity: Entity) -> dict:
-    """An entity with its words, by FIELDS."""
+    """Return an entity with its words as a dict with keys FIELDS."""
     words = text[entity.start : entity.end]
     return dict(zip(FIELDS, (*entity[:3], words, round(entity.probability, DIGITS)), strict=True))
 
@@ -157,9 +161,9 @@ def write_rows(document: NewText, entities: Sequence[Entity]) -> str:
 
 
 def write_pubtator(document: NewText, entities: Sequence[Entity]) -> str:
-    """A record with its mentions, without a concept (-); the first line of a text is its title.
+    """Format a PubTator record with its mentions, without concept ids (-); a text's first line is its title.
 
-    StudyError for an id that the format cannot hold.
+    Raises StudyError if the format cannot hold the id.
     """
     id = document.id
     if not re.fullmatch(r"[^|\s]+", id):
@@ -174,7 +178,7 @@ def write_pubtator(document: NewText, entities: Sequence[Entity]) -> str:
 
 
 def write_brat(document: NewText, entities: Sequence[Entity]) -> str:
-    """The lines of an .ann file: each entity, and its probability as a note."""
+    """Format the lines of an .ann file: each entity, with its probability as a note."""
     lines = []
     for number, entity in enumerate(entities, start=1):
         start, end, kind, words, probability = describe_entity(document.text, entity).values()
@@ -184,20 +188,20 @@ def write_brat(document: NewText, entities: Sequence[Entity]) -> str:
 
 
 def write_judged(document: NewText, found: dict) -> str:
-    """What a classifier says of a document, as a line of JSON."""
+    """Format a classifier's prediction for a document as a line of JSON."""
     texts = {"text": document.text} | ({"text2": document.second} if document.second else {})
     return to_json_line({"id": document.id} | texts | round_all(found))
 
 
 def write_judged_row(document: NewText, found: dict) -> str:
-    """The same as a row: id, label, labels with commas between or number, and each probability."""
+    """Format it as a table row: id; label, comma-separated labels or number; each probability."""
     said, *rates = round_all(found).values()
     said = ", ".join(said) if isinstance(said, list) else said
     return to_cells(document.id, said, *(rate for one in rates for rate in one.values()))
 
 
 def round_all(found: dict) -> dict:
-    """The same with numbers of DIGITS."""
+    """Round all numbers of a prediction to DIGITS."""
     rounded = {name: round(value, DIGITS) if isinstance(value, float) else value for name, value in found.items()}
     if "probabilities" in found:
         rounded["probabilities"] = {name: round(rate, DIGITS) for name, rate in found["probabilities"].items()}

@@ -1,4 +1,4 @@
-"""A test set's candidates ranked by the cosine of an encoder's vectors; nothing is trained."""
+"""Ranking a test set's candidates by cosine similarity of an encoder's vectors, without training."""
 
 import numpy as np
 from torch.nn import functional
@@ -12,7 +12,7 @@ from lib.vocabularies.tokenization import encode_texts
 
 
 def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
-    """The scores of ranking a test set's candidates by the cosine of their vectors with the question's.
+    """Rank a test set's candidates by the cosine of their vectors with the question's, and return the scores.
 
     A sentence's vector is the mean of the encoder's last states (Reimers & Gurevych 2019, section 3; Ozyurt 2020,
     section 2.2). Nothing is trained.
@@ -27,7 +27,7 @@ def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
 
 
 def embed_texts(body, tokenizer, texts: list[str], length: int) -> list[np.ndarray]:
-    """The mean of the last states of each text, of length 1."""
+    """Return the mean of each text's last states, normalised to length 1."""
     template = Template(tokenizer)
     capacity = template.capacity(length, pair=False)
     sequences = [

@@ -1,4 +1,4 @@
-"""New text and a fine-tuned model that was saved: the entities of texts, the classes of texts and of pairs."""
+"""Apply a saved fine-tuned model to new text: find entities, classify texts and pairs."""
 
 import re
 import statistics
@@ -18,16 +18,16 @@ from lib.finetuning.tagging import Tagging, respell, split_tag, to_bio
 from lib.finetuning.texts import Texts
 from lib.modeling import heads
 
-COMMANDS = {Tagging: "tag", Texts: "classify"}  # of run_all.sh, by the task of the models that they take
-PAIRS = ("similarity", "inference", "answers", "ranking")  # families of two texts
-SPACE = re.compile(r"[^\S\n]")  # sentencex fails on some that take several bytes
-BOTH = re.compile("-|other", re.IGNORECASE)  # in a dummy of two mentions
+COMMANDS = {Tagging: "tag", Texts: "classify"}  # task of a model -> command of run_all.sh that accepts it
+PAIRS = ("similarity", "inference", "answers", "ranking")  # families with two texts
+SPACE = re.compile(r"[^\S\n]")  # replaced, because sentencex fails on some multi-byte spaces
+BOTH = re.compile("-|other", re.IGNORECASE)  # in a dummy that stands for both mentions
 MARK = re.compile(r"\[E([12])\] ?| ?\[/E([12])\]")  # with the space that lib/finetuning/texts.py puts inside
-TOKENS = 512  # in a batch on a CPU: 1.6 times as fast as 4,096 for a hidden size of 384
+TOKENS = 512  # in a batch on a CPU: 1.6 times as fast as 4,096 with a hidden size of 384
 
 
 class Entity(NamedTuple):
-    """Where an entity stands in its text as given, its type, and how probable the tags of its words are, on average."""
+    """An entity's position in the text as given, its type, and the mean probability of its words' tags."""
 
     start: int
     end: int  # one past the last character
@@ -36,13 +36,13 @@ class Entity(NamedTuple):
 
 
 def tag_texts(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
-    """The entities of each text, in its order.
+    """Find the entities of each text, in text order.
 
-    The model reads a sentence at a time, as in training, one that is too long in parts; a line end ends a sentence.
-    StudyError for a model that is no tagger.
+    The model reads one sentence at a time, as in training, and in parts if it is too long. A line end ends a sentence.
+    Raises StudyError if the model is not a tagger.
     """
     check_task(model, "tag")
-    sentences, owners = [], []  # an owner: the text, and where each word of the sentence stands in it
+    sentences, owners = [], []  # an owner: the number of the text, and the position in it of each word of the sentence
     for number, text in enumerate(texts):
         for words, spans in cut_words(text):
             sentences.append(Sentence(words, ["O"] * len(words)))
@@ -61,7 +61,7 @@ def tag_texts(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
 
 
 def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
-    """The words of each sentence of a text, in composed letters, and where each stands in the text as given."""
+    """Yield the words of each sentence in composed letters (NFC), and their positions in the text as given."""
     composed, places = compose_text(text)
     for spans in standoff.find_words(SPACE.sub(" ", composed)):
         words, given_spans = [], []
@@ -73,7 +73,7 @@ def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
 
 
 def check_task(model: Saved, command: str) -> None:
-    """StudyError for a saved model that the command `tag` or `classify` does not take."""
+    """Raise StudyError if the command `tag` or `classify` does not accept a saved model."""
     takes, dataset = COMMANDS.get(type(model.task)), model.dataset
     if takes != command:
         hint = f"./run_all.sh {takes} takes it" if takes else "lib.finetuning.saved.load_saved opens it"
@@ -82,8 +82,10 @@ def check_task(model: Saved, command: str) -> None:
 
 
 def compose_text(text: str) -> tuple[str, Sequence[int]]:
-    """A text in composed letters (NFC), as the study's readers have it, and where its characters begin in what was
-    given; the last number is the end."""
+    """Return a text in composed letters (NFC), as the study's readers do, and its characters' offsets in the original.
+
+    The last offset is the end of the text.
+    """
     if unicodedata.is_normalized("NFC", text):
         return text, range(len(text) + 1)
     starts = [i for i, letter in enumerate(text) if i == 0 or not unicodedata.combining(letter)]
@@ -91,18 +93,18 @@ def compose_text(text: str) -> tuple[str, Sequence[int]]:
     for start, end in pairwise([*starts, len(text)]):
         given = text[start:end]
         composed = pubtator.compose_letters(given)
-        if len(composed) > len(given):  # some NFC takes apart
+        if len(composed) > len(given):  # because NFC decomposes some characters
             composed = given
         parts.append(composed)
         places.append(start)
-        # Marks that stay marks are the last ones of the letter.
+        # Marks that are not composed are the last ones of the letter.
         for left in range(len(composed) - 1, 0, -1):
             places.append(max(start, end - left))
     return "".join(parts), [*places, len(text)]
 
 
 def rate_tags(tagger: heads.Tagger, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The label of each word and its probability, (sequences, words, layers, 2)."""
+    """Return each word's predicted label and its probability, (sequences, words, layers, 2)."""
     scores, words = tagger.scores(batch), batch["words"]
     if tagger.crf:
         labels, rates = tagger.crf.decode(scores, words), tagger.crf.marginals(scores, words)
@@ -113,19 +115,21 @@ def rate_tags(tagger: heads.Tagger, batch: dict[str, torch.Tensor]) -> torch.Ten
 
 
 def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], words: Sequence) -> Iterator[Entity]:
-    """The entities of a sentence, from where its words stand and what rate_tags gives for them."""
+    """Yield the entities of a sentence from the positions of its words and their labels by rate_tags."""
     for layer, of_layer in enumerate(task.layers):
         labels = [task.labels[int(word[layer][0])] for word in words]
         for kind, first, last in find_runs(to_bio(labels)):
             start, end = spans[first][0], spans[last][1]
             rate = statistics.fmean(word[layer][1] for word in words[first : last + 1])
-            rate = min(1.0, rate)  # a CRF's may be 1.000001
+            rate = min(1.0, rate)  # because a CRF's may be 1.000001
             yield Entity(start, end, of_layer or kind or UNTYPED, rate)
 
 
 def find_runs(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Type, first and last word of each entity of BIO tags: those of metrics.entity_sets, which takes longer to
-    import."""
+    """Yield type, first and last word of each entity in BIO tags.
+
+    Same entities as metrics.entity_sets, which takes longer to import.
+    """
     for number, tag in enumerate(respell(tags, "BIOUL")):
         letter, kind = split_tag(tag)
         if letter in ("B", "U"):
@@ -135,10 +139,9 @@ def find_runs(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict]:
-    """What a classifier says of each instance (of make_instance): {label, probabilities}, {labels, probabilities} or
-    {number}.
+    """Classify instances (from make_instance): {label, probabilities}, {labels, probabilities} or {number} for each.
 
-    Probabilities are by name; those of `labels` are each of its own, and a label of half or more is given.
+    Probabilities are by name. With `labels` they are independent, and labels of 0.5 or more are predicted.
     """
     task = model.task
     sequences = task.encode(instances)
@@ -153,10 +156,10 @@ def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict
 
 
 def make_instance(model: Saved, text: str, second: str | None = None) -> Instance:
-    """The instance that a classifier reads of a text, or of two.
+    """Make an instance for a classifier from a text, or from two.
 
-    Of relations the text shows its two mentions: by dummies, or by [E1] ... [/E1] and [E2] ... [/E2], as the model was
-    trained. StudyError where it does not, and for a second text too many or too few.
+    A relation's text has to show its two mentions as in the model's training: by dummies, or by [E1] ... [/E1] and [E2]
+    ... [/E2]. Raises StudyError if it does not, or if a second text is missing or not expected.
     """
     task = model.task
     paired = task.dataset.family in PAIRS or task.dataset.question_first
@@ -172,7 +175,10 @@ def make_instance(model: Saved, text: str, second: str | None = None) -> Instanc
 
 
 def read_dummies(text: str) -> Relation:
-    """The relation of a text with two dummies, or one that stands for both mentions, such as @CHEM-GENE$."""
+    """Read a relation from a text with two dummies, or with one for both mentions, such as @CHEM-GENE$.
+
+    Raises StudyError if the text has others.
+    """
     found = [Mention("", match[0].strip("@$"), *match.span()) for match in DUMMY.finditer(text)]
     if len(found) != 2 and not (len(found) == 1 and BOTH.search(found[0].kind)):
         raise StudyError(
@@ -183,7 +189,10 @@ def read_dummies(text: str) -> Relation:
 
 
 def read_marks(text: str) -> Relation:
-    """The relation of a text with marks around its two mentions, which are taken out."""
+    """Read a relation from a text with markers around its two mentions, and remove the markers.
+
+    Raises StudyError if one is missing, repeated or out of order.
+    """
     bare, places, end = "", {}, 0
     for match in MARK.finditer(text):
         bare += text[end : match.start()]

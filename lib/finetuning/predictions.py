@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned model: made, and looked at for what says that it learnt nothing."""
+"""Predictions of a fine-tuned model, and checks for signs that it learnt nothing."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from lib.benchmarks import metrics
 from lib.finetuning.examples import CPU_TOKENS, TOKENS, Batch, DatasetTask, Example, compute_each
 
 WORDS = ("tagging", "pico")  # families whose predictions are tags of words
-FALLEN = 0.95  # a loss whose last tenth is more than this share of its beginning has not fallen
+FALLEN = 0.95  # the loss has not fallen if the mean of its last tenth exceeds this share of the first tenth's
 
 
 def predict(
@@ -20,7 +20,7 @@ def predict(
     device: Accelerator,
     on_cpu: int = CPU_TOKENS,
 ) -> list:
-    """What the head predicts of each sequence, as the task reads it; `on_cpu`: the tokens of a batch on a CPU."""
+    """Return the head's output for each sequence, as the task reads it; `on_cpu`: tokens of a batch on a CPU."""
 
     def compute(chosen: list[Example]) -> list:
         batch = {name: tensor.to(device.device) for name, tensor in task.collate(chosen).items()}
@@ -31,10 +31,10 @@ def predict(
 
 
 def find_collapse(family: str, gold: Sequence, predicted: Sequence, log: list[dict]) -> str:
-    """Why a run is one that learnt nothing, or an empty string.
+    """Return why a run seems to have learnt nothing, or an empty string.
 
-    It predicts the same for every test instance (for every word: O), or numbers that are nearly so, or the mean loss of
-    the last tenth of its log is more than FALLEN of that of the first.
+    Either it predicts the same for every test instance (or word), for similarity also nearly the same number, or the
+    mean loss of the last tenth of its log exceeds FALLEN times that of the first.
     """
     if family in WORDS:
         answers = {tag for tags in predicted for tag in tags}

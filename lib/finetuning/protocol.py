@@ -13,7 +13,7 @@ Numbers = Annotated[list[int], Field(min_length=1)]
 
 
 class FinetuningSettings(Settings):
-    """How an encoder is fine-tuned on a dataset. Lists are candidates, chosen between on the development set."""
+    """Settings for fine-tuning an encoder on a dataset. Lists are candidates; the development set decides."""
 
     epochs: Numbers
     batch_size: Numbers
@@ -22,23 +22,23 @@ class FinetuningSettings(Settings):
     weight_decay: float = Field(ge=0)
     dropout: float = Field(ge=0, lt=1)
     max_length: int = Field(gt=8)  # tokens
-    runs: int | None = Field(default=None, gt=0)  # with different seeds; None: as many as the scale has seeds
-    steps: int | None = Field(default=None, gt=0)  # in all, in place of epochs
+    runs: int | None = Field(default=None, gt=0)  # with different seeds; None: all seeds of the scale
+    steps: int | None = Field(default=None, gt=0)  # total, in place of epochs
     min_steps: int | None = None
     train_instances: int | None = None
     folds: int | None = None
     head: Literal["linear", "biLSTM", "CRF"] = "linear"
-    characters: bool = added(False)  # of entities: the head reads each word's letters beside its state
+    characters: bool = added(False)  # for tagging: the head also reads each word's letters
     scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags
-    mentions: Literal["dummies", "markers", "original"] = "dummies"  # of relations: how the text is written
-    encoding: Literal["first token", "mentions", "starts"] = "first token"  # what stands for a text: [CLS] or mentions
-    weighted: bool = False  # classes by the inverse of their frequency
-    first_on: str | None = None  # the dataset that the model is fine-tuned on before
+    mentions: Literal["dummies", "markers", "original"] = "dummies"  # for relations: how the text is written
+    encoding: Literal["first token", "mentions", "starts"] = "first token"  # a text's representation: [CLS] or mentions
+    weighted: bool = False  # weight classes by their inverse frequency in the loss
+    first_on: str | None = None  # the dataset on which the model is fine-tuned first
     bias_correction: bool = added(True)  # of Adam's moments
-    head_rate: float = added(1.0, gt=0)  # times the learning rate: of what stands on the encoder
-    crf_rate: float = added(1.0, gt=0)  # the same of a CRF
-    layer_decay: float = added(1.0, gt=0, le=1)  # of the learning rate from each layer to the one below
-    trials: int | None = Field(default=None, gt=1)  # of Optuna among the candidates; None: all of them are tried
+    head_rate: float = added(1.0, gt=0)  # factor on the learning rate of the head
+    crf_rate: float = added(1.0, gt=0)  # factor on the learning rate of a CRF
+    layer_decay: float = added(1.0, gt=0, le=1)  # factor on the learning rate from each layer to the one below
+    trials: int | None = Field(default=None, gt=1)  # of Optuna among the candidates; None: try all
 
     @model_validator(mode="after")
     def check(self):
@@ -47,29 +47,30 @@ class FinetuningSettings(Settings):
         return self
 
     def optimization(self) -> Optimization:
-        """AdamW with the numbers of BERT's code, and with a correction of the moments' bias, as in the scripts of
-        transformers. BERT's, ALBERT's and ELECTRA's code has none (`bias_correction: false`): their first hundred steps
-        are 3 to 6.5 times as long.
+        """Return AdamW with the parameters of BERT's code, and bias correction as in the scripts of transformers.
+
+        BERT's, ALBERT's and ELECTRA's code has no bias correction (`bias_correction: false`), so that the first hundred
+        steps are 3 to 6.5 times as long.
         """
         return Optimization(optimizer="adamw", weight_decay=self.weight_decay, betas=[0.9, 0.999], dropout=self.dropout,
                             bias_correction=self.bias_correction)  # fmt: skip
 
     def candidates(self) -> list[dict]:
-        """Every combination of the settings to choose between."""
+        """List all combinations of the settings to choose from."""
         names = ["epochs", "batch_size", "learning_rate"]
         return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
 
     def one_run(self) -> "FinetuningSettings":
-        """These settings with the first candidate alone and one run, so that there is nothing to choose."""
+        """Return these settings reduced to their first candidate and one run, so that nothing is searched."""
         first = {name: [value] for name, value in self.candidates()[0].items()}
         return self.model_copy(update=first | {"trials": None, "runs": 1})
 
     def count_epochs(self, candidate: dict, sequences: int) -> int:
-        """A candidate's epochs, or as many as `min_steps` take where that is more."""
+        """Return a candidate's epochs, or as many as `min_steps` need if that is more."""
         in_epoch = -(-sequences // candidate["batch_size"])
         return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))
 
 
 def say_settings(candidate: dict) -> str:
-    """A candidate's settings in words."""
+    """Describe a candidate's settings in words."""
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in candidate.items())

@@ -1,4 +1,4 @@
-"""Runs of fine-tuning on disk: predictions with the record of their run, never a text of the dataset."""
+"""Fine-tuning runs on disk: predictions with the record of their run, but no text of the dataset."""
 
 import json
 from collections import defaultdict
@@ -14,15 +14,15 @@ from lib.benchmarks.instances import Answer, Instance
 
 
 def name_run(seed: int, fold: int, folds: int) -> str:
-    """The name of a run on the test set: its seed, and its fold where the dataset has several."""
+    """Return the name of a run on the test set: its seed, and its fold if the dataset has several."""
     return f"{seed}.{fold}" if folds > 1 else str(seed)
 
 
 def write_run(path: Path, family: str, instances: Sequence[Instance], predicted: Sequence, record: dict) -> None:
-    """Gold and predicted, a row for each instance in the order of its files; the run's record in the file's metadata.
+    """Write gold and predictions, one row per instance in dataset order, with the run's record in the metadata.
 
-    Tags, labels, numbers, and for answers the passage and characters: never a text of the dataset. Gold answers are
-    texts, and stay in their dataset.
+    Rows hold tags, labels, numbers, or an answer's passage and character positions, but no text of the dataset. Gold
+    answers are left out because they are texts.
     """
     columns = {"predicted": [[one._asdict() for one in ranked] for ranked in predicted] if family == "questions"
                else [list(one) if isinstance(one, tuple) else one for one in predicted]}  # fmt: skip
@@ -35,13 +35,13 @@ def write_run(path: Path, family: str, instances: Sequence[Instance], predicted:
 
 
 def read_run_predictions(path: Path) -> tuple[list, list]:
-    """Gold and predicted of every instance, of a family whose gold is kept."""
+    """Read the gold and the prediction of every instance, for families whose gold is stored (all but questions)."""
     table = pq.read_table(path)
     return table["gold"].to_pylist(), table["predicted"].to_pylist()
 
 
 def read_predicted(path: Path, family: str) -> list:
-    """What was predicted of every instance, as Dataset.score takes it."""
+    """Read the prediction for every instance, in the form that Dataset.score takes."""
     predicted = pq.read_table(path, columns=["predicted"])["predicted"].to_pylist()
     if family == "questions":
         return [[Answer(**answer) for answer in ranked] for ranked in predicted]
@@ -49,7 +49,7 @@ def read_predicted(path: Path, family: str) -> list:
 
 
 def read_run(path: Path) -> dict | None:
-    """The record of a run, kept in its predictions, or None when there are none."""
+    """Read a run's record from the file of its predictions, or return None if there is no readable file."""
     try:
         return json.loads(pq.read_metadata(path).metadata[b"record"])
     except (OSError, pa.ArrowInvalid):
@@ -57,7 +57,7 @@ def read_run(path: Path) -> dict | None:
 
 
 def average_folds(result: dict) -> dict[int, dict[str, float]]:
-    """The scores of each seed of a result (Finetuning.run), averaged over its folds."""
+    """Return the scores of each seed of a result (Finetuning.run), averaged over its folds."""
     seeds = defaultdict(list)
     for run in result["runs"]:
         seeds[run["seed"]].append(run["scores"])

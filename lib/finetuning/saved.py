@@ -1,7 +1,7 @@
-"""Fine-tuned models on disk: as a class of transformers where one predicts the same, and opened again with their task.
+"""Fine-tuned models on disk: saved as a class of transformers if one predicts the same, and loaded with their task.
 
-A folder has config.json, model.safetensors, the tokenizer, a card (README.md), and record.json, which holds what opens
-the folder as the study does: the task, its settings, the names of its labels.
+A folder has config.json, model.safetensors, the tokenizer, a card (README.md), and record.json, which holds what the
+study needs to load the folder: the task, its settings, the names of its labels.
 """
 
 import copy
@@ -38,7 +38,7 @@ from lib.places import show_path
 from lib.training import training
 from lib.vocabularies.tokenization import load_whole
 
-# In config.json in place of a model_type: transformers quotes it where it is asked to open a head that it lacks.
+# In config.json in place of a model_type, because transformers quotes it when it cannot open the head.
 OWN = "opened by lib.finetuning.saved.load_saved (see README.md)"
 CLASSES = {
     heads.Tagger: AutoModelForTokenClassification,
@@ -46,17 +46,17 @@ CLASSES = {
     heads.SpanFinder: AutoModelForQuestionAnswering,
 }
 PROBLEMS = {"class": "single_label_classification", "labels": "multi_label_classification", "number": "regression"}
-LAST = re.compile(r"(?:.*\.)?(?:classifier|out_proj|qa_outputs)\.(weight|bias)")  # of the library's heads
-POOLER = re.compile(r"classifier\.dense\.(weight|bias)")  # where RoBERTa's kind has it
-SAME = 1e-5  # between probabilities
-TRIED = 4  # sequences that the library's class is tried on
-UNTYPED = "entity"  # what a type is called where a dataset has one without a name
+LAST = re.compile(r"(?:.*\.)?(?:classifier|out_proj|qa_outputs)\.(weight|bias)")  # last layer of the library's heads
+POOLER = re.compile(r"classifier\.dense\.(weight|bias)")  # the pooler of models like RoBERTa
+SAME = 1e-5  # tolerance between probabilities
+TRIED = 4  # sequences on which the library's class has to agree
+UNTYPED = "entity"  # name of an entity type that has none in the dataset
 DATASET = ("key", "title", "family", "labels", "metric", "overlapping", "question_first", "language", "negative")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A fine-tuned model that was saved, with its task."""
+    """A fine-tuned model loaded from disk, with its task."""
 
     folder: Path
     record: dict
@@ -67,21 +67,21 @@ class Saved:
 
     @property
     def title(self) -> str:
-        """The name of its folder."""
+        """The folder's name."""
         return self.folder.resolve().name
 
     def predict(self, instances: Sequence[Instance]) -> list:
-        """Of each instance what Dataset.score takes: tags, a label, labels, a number, or ranked answers."""
+        """Predict each instance in the form Dataset.score takes: tags, a label, labels, a number, or ranked answers."""
         sequences = self.task.encode(instances)
         found = predictions.predict(self.model, self.task, sequences, self.device)
         return self.task.decode(instances, sequences, found)
 
 
 class Saving:
-    """The folder of a dataset's best run: each run is offered as it ends, and the best of them stays.
+    """The folder of a dataset's best run: each run is offered when it ends, and the best one is kept.
 
-    `of`: what it is of, by name: a folder that holds something else is refused. `identity`: a fingerprint of settings
-    and inputs; runs of another one do not count. StudyError as in check_free.
+    `of`: the encoder, dataset and protocol, by name; a folder that holds anything else is rejected. `identity`: a
+    fingerprint of settings and inputs; runs with another one do not count. Raises StudyError as check_free does.
     """
 
     def __init__(self, folder: Path, of: dict[str, str], identity: str):
@@ -90,21 +90,21 @@ class Saving:
 
     @property
     def record(self) -> dict:
-        """Of what is saved; empty where nothing is, or of another identity."""
+        """The record of the saved model; empty if none is saved or it has another identity."""
         found = artefacts.read_record(self.folder) or {}
         return found if found.get("identity") == self.identity else {}
 
     def knows(self, fingerprint: str) -> bool:
-        """Whether a run has been offered."""
+        """Return whether a run has been offered."""
         return fingerprint in self.record.get("compared", {})
 
     def offer(
         self, run: dict, dev: float | None, model: nn.Module, task: DatasetTask, tried: Sequence[Example], longest: int
     ) -> None:
-        """Save a run where none was as good on the development set; without one (`dev`: None) the first run stays.
+        """Save a run if it beats all earlier ones on the development set; if `dev` is None, keep the first run.
 
-        `tried`: sequences on which the library's class has to predict the same; `longest`: tokens that the encoder
-        takes.
+        `tried`: sequences on which the library's class has to predict the same; `longest`: the encoder's maximum
+        length in tokens.
         """
         before = self.record
         compared = before.get("compared", {}) | {run["fingerprint"]: dev}
@@ -119,7 +119,7 @@ class Saving:
             artefacts.write_text(new / "README.md", "The best of the runs so far; others are still being made.\n")
 
     def finish(self, result: dict, encoder: loading.Encoder | models.Checkpoint, told: dict[str, str]) -> None:
-        """Write the card, from the record of all runs; `told`: what else it says, by name."""
+        """Write the card from the record of all runs, and mark the folder complete; `told`: further facts, by name."""
         record, revision = self.record, self.of["encoder"]
         facts = {"encoder": encoder.title, "revision": revision.split()[-1]}
         if revision.startswith("hub "):
@@ -129,7 +129,7 @@ class Saving:
 
 
 def check_free(folder: Path, of: dict[str, str]) -> None:
-    """StudyError where a folder has something else in it than a saved model of `of`."""
+    """Raise StudyError if a folder holds anything but a saved model of `of`."""
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         found = artefacts.read_record(folder) if folder.is_dir() else None
@@ -138,13 +138,13 @@ def check_free(folder: Path, of: dict[str, str]) -> None:
 
 
 def is_complete(folder: Path, identity: str) -> bool:
-    """Whether the best model of the runs of an identity (Finetuning.identify_saved) is there."""
+    """Return whether a folder holds the best model of all runs of an identity (Finetuning.identify_saved)."""
     record = artefacts.read_record(Path(folder)) or {}
     return record.get("identity") == identity and record["complete"]
 
 
 def write_saved(folder: Path, model: nn.Module, task: DatasetTask, tried: Sequence[Example], longest: int) -> dict:
-    """Write weights, configuration and tokenizer; the part of the record that opens them again."""
+    """Write weights, configuration and tokenizer, and return the part of the record that is needed to load them."""
     model = model.to("cpu").eval()
     library = to_library(model, task, tried)
     if library is not None:
@@ -164,12 +164,12 @@ def write_saved(folder: Path, model: nn.Module, task: DatasetTask, tried: Sequen
 
 
 def share_weights(folder: Path) -> None:
-    """Let whoever may read the configuration read the weights: safetensors lets nobody else."""
+    """Give the weights the permissions of the configuration, because safetensors lets only the owner read them."""
     (folder / "model.safetensors").chmod((folder / "config.json").stat().st_mode & 0o777)
 
 
 def round_weights(folder: Path) -> None:
-    """The weights of a saved model in bfloat16: half the bytes. `load_saved` computes with them in float32."""
+    """Convert a saved model's weights to bfloat16, half the bytes. `load_saved` converts them back to float32."""
     path = folder / "model.safetensors"
     rounded = {name: weight.to(torch.bfloat16) for name, weight in load_file(path).items()}
     with artefacts.whole_file(path) as temporary:
@@ -178,7 +178,7 @@ def round_weights(folder: Path) -> None:
 
 
 def name_labels(task: DatasetTask) -> dict:
-    """`id2label` and `label2id` of a configuration; an entity without a type gets a name, which pipelines need."""
+    """Return `id2label` and `label2id` of a configuration; untyped entities get a type, which pipelines need."""
     names = task.names
     if isinstance(task, Tagging):
         names = [f"{name}-{UNTYPED}" if name != "O" and "-" not in name else name for name in task.labels]
@@ -187,9 +187,9 @@ def name_labels(task: DatasetTask) -> dict:
 
 
 def to_library(model: nn.Module, task: DatasetTask, tried: Sequence[Example]) -> PreTrainedModel | None:
-    """The library's own class with a model's weights, or None where it has none that predicts the same.
+    """Return a model of the library's own class with the same weights, or None if none predicts the same.
 
-    To predict the same is to agree within SAME on the first `tried` sequences.
+    Predictions have to agree within SAME on the first TRIED sequences of `tried`.
     """
     config = copy.deepcopy(model.config)
     config.dtype = torch.float32
@@ -201,7 +201,7 @@ def to_library(model: nn.Module, task: DatasetTask, tried: Sequence[Example]) ->
     else:
         config.num_labels = model.score.out_features
     try:
-        with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and what follows is not to depend on it
+        with torch.random.fork_rng(devices=[]):  # so that drawing first weights does not affect later random numbers
             library = CLASSES[type(model)].from_config(config).float().eval()
     except ValueError:  # no such class of this architecture
         return None
@@ -215,7 +215,10 @@ def to_library(model: nn.Module, task: DatasetTask, tried: Sequence[Example]) ->
 
 
 def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch.Tensor, torch.Tensor]] | None:
-    """Each weight of the library's class with ours; None where either has one that the other lacks."""
+    """Pair our weights with each of the library's class.
+
+    Returns None if one has no counterpart of its shape, or if our head is more than a linear layer.
+    """
     own, prefix = model.state_dict(), f"{library.base_model_prefix}."
     if any(not name.startswith(("encoder.", "score.")) and name != "weights" for name in own):
         return None  # a CRF, an LSTM
@@ -236,7 +239,7 @@ def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch
 
 @torch.inference_mode()
 def agree(model: nn.Module, library: PreTrainedModel, task: DatasetTask, tried: Sequence[Example]) -> bool:
-    """Whether both predict the same of some sequences, where the head looks."""
+    """Return whether both models predict the same for some sequences, at the positions that the head reads."""
     batch = task.collate(tried)
     found = library(**heads.select_inputs(library, batch) | {"attention_mask": heads.mark_tokens(batch).long()})
     match model:
@@ -260,9 +263,9 @@ def agree(model: nn.Module, library: PreTrainedModel, task: DatasetTask, tried: 
 
 
 def load_saved(folder: str | Path) -> Saved:
-    """The model that was saved in a folder, of every kind; it computes in float32.
+    """Load a model of any task from a folder; it computes in float32.
 
-    StudyError in one line for a folder that is not there, is none of ours, or is damaged.
+    Raises StudyError in one line if the folder is missing, was not written by the study, or is damaged.
     """
     folder = Path(folder)
     title = folder.resolve().name
@@ -273,7 +276,7 @@ def load_saved(folder: str | Path) -> Saved:
         raise StudyError(f"{title}: no fine-tuned model of ours; give a folder that evaluate --save has made")
     about = record["task"]
     dataset = Dataset(read=lambda *_: [], files={}, **about["dataset"])
-    # Weights of the classes are for training.
+    # Class weights are needed only for training.
     settings = FinetuningSettings(**about["settings"]).model_copy(update={"weighted": False})
     with loading.in_one_line(f"{title}: damaged, or not whole"):
         tokenizer = load_whole(folder, title)
@@ -284,7 +287,7 @@ def load_saved(folder: str | Path) -> Saved:
 
 
 def load_own(folder: Path, task: DatasetTask) -> nn.Module:
-    """A head that the library has no class for."""
+    """Load a model whose head has no class in the library."""
     config = artefacts.read_json(folder / "config.json")["encoder"]
     body = AutoModel.from_config(AutoConfig.for_model(**config)).float()
     model = task.build(body, [])
@@ -293,7 +296,7 @@ def load_own(folder: Path, task: DatasetTask) -> nn.Module:
 
 
 def load_library(folder: Path, task: DatasetTask) -> nn.Module:
-    """The weights of the library's class in one of ours."""
+    """Load a model of the library's class into our own."""
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     model = task.build(AutoModel.from_config(config).float(), [])
     kind = CLASSES[type(model)]

@@ -1,6 +1,6 @@
-"""Questions answered with spans: a question and a window of a passage as a sequence, and from its spans ranked answers.
+"""Extractive question answering: each sequence is a question and a window of a passage; its spans give ranked answers.
 
-The numbers are those of BERT's code for SQuAD (Devlin et al. 2019, section 4.2), which BioBERT and Bio-ELECTRA use.
+The constants are from BERT's code for SQuAD (Devlin et al. 2019, section 4.2), which BioBERT and Bio-ELECTRA use.
 """
 
 from collections import defaultdict
@@ -17,28 +17,28 @@ from lib.modeling import heads
 from lib.vocabularies.tokenization import encode_texts
 
 VERSION = 2  # raised when the same scores give other answers
-QUESTION = 64  # tokens of a question at most
-STRIDE = 128  # tokens between the beginnings of two windows of a passage
-BEST = 20  # beginnings and ends that are looked at, and spans that are kept of a sequence, and of a passage
-LONGEST = 30  # tokens of an answer
-KEPT = 5  # answers of a question: BioASQ looks at five
+QUESTION = 64  # maximum tokens of a question
+STRIDE = 128  # tokens between the starts of two windows of a passage
+BEST = 20  # first and last tokens considered in a sequence, and spans kept per sequence and per passage
+LONGEST = 30  # maximum tokens of an answer
+KEPT = 5  # maximum answers to a question, because BioASQ scores five
 
 
 class Spans(DatasetTask):
-    """The task of questions: to find where in its passages the answer of one stands. No answer has a name.
+    """The task of finding a question's answer in its passages; it has no label names.
 
-    `cut` counts questions that lose their end; passages lose nothing.
+    `cut`: the number of questions that were truncated; passages never are.
     """
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Question]) -> heads.SpanFinder:
         return heads.SpanFinder(encoder)
 
     def encode(self, instances: Sequence[Question]) -> list[Example]:
-        """Sequences of a question and a window of one of its passages; every token is in one of them at least.
+        """Encode each question with each window of its passages as a sequence; every token is in at least one window.
 
-        Windows overlap, so that an answer of up to LONGEST tokens is whole in one. `positions`: for each token of the
-        window its passage and characters; `target`: the first and last position of the first answer that is whole in
-        it, or twice that of [CLS] where there is none.
+        Windows overlap, so that an answer of up to LONGEST tokens is whole in one (if windows are at least twice as
+        long). `positions`: the passage and character offsets of each token in the window; `target`: the first and last
+        position of the first answer that is whole in the window, or the position of [CLS] twice if there is none.
         """
         question_ids = encode_texts(self.tokenizer, [q.question for q in instances])["input_ids"]
         passages = [passage for q in instances for passage in q.passages]
@@ -63,7 +63,7 @@ class Spans(DatasetTask):
 
     @staticmethod
     def starts(length: int, capacity: int) -> range | list[int]:
-        """Where the windows of a passage begin."""
+        """Return the starts of a passage's windows."""
         step = max(1, min(STRIDE, capacity - LONGEST) if capacity > 2 * LONGEST else capacity // 2)
         last = max(0, length - capacity)
         return [*range(0, last, step), last] if length else [0]
@@ -72,7 +72,7 @@ class Spans(DatasetTask):
     def find_target(
         positions: list[tuple[int, int, int]], answers: list[tuple[int, int]], second: int
     ) -> tuple[int, int] | None:
-        """The first and last position of the first answer that is whole in a sequence, or None."""
+        """Return the first and last position of the first answer that is whole in a window, or None."""
         for start, end in answers:
             inside = [i for i, (_, first, last) in enumerate(positions) if first < end and last > start]
             whole = inside and positions[inside[0]][1] <= start and positions[inside[-1]][2] >= end
@@ -81,7 +81,7 @@ class Spans(DatasetTask):
         return None
 
     def collate(self, examples: Sequence[Example]) -> Batch:
-        """A padded batch for heads.SpanFinder."""
+        """Return a padded batch for heads.SpanFinder."""
         batch = pad(examples, self.template.padding)
         readable = np.zeros(batch["input_ids"].shape, dtype=bool)
         for i, example in enumerate(examples):
@@ -91,18 +91,18 @@ class Spans(DatasetTask):
         return batch | {"readable": torch.from_numpy(readable), "labels": target}
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[tuple[Span, float]]]:
-        """Of each sequence its best spans with their scores, best first."""
+        """Return each sequence's best spans with their scores, best first."""
         return [rank_spans(scores[e.second : e.second + len(e.positions)], e.positions)
                 for scores, e in zip(outputs.cpu().numpy(), examples, strict=True)]  # fmt: skip
 
     def decode(
         self, instances: Sequence[Question], examples: Sequence[Example], spans: Sequence[list[tuple[Span, float]]]
     ) -> list[list[Answer]]:
-        """Of each question the most probable answers of all its passages, no text twice (Lee et al. 2020, 4.4).
+        """Return each question's most probable distinct answers over all its passages (Lee et al. 2020, 4.4).
 
-        Probabilities are among the spans of a passage, whose windows are scored alike: a window that holds no answer
-        has low scores. Of a span in two windows the higher score counts, where BERT's code takes the window with more
-        context.
+        Probabilities are normalised over the spans of a passage, because scores are comparable between its windows: a
+        window without an answer has low scores. If a span is in two windows the higher score counts, whereas BERT's
+        code takes the window with more context.
         """
         of_passages: dict[tuple[int, int], dict[Span, float]] = defaultdict(dict)
         for example, ranked in zip(examples, spans, strict=True):
@@ -116,7 +116,7 @@ class Spans(DatasetTask):
 
 
 def rank_spans(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> list[tuple[Span, float]]:
-    """The best spans of a sequence, with the sum of `scores` (tokens, 2) of their ends."""
+    """Return the best spans of a sequence with their scores: `scores` (tokens, 2) of first plus last token."""
     firsts = np.argsort(-scores[:, 0], kind="stable")[:BEST]
     lasts = np.argsort(-scores[:, 1], kind="stable")[:BEST]
     ranked = []
@@ -134,14 +134,14 @@ def rank_spans(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> lis
 
 
 def weigh_spans(scores: Mapping[Span, float]) -> list[Answer]:
-    """The best spans of a passage, with probabilities among them."""
+    """Return the best spans of a passage with probabilities that sum to 1."""
     best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:BEST]
     weights = np.exp([score - best[0][1] for _, score in best])
     return [Answer(*span, float(weight)) for (span, _), weight in zip(best, weights / weights.sum(), strict=True)]
 
 
 def keep_distinct(question: Question, answers: list[Answer]) -> list[Answer]:
-    """The KEPT most probable answers of which no two read the same in lower case."""
+    """Return the KEPT most probable answers whose lower-cased texts differ."""
     kept: dict[str, Answer] = {}
     for answer in sorted(answers, key=lambda answer: -answer.probability):
         kept.setdefault(questions.read_answers(question, [answer])[0].lower(), answer)

@@ -1,4 +1,4 @@
-"""What an encoder reads of a dataset: the instances of each split and fold, and their sequences of tokens."""
+"""A dataset as an encoder reads it: the instances of each split and fold, and their token sequences."""
 
 import copy
 from functools import cached_property
@@ -20,11 +20,10 @@ TASKS = {
 
 
 class Splits:
-    """The splits of one dataset for one encoder, each read and cut into tokens once, for all seeds and candidates.
+    """The splits of one dataset for one encoder, each read and tokenized once for all seeds and candidates.
 
-    `base`: the split that is trained on; `reads`: which splits have been read, in order. StudyError for a family that
-    has no task; `read` raises it where a split has no instance, `task` where a Japanese vocabulary would read another
-    language.
+    `base`: the split to train on; `reads`: the splits read so far, in order. Raises StudyError if the dataset's family
+    has no task.
     """
 
     def __init__(
@@ -45,16 +44,19 @@ class Splits:
 
     @cached_property
     def loaded(self) -> loading.Encoder:
-        """The encoder, loaded when a run first needs it, and not for results that are there."""
+        """The encoder, loaded when a run first needs it, so that existing results do not load it."""
         return self.encoder.load()
 
     @cached_property
     def choice(self) -> str:
-        """The split to choose settings on: a part of training where dev is not there, or is the test set again."""
+        """The split to choose settings on: dev, or a held-out part of training if dev is missing or repeats test."""
         return "dev" if "dev" in self.dataset.files and not self.dataset.repeats_test else "held out"
 
     def read(self, split: str, fold: int) -> list[Instance]:
-        """The instances of a split. `rest` and `held out` are parts of the training set, where no other is for dev."""
+        """Return the instances of a split; `rest` and `held out` are the parts of the training set if dev is missing.
+
+        Raises StudyError if the split has no instance, and as Dataset.load does.
+        """
         key = (split, fold)
         if key not in self.instances:
             if split in ("rest", "held out"):
@@ -73,7 +75,10 @@ class Splits:
         return self.instances[key]
 
     def task(self, fold: int) -> DatasetTask:
-        """The dataset's task, which knows the labels of the training set."""
+        """Return the dataset's task, with the labels of the training set.
+
+        Raises StudyError if the vocabulary is Japanese and the dataset is not.
+        """
         if fold not in self.tasks:
             tokenizer = copy.deepcopy(self.loaded.tokenizer)  # a task may add markers to it
             if isinstance(tokenizer, JapaneseTokenizer) and self.dataset.language != "ja":
@@ -86,7 +91,7 @@ class Splits:
         return self.tasks[fold]
 
     def encode(self, split: str, fold: int) -> list[Example]:
-        """The sequences of a split."""
+        """Return the token sequences of a split."""
         key = (split, fold)
         if key not in self.sequences:
             task = self.task(fold)

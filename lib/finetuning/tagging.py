@@ -1,4 +1,4 @@
-"""Tagging: sentences to sequences of tokens with the labels of their words, and predictions back to one tag a word."""
+"""The tagging task: sentences to token sequences with word labels, and predictions back to one tag per word."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from lib.finetuning.examples import Batch, DatasetTask, Example, pad
 from lib.modeling import heads
 from lib.vocabularies.words import tokens_of_words
 
-LETTERS = {"BIO": "BI", "BIOUL": "BILU", "IO": "I"}  # of a scheme, besides O
-PLAIN = {"U": "B", "L": "I"}  # letters of BIOUL -> those of BIO
+LETTERS = {"BIO": "BI", "BIOUL": "BILU", "IO": "I"}  # letters of each scheme, besides O
+PLAIN = {"U": "B", "L": "I"}  # letters of BIOUL -> letters of BIO
 
 
 def respell(tags: Sequence[str], scheme: str) -> list[str]:
-    """BIO tags in another scheme; an I without a B before it begins an entity, as conlleval has it.
+    """Convert BIO tags to another scheme; an I without a B before it begins an entity, as in conlleval.
 
-    BIOUL: B, I and L (last) for entities of several words, U for those of one (Gu et al. 2021, 2.4.2, has U and L the
-    other way round); Lee et al. 2020 call it BIOES. IO: neighbours of one type become one entity.
+    BIOUL: B, I and L (last) for entities of several words, U for those of one word (Gu et al. 2021, 2.4.2, has U and L
+    the other way round); Lee et al. 2020 call it BIOES. IO: neighbouring entities of one type are merged.
     """
     out = []
     for i, tag in enumerate(tags):
@@ -33,12 +33,12 @@ def respell(tags: Sequence[str], scheme: str) -> list[str]:
 
 
 def to_bio(tags: Sequence[str]) -> list[str]:
-    """Tags of any scheme, as predicted, in BIO's letters."""
+    """Convert predicted tags of any scheme to BIO's letters."""
     return [join_tag(PLAIN.get(letter, letter), kind) for letter, kind in map(split_tag, tags)]
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """Letter and type, which may be empty."""
+    """Split a tag into its letter and type; the type may be empty."""
     letter, _, kind = tag.partition("-")
     return letter, kind
 
@@ -48,14 +48,14 @@ def join_tag(letter: str, kind: str) -> str:
 
 
 def keep_types(tags: list[str], types: Sequence[str] | None) -> list[str]:
-    """Tags with O for those of other types; None: all types."""
+    """Replace tags of types other than `types` by O; None keeps all."""
     return tags if types is None else [tag if split_tag(tag)[1] in types else "O" for tag in tags]
 
 
 def spell(sentences: Sequence[Sequence[str]]) -> np.ndarray:
-    """The letters of words by their Unicode numbers, (sentences, words, letters); 0 where there is none.
+    """Return the Unicode code points of words' letters, (sentences, words, letters), padded with 0.
 
-    Of a longer word the first heads.LETTERS; what has a number above heads.KINDS counts as one kind of letter.
+    A word keeps its first heads.LETTERS letters; code points above heads.KINDS are replaced by it.
     """
     found = np.zeros((len(sentences), max(map(len, sentences)), heads.LETTERS), dtype=np.int64)
     for i, words in enumerate(sentences):
@@ -66,14 +66,14 @@ def spell(sentences: Sequence[Sequence[str]]) -> np.ndarray:
 
 
 class Tagging(DatasetTask):
-    """The task of named entities and of PICO elements: to label the words of a dataset, under a scheme.
+    """The task of labelling words with named entities or PICO elements, in a tagging scheme.
 
-    Elements that overlap have a layer of labels each: a word has one label in every layer. Other sets have one layer.
-    `cut` counts sentences with a word longer than a sequence.
+    If elements overlap, each type has its own layer of labels: a word has one label in every layer. Other datasets have
+    one layer. `cut`: the number of sentences with a word longer than a sequence.
     """
 
     def list_names(self, train: Sequence[Sentence]) -> list[str]:
-        """The types of the tags, in order; the empty one where tags have none."""
+        """List the types of the tags, sorted; the type is empty for tags without one."""
         tags = {tag for sentence in train for tag in sentence.tags}
         if self.dataset.overlapping:
             tags = {part for tag in tags for part in tag.split("|")}
@@ -90,7 +90,7 @@ class Tagging(DatasetTask):
         return heads.Tagger(encoder, *shape, settings.head, settings.dropout, settings.characters)
 
     def label(self, sentence: Sentence) -> list[list[int]]:
-        """For each word the number of its label in each layer; a type that training lacks is none (O)."""
+        """Return for each word the number of its label in each layer; types that training lacks become O."""
         if self.dataset.overlapping:
             held = [tag.split("|") for tag in sentence.tags]
             layers = [["I" if f"I-{kind}" in tags else "O" for tags in held] for kind in self.layers]
@@ -100,11 +100,10 @@ class Tagging(DatasetTask):
         return [list(word) for word in zip(*spelt, strict=True)]
 
     def encode(self, sentences: Sequence[Sentence]) -> list[Example]:
-        """Each sentence in as few sequences of at most `max_length` tokens as it takes, cut between words.
+        """Encode each sentence in as few sequences of at most `max_length` tokens as possible, split between words.
 
-        Every word is in exactly one sequence, so no gold tag is lost to the length limit. Of a word that alone is
-        longer than a sequence, the first tokens are kept. `positions`: of the words' first tokens; `target`: their
-        labels.
+        Every word is in exactly one sequence, so no gold tag is lost to the length limit. A word longer than a sequence
+        keeps its first tokens. `positions`: the positions of the words' first tokens; `target`: their labels.
         """
         tokens_of = tokens_of_words(self.tokenizer, (word for s in sentences for word in s.words))
         capacity = self.template.capacity(self.max_length, pair=False)
@@ -128,7 +127,7 @@ class Tagging(DatasetTask):
         return sequences
 
     def collate(self, examples: Sequence[Example]) -> Batch:
-        """A padded batch for heads.Tagger."""
+        """Return a padded batch for heads.Tagger."""
         words = max(len(example.positions) for example in examples)
         positions = np.zeros((len(examples), words), dtype=np.int64)
         mask = np.zeros_like(positions, dtype=bool)
@@ -144,8 +143,10 @@ class Tagging(DatasetTask):
         return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
 
     def find_possible(self, examples: Sequence[Example], labels: np.ndarray) -> np.ndarray:
-        """The labels that a word may have, (sentences, words, 1, labels): its own, and instead of O those of types that
-        were not looked for in its sentence."""
+        """Return a mask of the labels that a word may have, (sentences, words, 1, labels).
+
+        They are its own label and, if that is O, all labels of types that were not annotated in its sentence.
+        """
         possible = labels[..., None] == np.arange(len(self.labels))
         for i, example in enumerate(examples):
             if example.annotated is not None:
@@ -154,15 +155,15 @@ class Tagging(DatasetTask):
         return possible
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:
-        """Of each sequence the labels of its words, from what the head gives for a batch."""
+        """Return the labels of each sequence's words from the head's output for a batch."""
         return [labels[: len(e.positions)] for labels, e in zip(outputs.tolist(), examples, strict=True)]
 
     def decode(
         self, sentences: Sequence[Sentence], examples: Sequence[Example], labels: Sequence[list[list[int]]]
     ) -> list[list[str]]:
-        """One tag for each word of each sentence in BIO's letters, put together from the sentence's sequences.
+        """Return one tag per word of each sentence in BIO's letters, joined from the sentence's sequences.
 
-        Of a sentence in which only some types were looked for, those alone, as no other can be judged.
+        If only some types were annotated in a sentence, others are dropped, because they cannot be scored.
         """
         words: list[list[list[int]]] = [[] for _ in sentences]
         for example, of_words in zip(examples, labels, strict=True):

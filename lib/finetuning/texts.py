@@ -1,4 +1,4 @@
-"""Whole texts: relations, pairs and documents as sequences of tokens with a class, labels or a number."""
+"""Tasks on whole texts: relations, pairs and documents as token sequences with a class, labels or a number."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,27 +15,27 @@ from lib.modeling import heads, loading
 from lib.vocabularies.tokenization import encode_texts
 
 MARKERS = ("[E1]", "[/E1]"), ("[E2]", "[/E2]")
-Encoding = tuple[list[int], list[tuple[int, int]]]  # tokens, and the characters of each
+Encoding = tuple[list[int], list[tuple[int, int]]]  # token ids, and the character offsets of each
 
 
 def keep_original(relation: Relation) -> Marked:
-    """The original text, with spaces for line ends and tabs. Source: Gu et al. 2021, 3.3 and Table 14."""
+    """Return the original text, with spaces for line ends and tabs. Source: Gu et al. 2021, 3.3 and Table 14."""
     first, second = relation.first, relation.second
     return Marked(BREAKS.sub(" ", relation.text), (first.start, first.end), (second.start, second.end))
 
 
 def add_markers(relation: Relation) -> Marked:
-    """The original text with a start and an end marker around each mention; `first` and `second` include them.
+    """Return the original text with a start and an end marker around each mention; `first` and `second` include them.
 
-    Of mentions that overlap, the markers stand in the order of the mentions' ends. Source: as in keep_original; the
-    paper does not print its markers.
+    If mentions overlap, markers are placed in the order of their positions. Source: as in keep_original; the paper does
+    not print its markers.
     """
     marks = []
     for mention, (start, end) in zip((relation.first, relation.second), MARKERS, strict=True):
         marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
     text = keep_original(relation).text
     marked, end, positions = "", 0, {}
-    for at, name, mark in sorted(marks, key=lambda item: item[0]):  # of two at one position the first mention's first
+    for at, name, mark in sorted(marks, key=lambda item: item[0]):  # stable: at one position, the first mention's first
         marked += text[end:at]
         positions[name] = len(marked) + mark.index(name)
         marked += mark
@@ -48,10 +48,10 @@ WRITTEN = {"dummies": Relation.dummify, "markers": add_markers, "original": keep
 
 
 class Texts(DatasetTask):
-    """The task of relations, pairs, documents and candidates: to judge whole texts of a dataset.
+    """The task of judging whole texts: relations, pairs, documents and ranked candidates.
 
     The target is a number (similarity), labels (any of several) or a class. Ranking is by the probability of class 1.
-    `classes`: the names of labels or classes; `cut` counts instances whose text was cut to fit.
+    `classes`: the names of labels or classes; `cut`: the number of instances whose text was truncated.
     """
 
     @property
@@ -94,10 +94,11 @@ class Texts(DatasetTask):
         )  # fmt: skip
 
     def encode(self, instances: Sequence[Instance]) -> list[Example]:
-        """A sequence for each instance. `positions`: the spans that are its encoding; `target`: a number, or numbers.
+        """Encode each instance as one sequence. `positions`: the spans of its encoding; `target`: a number or a list.
 
-        Too long a text loses its end; of two the longer one does. Of a relation's, what lies farthest from its mentions
-        goes, and only when these are too far apart what lies between. `cut` counts both.
+        A text that is too long loses its end; in a pair, the longer text is shortened first. A relation's text loses
+        the tokens farthest from its mentions, and those between them only if they are too far apart. `cut` counts all
+        of these.
         """
         self.cut = 0
         texts = [self.write(instance) for instance in instances]
@@ -111,7 +112,7 @@ class Texts(DatasetTask):
         return sequences
 
     def write(self, instance: Instance) -> tuple[str, str | None, list[tuple[int, int]]]:
-        """The text, a second one if there is one, and the characters of a relation's mentions in the first."""
+        """Return the text, a second one or None, and the character offsets of a relation's mentions in the first."""
         match instance:
             case Relation():
                 text, *mentions = WRITTEN[self.settings.mentions](instance)
@@ -126,14 +127,14 @@ class Texts(DatasetTask):
                 return instance.first, instance.second, []
 
     def split(self, texts: list[str]) -> list[Encoding]:
-        """The tokens of each text, without special ones."""
+        """Tokenize each text, without special tokens."""
         encoded = encode_texts(self.tokenizer, texts, offsets=True)
         return list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
 
     def fit(
         self, first: Encoding, second: Encoding | None, mentions: list[tuple[int, int]]
     ) -> tuple[list[int], int, list[list[int]]]:
-        """A sequence that is not too long: its tokens, where its second text begins, and the spans of its encoding."""
+        """Fit texts to the maximum length: return tokens, start of the second text, and the spans of the encoding."""
         ids, offsets = first
         capacity = self.template.capacity(self.max_length, second is not None)
         if second is not None:
@@ -159,7 +160,10 @@ class Texts(DatasetTask):
         return tokens, start, positions
 
     def target_of(self, instance: Instance):
-        """What is to be predicted of an instance; a class or label that training lacks is none, and cannot be found."""
+        """Return the target of an instance.
+
+        A label that training lacks is dropped, and a class that it lacks becomes class 0: neither can be predicted.
+        """
         match self.target:
             case "number":
                 return float(instance.label)
@@ -169,7 +173,7 @@ class Texts(DatasetTask):
                 return self.numbers.get(class_of(instance), 0)
 
     def collate(self, examples: Sequence[Example]) -> Batch:
-        """A padded batch for heads.Classifier."""
+        """Return a padded batch for heads.Classifier."""
         spans = len(examples[0].positions)
         longest = max(len(span) for example in examples for span in example.positions)
         positions = np.zeros((len(examples), spans, longest), dtype=np.int64)
@@ -185,13 +189,13 @@ class Texts(DatasetTask):
         return pad(examples, self.template.padding) | batch
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list:
-        """Of each sequence its number, the probabilities of its labels, or those of its classes."""
+        """Return each sequence's predicted number, or the probabilities of its labels or classes."""
         if self.target == "number":
             return outputs.tolist()
         return (outputs.sigmoid() if self.target == "labels" else outputs.softmax(-1)).tolist()
 
     def decode(self, instances: Sequence[Instance], examples: Sequence[Example], results: Sequence) -> list:
-        """A number, the labels of a probability of half or more, a class, or in ranking the probability of class 1."""
+        """Return for each instance a number, the labels with probability >= 0.5, a class, or P(class 1) for ranking."""
         if self.target == "number":
             return list(results)
         if self.target == "labels":
@@ -203,21 +207,21 @@ class Texts(DatasetTask):
 
 
 def class_of(instance: Instance) -> str:
-    """The one label of an instance."""
+    """Return the class of an instance that has one."""
     return instance.labels[0] if isinstance(instance, Labelled) else instance.label
 
 
 def find_tokens(offsets: Sequence[tuple[int, int]], characters: tuple[int, int]) -> list[int]:
-    """The tokens that lie in a span of characters, in whole or in part."""
+    """List the tokens that overlap a span of characters."""
     start, end = characters
     return [i for i, (first, last) in enumerate(offsets) if first < end and last > start]
 
 
 def keep_tokens(length: int, capacity: int, spans: list[list[int]]) -> list[int]:
-    """Which of `length` tokens to keep where `capacity` fit: the first ones, or those about all spans.
+    """List which of `length` tokens to keep if `capacity` fit: the first ones, or a window around all spans.
 
-    Where the spans are too far apart, half the capacity for the beginning of the first and the text after it, half for
-    the end of the last and the text before it.
+    If the spans are too far apart, half the capacity goes to the tokens from the start of the first span on, and half
+    to those up to the end of the last.
     """
     if length <= capacity:
         return list(range(length))

@@ -1,4 +1,4 @@
-"""Hyperparameters searched with Optuna: the study lies on disk, goes on after a kill, and many workers may share it."""
+"""Hyperparameter search with Optuna: the study is kept on disk, can be resumed and can be shared by many workers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +17,9 @@ def search(
 ) -> list[dict]:
     """Try `trials` points of a space by the tree-structured Parzen estimator (Bergstra et al. 2013), best score first.
 
-    `space`: the values of each setting; `score`: a point to the number to maximise; `path`: of the SQLite file that
-    holds the study `name`. Complete trials that are there count; one whose worker died never becomes complete. Returns
-    each trial's settings with its number and `score`.
+    `space`: the values of each setting; `score`: maps a point to the number to maximise; `path`: the SQLite file that
+    holds the study `name`. Complete trials in the file count; a trial whose worker died stays incomplete. Returns each
+    trial's settings with its number and `score`.
     """
     study = load_search(path, name)
     done = MaxTrialsCallback(trials, states=(TrialState.COMPLETE,))
@@ -35,14 +35,14 @@ def search(
 
 
 def load_search(path: Path, name: str) -> optuna.Study:
-    """The study of that name in a file, made where there is none."""
-    with artefacts.locked(path):  # two at once would both make the tables
+    """Load the study of that name from a file, or create it."""
+    with artefacts.locked(path):  # because two processes at once would both create the tables
         storage = optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})
         return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
 
 
 def list_trials(study: optuna.Study) -> list[dict]:
-    """The complete trials, the best first."""
+    """List the complete trials, best first."""
     trials = [
         {"trial": trial.number, **trial.params, "score": trial.value}
         for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
@@ -51,7 +51,10 @@ def list_trials(study: optuna.Study) -> list[dict]:
 
 
 def weigh_settings(study: optuna.Study) -> dict[str, float]:
-    """How much each setting explains of the scores, shares of 1 (functional analysis of variance); {} of few trials."""
+    """Return the share of the scores' variance that each setting explains (functional analysis of variance).
+
+    Shares sum to 1. Returns {} if there are fewer than four trials or all scores are equal.
+    """
     trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len({trial.value for trial in trials}) < 2 or len(trials) < 4:
         return {}

@@ -1,8 +1,8 @@
-"""The forward pass of BERT, ALBERT and ELECTRA for training: `transformers`' weights, no work that is thrown away.
+"""The forward pass of BERT, ALBERT and ELECTRA for training: the weights of `transformers`, without wasted work.
 
-The library's modules hold the weights and save them; what is computed is equal (tests/test_bodies.py), but the last
-layer and the output layer see only the positions to predict. Those are 15% of a masked language model's, and
-the output layer is most of the work of a small one.
+The library's modules hold and save the weights, and results are equal (tests/test_bodies.py), but the last layer and
+the output layer are computed only at the positions to predict. In masked language modelling those are 15%, and the
+output layer is most of a small model's work.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch.nn import functional
 
 
 class Layer(NamedTuple):
-    """The modules of one Transformer layer, under one set of names."""
+    """The modules of one Transformer layer, with the same names for all architectures."""
 
     query: nn.Linear
     key: nn.Linear
@@ -27,7 +27,7 @@ class Layer(NamedTuple):
 
 
 def knows(body: nn.Module) -> bool:
-    """Whether `encode_body` computes what the body does: BERT, ALBERT or ELECTRA with absolute positions."""
+    """Return whether `encode_body` can compute a body: BERT, ALBERT or ELECTRA with absolute positions."""
     config = body.config
     return (
         type(body).__name__ in ("BertModel", "AlbertModel", "ElectraModel")
@@ -43,8 +43,8 @@ def is_albert(body: nn.Module) -> bool:
 
 
 def list_layers(body: nn.Module) -> list[Layer]:
-    """The layers of a BertModel, ElectraModel or AlbertModel in the order in which they are applied."""
-    if is_albert(body):  # its few groups of weights are used again and again
+    """List the layers of a BertModel, ElectraModel or AlbertModel in the order in which they are applied."""
+    if is_albert(body):  # its few groups of weights are shared among layers
         depth, groups = body.config.num_hidden_layers, body.encoder.albert_layer_groups
         shared = [
             Layer(a.query, a.key, a.value, a.dense, a.LayerNorm, b.ffn, b.ffn_output, b.full_layer_layer_norm)
@@ -62,7 +62,7 @@ def list_layers(body: nn.Module) -> list[Layer]:
 
 
 def embed_tokens(body: nn.Module, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None) -> torch.Tensor:
-    """The input of the first layer, (sequences, length, hidden), of tokens (sequences, length)."""
+    """Embed tokens (sequences, length) as the input of the first layer, (sequences, length, hidden)."""
     tables = body.embeddings
     kinds = tables.token_type_embeddings.weight
     words = tables.word_embeddings(input_ids) + tables.position_embeddings.weight[: input_ids.shape[1]]
@@ -74,10 +74,10 @@ def embed_tokens(body: nn.Module, input_ids: torch.Tensor, token_type_ids: torch
 
 
 def drop(values: torch.Tensor, lost: float, training: bool) -> torch.Tensor:
-    """Dropout: a share `lost` of the values zero and the others scaled up, when `training`.
+    """Apply dropout when `training`: set a share `lost` of the values to zero and scale up the others.
 
     On a CPU torch draws a number for each value, which takes a ninth of a fine-tuning step. Here four values share a
-    draw of 64 bits; `lost` is rounded to a 65,536th.
+    draw of 64 bits, and `lost` is rounded to a multiple of 1/65,536.
     """
     if not training or not lost or values.device.type != "cpu":
         return functional.dropout(values, lost, training)
@@ -92,10 +92,10 @@ def drop(values: torch.Tensor, lost: float, training: bool) -> torch.Tensor:
 def attend(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, lost: float, training: bool
 ) -> torch.Tensor:
-    """Attention of heads, (sequences, heads, m, width) each, to the places that are true in `mask`.
+    """Compute attention from (sequences, heads, m, width) tensors to the positions that are true in `mask`.
 
-    On a CPU torch's fused kernel knows no dropout, and in bfloat16 forward and backward take it 1.8 to 3.5 times as
-    long as plain products, measured at 64 to 512 tokens with AVX-512; in float32 it is the faster one.
+    On a CPU torch's fused kernel has no dropout. In bfloat16 its forward and backward pass also take 1.8 to 3.5 times
+    as long as plain products, measured at 64 to 512 tokens with AVX-512; in float32 it is faster than these.
     """
     lost, cpu = lost if training else 0.0, query.device.type == "cpu"
     if not (cpu and (lost or (training and query.dtype == torch.bfloat16))):
@@ -107,14 +107,14 @@ def attend(
 
 
 def gather_states(hidden: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """(batch, length, n) at positions (batch, m): (batch, m, n)."""
+    """Gather the states (batch, length, n) at positions (batch, m): (batch, m, n)."""
     return hidden.gather(1, positions[:, :, None].expand(-1, -1, hidden.shape[-1]))
 
 
 def apply_layer(
     layer: Layer, hidden: torch.Tensor, queried: torch.Tensor, mask: torch.Tensor | None, config, training: bool
 ) -> torch.Tensor:
-    """One layer: `queried` (batch, m, hidden) are the positions whose output is wanted, `hidden` all that they see."""
+    """Apply one layer to the states `queried` (batch, m, hidden), which attend to all states `hidden`."""
 
     def heads(x: torch.Tensor) -> torch.Tensor:
         return x.unflatten(-1, (config.num_attention_heads, -1)).transpose(1, 2)
@@ -144,11 +144,10 @@ def encode_body(
     attention_mask: torch.Tensor | None = None,
     shift: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The last hidden states at `positions` (sequences, m), or at all places: (sequences, m, hidden).
+    """Return the last hidden states at `positions` (sequences, m), or at all positions: (sequences, m, hidden).
 
-    `token_type_ids`: (sequences, length), zeros where None; `attention_mask`: (sequences, length), bool, false at
-    padding, or None where every sequence is full; `shift`: (sequences, length, hidden), added to the input of the
-    first layer.
+    `token_type_ids`: (sequences, length), zeros if None; `attention_mask`: (sequences, length), bool, false at padding,
+    or None if no sequence is padded; `shift`: (sequences, length, hidden), added to the input of the first layer.
     """
     hidden = embed_tokens(body, input_ids, token_type_ids)
     if shift is not None:
@@ -162,28 +161,28 @@ def encode_body(
 
 
 def predict_tokens(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
-    """The logits of every token of the vocabulary, from last hidden states (…, hidden)."""
+    """Return the logits of all tokens of the vocabulary from the last hidden states (…, hidden)."""
     if hasattr(model, "generator_lm_head"):
         return model.generator_lm_head(model.generator_predictions(hidden))
     return (model.cls.predictions if hasattr(model, "cls") else model.predictions)(hidden)
 
 
 def pool(body: nn.Module, first: torch.Tensor) -> torch.Tensor:
-    """What the body's pooler makes of [CLS]'s last hidden state, (sequences, hidden); the same where it has none."""
+    """Apply the body's pooler to the last hidden state of [CLS], (sequences, hidden); without one, return the state."""
     pooler = getattr(body, "pooler", None)
     if pooler is None:
         return first
-    if isinstance(pooler, nn.Linear):  # ALBERT's and BigBird's activations stand beside it
+    if isinstance(pooler, nn.Linear):  # ALBERT and BigBird keep its activation in a separate module
         return (body.pooler_activation if is_albert(body) else body.activation)(pooler(first))
     return pooler(first[:, None])
 
 
 def judge_pair(model: nn.Module, first: torch.Tensor) -> torch.Tensor:
-    """The two logits of a pair of segments (0: in order), from the last hidden state of [CLS], (sequences, hidden)."""
+    """Return the two logits of a segment pair (0: in order) from [CLS]'s last hidden state, (sequences, hidden)."""
     body = model.base_model
     return (model.sop_classifier if is_albert(body) else model.cls.seq_relationship)(pool(body, first))
 
 
 def detect_replaced(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
-    """The logit of each token having been replaced, from ELECTRA's discriminator."""
+    """Return the logit that each token was replaced, from ELECTRA's discriminator."""
     return model.discriminator_predictions(hidden)

@@ -1,4 +1,4 @@
-"""What training costs, and how near it comes to what the machine can do."""
+"""The cost of training in FLOPs, and the rate that the machine can reach."""
 
 from functools import cache
 
@@ -8,18 +8,18 @@ from torch.utils.benchmark import Timer
 from transformers import PretrainedConfig, PreTrainedModel
 
 MATRIX = {"cpu": (4096, 1024, 256), "cuda": (8192, 8192, 8192)}  # rows, inputs, outputs: large enough for full speed
-SECONDS = 0.4  # of measuring
+SECONDS = 0.4  # minimum time of a measurement
 
 
 def training_flops(
     config: PretrainedConfig, length: int, predicted: float, generator_config: PretrainedConfig | None = None
 ) -> float:
-    """Floating-point operations of a training step on one sequence: matrix products only, forward and backward.
+    """Return the FLOPs of a training step on one sequence: matrix products only, forward and backward.
 
-    `length`: tokens in the sequence; `predicted`: those to predict. Output layer and the last layer's queries and
-    feed-forward count at their positions only, as lib/modeling/bodies.py computes them. With a `generator_config`,
-    `config` is ELECTRA's discriminator, which judges every position, and the generator counts as a masked language
-    model. A product's backward pass costs two of its size. The one position that a pair objective looks at is left out.
+    `length`: tokens in the sequence; `predicted`: those to predict. The output layer and the last layer's queries and
+    feed-forward count only at those, as lib/modeling/bodies.py computes them. With a `generator_config`, `config` is
+    ELECTRA's discriminator, which judges every position, and the generator counts as a masked language model. A
+    product's backward pass counts as two products. The one position that a pair objective reads is left out.
     """
     if generator_config is not None:
         hidden = config.hidden_size
@@ -31,7 +31,7 @@ def training_flops(
 
 
 def body_flops(config: PretrainedConfig, length: int, predicted: float) -> float:
-    """Forward operations of an encoder on one sequence whose last hidden states are needed at `predicted` positions.
+    """Return an encoder's forward FLOPs on one sequence, with the last hidden states at `predicted` positions only.
 
     Shared layers (ALBERT) count each time they are applied.
     """
@@ -49,10 +49,10 @@ def body_flops(config: PretrainedConfig, length: int, predicted: float) -> float
 
 
 def weights_flops(body: PreTrainedModel, weights: int, tokens: int) -> int:
-    """Operations of training on `tokens`: six for each weight that a token passes (Kaplan et al. 2020, section 2.1).
+    """Return the FLOPs of training any encoder on `tokens`: six per weight and token (Kaplan et al. 2020, section 2.1).
 
-    Of any encoder. `weights`: of the body and its head, without tables of embeddings, which are looked up. Shared
-    layers (ALBERT) count each time they are applied; attention's products of two states are left out.
+    `weights`: the number in body and head, without embedding tables, which are looked up. Shared layers (ALBERT) count
+    each time they are applied; attention's products of two states are left out.
     """
     if body.config.model_type == "albert":
         groups = body.config.num_hidden_groups
@@ -66,13 +66,16 @@ def embedding_width(config: PretrainedConfig) -> int:
 
 
 def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s that this machine reaches in a large matrix product, with the threads in use; measured once a process."""
+    """Return the FLOP/s this machine reaches in a large matrix product with the current threads.
+
+    Measured once per process.
+    """
     return measure_matrix_rate(device.type, dtype, torch.get_num_threads())
 
 
 @cache
 def measure_matrix_rate(device: str, dtype: torch.dtype, threads: int) -> float:
-    """The median over SECONDS of products, after some that are not counted; under a second."""
+    """Measure the median FLOP/s of matrix products over SECONDS, after a warm-up; takes less than a second."""
     rows, inputs, outputs = MATRIX[device]
     x = torch.randn(rows, inputs, device=device, dtype=dtype)
     weights = torch.randn(outputs, inputs, device=device, dtype=dtype)

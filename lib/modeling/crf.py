@@ -7,9 +7,10 @@ IMPOSSIBLE = -1e9  # the score of a label that a word cannot have
 
 
 class Crf(nn.Module):
-    """Scores of label sequences: those of the words, plus one for each pair of neighbours, for the first and the last.
+    """A CRF: a label sequence scores the sum of its words' scores, transitions, and first and last label.
 
-    `layers` label sequences are scored side by side, each with weights of its own: elements that overlap have one each.
+    `layers` label sequences are scored independently, each with its own weights, because overlapping elements have one
+    each.
     """
 
     def __init__(self, layers: int, labels: int):
@@ -19,11 +20,10 @@ class Crf(nn.Module):
         self.steps = nn.Parameter(torch.zeros(layers, labels, labels))  # from, to
 
     def loss(self, scores: torch.Tensor, labels: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The negative log-likelihood of `labels`, summed over sentences and layers, over the number of words' labels.
+        """Return the negative log-likelihood of `labels`, averaged over the labels of all words in all layers.
 
-        `scores`: (sequences, length, layers, labels); `labels`: (sequences, length, layers), anything where there is no
-        word; `words`: (sequences, length), true at words, of which each sequence has one or more, from its start on
-        without a gap.
+        `scores`: (sequences, length, layers, labels); `labels`: (sequences, length, layers), any values at padding;
+        `words`: (sequences, length), true at words. Each sequence has at least one word, and words come before padding.
         """
         here = words[:, :, None]
         labels = labels.where(here, 0)
@@ -42,16 +42,16 @@ class Crf(nn.Module):
         return losses.sum() / number_of_labels
 
     def loss_of_any(self, scores: torch.Tensor, possible: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The same of all label sequences that are possible, together (Greenberg et al. 2018, "Marginal likelihood
-        training of BiLSTM-CRF for biomedical named entity recognition from disjoint label sets").
+        """Return the same loss for all possible label sequences together.
 
-        `possible`: like `scores`, true at the labels that a word may have.
+        As in Greenberg et al. 2018, "Marginal likelihood training of BiLSTM-CRF for biomedical named entity recognition
+        from disjoint label sets". `possible`: shaped like `scores`, true at the labels that a word may have.
         """
         among = self.log_total(scores.masked_fill(~possible, IMPOSSIBLE), words)
         return (self.log_total(scores, words) - among).sum() / (words.sum() * scores.shape[2])
 
     def log_total(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The logarithm of the sum over all label sequences of exp(score), (sequences, layers)."""
+        """Return the log of the sum of exp(score) over all label sequences, (sequences, layers)."""
         total = self.first + scores[:, 0]
         for position in range(1, scores.shape[1]):
             longer = (total[..., None] + self.steps).logsumexp(-2) + scores[:, position]
@@ -59,17 +59,17 @@ class Crf(nn.Module):
         return (total + self.last).logsumexp(-1)
 
     def marginals(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The probability of each label of each word over all label sequences, (sequences, length, layers, labels).
+        """Return each label's marginal probability at each word, (sequences, length, layers, labels).
 
-        It is the gradient of log_total by the word's scores; 0 where there is no word.
+        It is the gradient of log_total with respect to the word's scores; 0 at padding.
         """
         with torch.inference_mode(False), torch.enable_grad():
-            # Clones, since tensors of inference mode take no gradient.
+            # Clones, because tensors of inference mode take no gradient.
             scores, words = scores.detach().clone().requires_grad_(), words.clone()
             return torch.autograd.grad(self.log_total(scores, words).sum(), scores)[0]
 
     def decode(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The best label sequence, (sequences, length, layers); 0 where there is no word (Viterbi)."""
+        """Return the best label sequence (Viterbi), (sequences, length, layers); 0 at padding."""
         best = self.first + scores[:, 0]
         itself = torch.arange(best.shape[-1], device=best.device)
         backpointers = []

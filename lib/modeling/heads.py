@@ -1,7 +1,7 @@
-"""What is put on an encoder for a task: a tagger of words, a classifier of texts, a finder of spans.
+"""Task heads on an encoder: a tagger of words, a classifier of texts, a finder of answer spans.
 
-Each has `loss(batch)`, a number to minimise, and `forward(batch)`, what predictions are made of. Batches come from
-lib/finetuning/examples.py, with what the head needs besides.
+Each has `loss(batch)`, the number to minimise, and `forward(batch)`, from which predictions are made. Batches come from
+lib/finetuning/examples.py, with further tensors that the head needs.
 """
 
 import re
@@ -18,17 +18,17 @@ from lib.modeling.crf import IMPOSSIBLE, Crf
 
 IGNORED = -100  # the label that cross-entropy ignores
 LAYER = re.compile(r"layer\w*\.(\d+)\.")  # in the name of a parameter: layer.0., layers.0., albert_layer_groups.0.
-DEVIATION = 0.02  # of the first weights of a linear layer, as BERT's own are drawn
-LETTERS = 20  # of a word that its encoding takes
-KINDS = 383  # of letters: Latin by Unicode's numbers, 0 for none and the last for all others
+DEVIATION = 0.02  # standard deviation of a linear layer's first weights, as in BERT
+LETTERS = 20  # maximum letters of a word that are encoded
+KINDS = 383  # highest letter number: Unicode code points of Latin, 0 for none and the last for all others
 
 Batch = dict[str, torch.Tensor]
 
 
 def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | None = None) -> torch.Tensor:
-    """The last hidden states at `positions` (sequences, m), or at all positions: (sequences, m, hidden).
+    """Return the last hidden states at `positions` (sequences, m), or at all positions: (sequences, m, hidden).
 
-    Of the architectures that the study pretrains, the last layer sees only those positions (lib/modeling/bodies.py).
+    For the architectures that the study pretrains, the last layer is computed only there (lib/modeling/bodies.py).
     """
     inputs = select_inputs(encoder, batch)
     if bodies.knows(encoder):
@@ -40,7 +40,7 @@ def encode(encoder: PreTrainedModel, batch: Batch, positions: torch.Tensor | Non
 
 
 def select_inputs(encoder: PreTrainedModel, batch: Batch) -> Batch:
-    """What an encoder reads of a batch; of one without types of tokens not these."""
+    """Return the tensors of a batch that an encoder takes, without token types if it has none."""
     names = ["input_ids", "attention_mask"]
     if getattr(encoder.config, "type_vocab_size", 0) > 1:
         names.append("token_type_ids")
@@ -48,23 +48,24 @@ def select_inputs(encoder: PreTrainedModel, batch: Batch) -> Batch:
 
 
 def mark_tokens(batch: Batch) -> torch.Tensor:
-    """True at tokens, false at padding, (sequences, length)."""
+    """Return a mask that is true at tokens and false at padding, (sequences, length)."""
     return batch.get("attention_mask", torch.ones_like(batch["input_ids"], dtype=torch.bool))
 
 
 def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -> dict[str, float]:
-    """Of each parameter of a head with its encoder, by name, what it takes times the learning rate.
+    """Return each parameter's factor on the learning rate, by name, for a head with its encoder.
 
-    `head`: of all that stands on the encoder but a CRF, which takes `crf`. Below, the rate falls by `layer_decay` with
-    each step of depth, as in ELECTRA's code (`_get_layer_lrs`): the head is at n + 2, a pooler at n + 1, the layers at
-    n to 1, embeddings at 0. StudyError for a decay over layers that are not found by their names.
+    `head`: the factor of all parameters above the encoder but a CRF's, which have `crf`. In the encoder the rate falls
+    by `layer_decay` with each step of depth, as in ELECTRA's code (`_get_layer_lrs`): the head is at n + 2, a pooler at
+    n + 1, the layers at n to 1, embeddings at 0. Raises StudyError if there is a decay and no layer can be recognised
+    by name.
     """
     layers, depths = 0, {}
     for name, _ in model.encoder.named_parameters():
         if found := LAYER.search(name):
             layers = depths[name] = int(found[1]) + 1
         else:
-            depths[name] = layers and layers + 1  # embeddings come before the layers, a pooler after them
+            depths[name] = layers and layers + 1  # because embeddings come before the layers and a pooler after them
     if layer_decay < 1 and not layers:
         raise StudyError(
             f"{type(model.encoder).__name__} names no layers over which the rate could fall: take layer_decay 1.0"
@@ -75,9 +76,9 @@ def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -
 
 
 class Recurrent(nn.Module):
-    """A bidirectional LSTM of one layer over the positions that are true in `mask` (sequences, length).
+    """A one-layer bidirectional LSTM over the positions that are true in `mask` (sequences, length).
 
-    Each direction is `each` wide.
+    `each`: the width of each direction.
     """
 
     def __init__(self, width: int, each: int):
@@ -85,15 +86,17 @@ class Recurrent(nn.Module):
         self.lstm = nn.LSTM(width, each, batch_first=True, bidirectional=True)
 
     def forward(self, states: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """States of every position, (sequences, length, 2 each), and the last of each direction side by side,
-        (sequences, 2 each)."""
+        """Return the states at all positions, and the last states of both directions concatenated.
+
+        Shapes: (sequences, length, 2 each) and (sequences, 2 each).
+        """
         packed = pack_padded_sequence(states, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
         outputs, (last, _) = self.lstm(packed)
         return pad_packed_sequence(outputs, batch_first=True, total_length=states.shape[1])[0], torch.cat([*last], -1)
 
 
 def linear(width: int, outputs: int) -> nn.Linear:
-    """A linear layer with BERT's first weights."""
+    """Create a linear layer initialised as in BERT."""
     layer = nn.Linear(width, outputs)
     nn.init.normal_(layer.weight, std=DEVIATION)
     nn.init.zeros_(layer.bias)
@@ -101,9 +104,9 @@ def linear(width: int, outputs: int) -> nn.Linear:
 
 
 class Spelling(nn.Module):
-    """Words by their letters: 64 filters over 2, 3 and 4 letters each, of each filter its highest value.
+    """A convolution over the letters of words: 64 filters each over 2, 3 and 4 letters, with max-pooling.
 
-    As the convolution of Ma and Hovy (2016, section 2.1), which has filters over 3 letters alone.
+    Like that of Ma and Hovy (2016, section 2.1), which has filters over 3 letters only.
     """
 
     def __init__(self):
@@ -113,18 +116,18 @@ class Spelling(nn.Module):
         self.width = sum(each.out_channels for each in self.filters)
 
     def forward(self, letters: torch.Tensor) -> torch.Tensor:
-        """(sequences, words, LETTERS) to (sequences, words, width)."""
+        """Map letters (sequences, words, LETTERS) to encodings (sequences, words, width)."""
         of_words = self.table(letters.flatten(0, 1)).transpose(1, 2)
         highest = [functional.relu(each(of_words)).amax(2) for each in self.filters]
         return torch.cat(highest, 1).unflatten(0, letters.shape[:2])
 
 
 class Tagger(nn.Module):
-    """One label for each word in each of `layers`, from the state of the word's first token (Gu et al. 2021, 2.4.2).
+    """A tagger: one label per word in each of `layers`, from the word's first token (Gu et al. 2021, 2.4.2).
 
-    `kind`: linear, biLSTM (over a sentence's words, then linear) or CRF (linear, then a CRF). `characters`: a word's
-    letters are read beside its state. A batch has `positions` (sequences, words), `words`, true where there is one, for
-    characters `letters`, and for the loss `labels` (sequences, words, layers).
+    `kind`: linear, biLSTM (over a sentence's words, then linear) or CRF (linear, then a CRF). `characters`: also encode
+    a word's letters. A batch has `positions` (sequences, words), `words` (true at words, false at padding), with
+    `characters` also `letters`, and for the loss `labels` (sequences, words, layers).
     """
 
     def __init__(
@@ -142,10 +145,10 @@ class Tagger(nn.Module):
         self.crf = Crf(layers, labels) if kind == "CRF" else None
 
     def scores(self, batch: Batch) -> torch.Tensor:
-        """Of every label, (sequences, words, layers, labels).
+        """Return the score of every label, (sequences, words, layers, labels).
 
-        With a linear layer alone the last layer computes every token: most begin a word, and gathering those costs more
-        than it saves.
+        With a linear head alone the encoder's last layer computes all tokens, because most begin a word, and gathering
+        those costs more than it saves.
         """
         positions = batch["positions"]
         if self.recurrent or self.spelling:
@@ -161,9 +164,9 @@ class Tagger(nn.Module):
         return scores.unflatten(-1, self.shape).float()
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """Mean over the labels of all words: cross-entropy, or the CRF's negative log-likelihood.
+        """Return cross-entropy, or the CRF's negative log-likelihood, averaged over the labels of all words.
 
-        With `possible` (sequences, words, layers, labels) in the batch, of any of these labels.
+        With `possible` (sequences, words, layers, labels) in the batch, any of these labels counts as right.
         """
         scores = self.scores(batch)
         if "possible" in batch:
@@ -174,29 +177,29 @@ class Tagger(nn.Module):
         return functional.cross_entropy(scores.flatten(0, 2), labels.flatten(), ignore_index=IGNORED)
 
     def loss_of_any(self, scores: torch.Tensor, possible: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        """The loss where each word has one of several labels, and nobody says which."""
+        """Return the loss for words whose label is known only to be one of several."""
         if self.crf:
             return self.crf.loss_of_any(scores, possible, words)
         among = scores.masked_fill(~possible, IMPOSSIBLE)
         return (scores.logsumexp(-1) - among.logsumexp(-1))[words].mean()
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """The numbers of the labels, (sequences, words, layers)."""
+        """Return the numbers of the predicted labels, (sequences, words, layers)."""
         scores = self.scores(batch)
         return self.crf.decode(scores, batch["words"]) if self.crf else scores.argmax(-1)
 
 
 class Classifier(nn.Module):
-    """A class, any of several labels, or a number for a whole text.
+    """A classifier of whole texts: predicts a class, any of several labels, or a number.
 
-    Of each of a text's `spans`, the highest value of every dimension of the states at its positions is taken, and the
-    spans side by side are the text's encoding: [CLS] is a span of one position. A state of [CLS] goes through the
-    encoder's pooler where it has one, as in BERT. With biLSTM an LSTM reads all tokens, and the last states of both its
-    directions are the encoding (Gu et al. 2021, 2.4.2 and Table 12, which does not say how).
+    The states in each of a text's `spans` are max-pooled over positions, and the results concatenated to the text's
+    encoding. [CLS] is a span of one position; with `pooled`, the encoding goes through the encoder's pooler if it has
+    one, as in BERT. With biLSTM an LSTM reads all tokens, and the last states of both directions are the encoding (Gu
+    et al. 2021, 2.4.2 and Table 12, which does not say how).
 
-    `target`: class, labels or number; the loss is cross-entropy times `weights` of the classes, cross-entropy of each
-    label, or the squared error. A batch has `positions` (sequences, spans, m), `absent`, true where there is none, and
-    for the loss `target`.
+    `target`: class, labels or number. The loss is cross-entropy times the `weights` of the classes, cross-entropy of
+    each label, or squared error. A batch has `positions` (sequences, spans, m), `absent` if some are padding (true
+    there), and for the loss `labels`.
     """
 
     def __init__(
@@ -220,7 +223,7 @@ class Classifier(nn.Module):
         self.register_buffer("weights", weights)
 
     def encoding(self, batch: Batch) -> torch.Tensor:
-        """The encoding of each text, (sequences, width)."""
+        """Return the encoding of each text, (sequences, width)."""
         if self.recurrent:
             states = self.dropout(encode(self.encoder, batch))
             return self.recurrent(states, mark_tokens(batch))[1]
@@ -232,7 +235,7 @@ class Classifier(nn.Module):
         return bodies.pool(self.encoder, highest) if self.pooled else highest
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Scores of the classes or labels, (sequences, outputs), or the numbers, (sequences,)."""
+        """Return the scores of classes or labels, (sequences, outputs), or the numbers, (sequences,)."""
         outputs = self.score(self.dropout(self.encoding(batch))).float()
         return outputs[:, 0] if self.target == "number" else outputs
 
@@ -241,8 +244,8 @@ class Classifier(nn.Module):
         match self.target:
             case "class":
                 each = functional.cross_entropy(outputs, batch["labels"], reduction="none")
-                # Not over the sum of the batch's weights, as the library has it: the rare class would then weigh most
-                # where it comes with few others.
+                # Not divided by the sum of the batch's weights, as in the library, because the weight of a rare class
+                # would then depend on the other classes in its batch.
                 return (each if self.weights is None else each * self.weights[batch["labels"]]).mean()
             case "labels":
                 return functional.binary_cross_entropy_with_logits(outputs, batch["labels"])
@@ -251,10 +254,10 @@ class Classifier(nn.Module):
 
 
 class SpanFinder(nn.Module):
-    """Where an answer begins and ends in a sequence, from the state of each token (Devlin et al. 2019, section 4.2).
+    """A finder of an answer's first and last token in a sequence (Devlin et al. 2019, section 4.2).
 
-    A batch has `readable`, true at the positions where an answer may stand and at [CLS], which stands for none, and for
-    the loss `labels` (sequences, 2).
+    A batch has `readable`, true at positions where an answer may be and at [CLS], which means no answer, and for the
+    loss `labels` (sequences, 2).
     """
 
     def __init__(self, encoder: PreTrainedModel):
@@ -263,10 +266,10 @@ class SpanFinder(nn.Module):
         self.score = linear(encoder.config.hidden_size, 2)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Scores of each position as the first and the last of the answer, (sequences, length, 2)."""
+        """Return each position's scores as the first and as the last of the answer, (sequences, length, 2)."""
         scores = self.score(encode(self.encoder, batch)).float()
         return scores.masked_fill(~batch["readable"][..., None], -1e9)
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """Mean of the negative log-probabilities of first and last position."""
+        """Return the mean negative log-probability of the first and last position."""
         return -self(batch).log_softmax(1).gather(1, batch["labels"][:, None]).mean()

@@ -1,4 +1,4 @@
-"""Any pretrained encoder, from a folder or the hub: loaded whole, or refused in one line."""
+"""Load any pretrained encoder from a folder or the hub, or reject it with a one-line error."""
 
 import json
 import re
@@ -26,49 +26,49 @@ from lib.vocabularies.tokenization import check_casing, find_frame, load_whole
 logging.set_verbosity_error()
 logging.disable_progress_bar()
 
-SHORTEST = 8  # tokens of a sequence to fine-tune on
-LONGEST = 2048  # no protocol asks for more
-TRIED = 6  # tokens of the sequence that a model is tried on
+SHORTEST = 8  # minimum tokens of a sequence to fine-tune on
+LONGEST = 2048  # tokens; no protocol needs more
+TRIED = 6  # text tokens of the sequence that a model is tried on
 WEIGHTS = "model.safetensors", "pytorch_model.bin"
-INDEX = ".index.json"  # after the name: which file holds which weight, where there are several
+INDEX = ".index.json"  # suffix of the file that maps weights to files if there are several
 FOREIGN = {"*.msgpack": "Flax", "*.h5": "TensorFlow", "*.ckpt*": "TensorFlow", "*.onnx": "ONNX", "*.gguf": "llama.cpp"}
-POINTER = b"version https://git-lfs"  # how a file begins that stands for one kept elsewhere
-NUMBERED = re.compile(r"\b\d+\b")  # the layer, in the name of a weight
-# What a tokenizer is saved in, besides *.model of sentencepiece. All of it decides how texts are cut.
+POINTER = b"version https://git-lfs"  # first bytes of a Git LFS pointer
+NUMBERED = re.compile(r"\b\d+\b")  # the layer number in a weight's name
+# A tokenizer's files besides sentencepiece's *.model; all of them affect tokenization.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "added_tokens.json", "special_tokens_map.json",
               "tokenizer_config.json")  # fmt: skip
-# What configurations call the dropout of states and of attention, in BERT, DistilBERT and XLNet, Funnel, ModernBERT,
-# T5.
+# Names of the dropout of states and of attention in the configurations of BERT, DistilBERT and XLNet, Funnel,
+# ModernBERT, T5.
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "hidden_dropout", "attention_dropout",
             "embedding_dropout", "mlp_dropout", "dropout_rate")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A pretrained model that reads in both directions, and its tokenizer."""
+    """A pretrained bidirectional encoder and its tokenizer."""
 
     title: str
     source: str  # a folder, or a name on the hub
     revision: str  # on the hub
     fingerprint: str  # of the folder's files, or the name and its commit on the hub
     tokenizer: PreTrainedTokenizerBase
-    max_length: int  # tokens of the longest sequence that it takes, at most LONGEST
+    max_length: int  # tokens of the longest sequence that it accepts, at most LONGEST
     architecture: str
     parameters: int
-    new_weights: tuple[str, ...] = ()  # that its file lacks: a pooler's, embeddings of added words
+    new_weights: tuple[str, ...] = ()  # missing from its file: a pooler's, embeddings of added words
 
     def load(self) -> "Encoder":
-        """Itself, as a Checkpoint gives its encoder."""
+        """Return itself, so that an Encoder can be used where a Checkpoint can."""
         return self
 
     def body(self, dropout: float) -> PreTrainedModel:
-        """The model without the heads that it was pretrained with, in float32; new weights are drawn each time."""
+        """Load the model without its pretraining heads, in float32; new weights are drawn each time."""
         body = load_body(self.source, self.title, dropout, self.revision)[0]
         make_room(body, self.tokenizer)
         return body
 
     def describe(self) -> str:
-        """What it is, in a line."""
+        """Return a one-line description."""
         new = f"; new weights: {', '.join(sorted({name.split('.')[0] for name in self.new_weights}))}"
         return (
             f"{self.title}: {self.architecture}, {self.parameters / 1e6:.1f} million parameters; "
@@ -76,7 +76,7 @@ class Encoder:
         )
 
     def length(self, longest: int) -> int:
-        """Tokens of the longest sequence where a protocol asks for `longest`; StudyError where that is too short."""
+        """Return the maximum sequence length in tokens, at most `longest`. Raises StudyError if it is too short."""
         length = min(longest, self.max_length)
         if length < SHORTEST:
             raise StudyError(f"{self.title}: sequences of {length} tokens are too short to fine-tune on")
@@ -84,17 +84,17 @@ class Encoder:
 
 
 def load_encoder(source: str | Path, title: str = "", revision: str = "main") -> Encoder:
-    """The encoder in a folder (`save_pretrained`), or of a name on the hub, at a revision.
+    """Load an encoder from a folder (`save_pretrained`), or from the hub by name and revision.
 
-    StudyError in one line when it is none: files missing or damaged, no vocabulary, a decoder, code of its own,
-    weights that would have been random or left out, padding that changes what it says. Only a pooler may be new, and
-    embeddings of words that were added to the tokenizer.
+    Raises StudyError in one line if it is not a usable encoder: files missing or damaged, no vocabulary, a decoder,
+    code of its own, weights that would be random or left out, padding that changes its output. Only a pooler and
+    embeddings of words added to the tokenizer may be new.
     """
     source = str(source)
     title = title or Path(source).name
     here = Path(source).is_dir()
     fingerprint = fingerprint_folder(Path(source), title) if here else ""
-    with torch.random.fork_rng(devices=[]):  # new weights are drawn, and what follows is not to depend on that
+    with torch.random.fork_rng(devices=[]):  # so that drawing new weights does not affect later random numbers
         body, new = load_body(source, title, 0.0, revision)
     if not here:
         fingerprint = f"hub {source} {body.config._commit_hash}"
@@ -109,7 +109,7 @@ def load_encoder(source: str | Path, title: str = "", revision: str = "main") ->
 
 
 def fingerprint_folder(folder: Path, title: str) -> str:
-    """Fingerprint of configuration, weights and tokenizer; StudyError for what is no whole model."""
+    """Return a fingerprint of configuration, weights and tokenizer. Raises StudyError if the model is incomplete."""
     if not (folder / "config.json").exists():
         if (folder / "adapter_config.json").exists():
             raise StudyError(f"{title}: an adapter alone; merge it into its model, and save that")
@@ -128,20 +128,20 @@ def fingerprint_folder(folder: Path, title: str) -> str:
 
 
 def weights_fingerprint(folder: Path, title: str) -> str:
-    """Fingerprint of a model that was pretrained here; StudyError where its weights are missing.
+    """Return a fingerprint of a model that was pretrained here. Raises StudyError if its weights are missing.
 
-    Its tokenizer follows from the vocabulary, which its pretraining depends on.
+    The tokenizer is left out: it follows from the vocabulary, on which the pretraining depends.
     """
     return fingerprint_files(folder, list_weights(folder, title))
 
 
 def fingerprint_files(folder: Path, names: list[str]) -> str:
-    """Fingerprint of a model's configuration and other files."""
+    """Return a fingerprint of a model's configuration and other files."""
     return provenance.fingerprint([provenance.file_fingerprint(folder / name) for name in ("config.json", *names)])
 
 
 def list_weights(folder: Path, title: str) -> list[str]:
-    """The names of the files with a model's weights; StudyError where one is not there."""
+    """List the names of the files with a model's weights. Raises StudyError if one is missing."""
     there = [name for one in WEIGHTS for name in (one, one + INDEX) if (folder / name).exists()]
     if not there:
         raise StudyError(f"{title}: no {' or '.join(WEIGHTS)} in it; {find_elsewhere(folder)}")
@@ -157,7 +157,7 @@ def list_weights(folder: Path, title: str) -> list[str]:
 
 
 def find_elsewhere(folder: Path) -> str:
-    """What to do about a folder without weights that can be read: those of another library, those one folder below."""
+    """Return advice for a folder without readable weights: another library has them, or a subfolder does."""
     for pattern, library in FOREIGN.items():
         if found := sorted(folder.glob(pattern)):
             return f"{found[0].name} is of {library}: save the model by PyTorch as safetensors"
@@ -167,9 +167,10 @@ def find_elsewhere(folder: Path) -> str:
 
 
 def load_body(source: str, title: str, dropout: float, revision: str = "main") -> tuple[PreTrainedModel, list[str]]:
-    """The model without heads, in float32, and the names of the weights that are new in it.
+    """Load the model without heads, in float32, and list the names of its new weights.
 
-    Pickled weights are read as tensors alone: nothing that is pickled beside them is run.
+    Pickled weights are read as tensors only, so that no pickled code is run. Raises StudyError if it cannot be loaded,
+    is an encoder-decoder, or its weights and config.json do not match.
     """
     with in_one_line(f"{title}: the model could not be loaded"):
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
@@ -183,7 +184,7 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
             source, config=config, revision=revision, dtype=torch.float32, output_loading_info=True,
             trust_remote_code=False, ignore_mismatched_sizes=True,
         )  # fmt: skip
-    for name, stored, asked in sorted(loading["mismatched_keys"]):  # a set: the same one is named each time
+    for name, stored, asked in sorted(loading["mismatched_keys"]):  # sorted, so that the error is always the same
         raise StudyError(
             f"{title}: {name} is {tuple(stored)} in its file, and {tuple(asked)} by its config.json; "
             "take the config.json that was saved with it"
@@ -206,7 +207,7 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
 
 
 def choose_class(config: PretrainedConfig) -> type | None:
-    """What loads an encoder: of an encoder-decoder's kind the class of its encoder, where that was saved alone."""
+    """Return the class that loads an encoder, or None for an encoder-decoder, unless only its encoder was saved."""
     alone = any(name.endswith("EncoderModel") for name in config.architectures or ())
     if alone and type(config) in AutoModelForTextEncoding._model_mapping:
         return AutoModelForTextEncoding
@@ -214,16 +215,19 @@ def choose_class(config: PretrainedConfig) -> type | None:
 
 
 def is_layer(name: str, own: set[str]) -> bool:
-    """Whether a weight belongs to a layer like those of a model, whose weights are `own`, with # for numbers.
+    """Return whether a weight belongs to a layer like those of a model with weights `own` (# for numbers).
 
-    With heads, the file has the model's own name before those of its weights.
+    Prefixes are tried too, because a file saved with heads puts the model's name before its weights' names.
     """
     parts = NUMBERED.sub("#", name).split(".")
     return "#" in parts and any(".".join(parts[i:]) in own for i in range(len(parts)))
 
 
 def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTrainedTokenizerBase:
-    """The tokenizer, its casing checked. Words are encoded as if a space stood before them."""
+    """Load the tokenizer and check its casing. Words are encoded as if preceded by a space.
+
+    Raises StudyError if it cannot be loaded, gives no offsets or has no vocabulary.
+    """
     given = {"revision": revision, "trust_remote_code": False}
     with in_one_line(f"{title}: no tokenizer could be loaded"):
         tokenizer = load_whole(source, title, **given)
@@ -238,13 +242,13 @@ def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTraine
 
 
 def list_plain(tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The ids of the tokens that stand for text, the first few of them."""
+    """List the ids of the first few tokens that are not special."""
     special = set(tokenizer.all_special_ids)
     return [id for id in range(min(len(tokenizer), len(special) + TRIED + 1)) if id not in special]
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> None:
-    """StudyError when the vocabulary has a token that the model has no embedding for; of words added to it, none."""
+    """Raise StudyError if the vocabulary has more tokens than the model has embeddings; added words do not count."""
     rows = len(model.get_input_embeddings().weight)
     named = tokenizer.vocab_size
     if named > rows:
@@ -252,7 +256,7 @@ def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
 
 
 def make_room(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Give a model embeddings of the tokens that were added to its tokenizer, as far as it has none; their number."""
+    """Add embeddings for tokens that were added to the tokenizer and lack one; return how many."""
     rows = len(model.get_input_embeddings().weight)
     added = max(tokenizer.get_vocab().values()) + 1 - rows
     if added > 0:
@@ -261,9 +265,10 @@ def make_room(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int
 
 
 def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> int:
-    """Try a model on a few sequences; the longest that it takes. StudyError for one that is no encoder of text.
+    """Try a model on a few sequences and return the length of the longest that it accepts.
 
-    Read as training reads them, with padding and second texts, and a step back from what stands on it for each task.
+    Sequences are read as in training, with padding and second texts, and with a backward pass from each task's head.
+    Raises StudyError if the model is not a text encoder.
     """
     frame, padding = find_frame(tokenizer, title), tokenizer.pad_token_id or 0
 
@@ -306,7 +311,7 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
 
 
 def step_back(body: PreTrainedModel, first: list[int], second: list[int], padding: int) -> None:
-    """Gradients of what stands on a body for each task, from two texts and, padded, one of them."""
+    """Run a backward pass from each task's head, on a pair of texts and on the first one alone, padded."""
     length = len(first) + len(second)
     attention_mask = torch.arange(length) < torch.tensor([[length], [len(first)]])
     batch = {
@@ -330,7 +335,7 @@ def step_back(body: PreTrainedModel, first: list[int], second: list[int], paddin
 
 @contextmanager
 def in_one_line(what: str) -> Iterator[None]:
-    """Whatever is raised inside as a StudyError in one line that begins with `what`; a StudyError stays as it is."""
+    """Turn any exception raised inside into a one-line StudyError that begins with `what`; keep a StudyError."""
     try:
         yield
     except StudyError:

@@ -1,4 +1,4 @@
-"""Models to pretrain, built from settings or continued, and those that were pretrained."""
+"""Models to pretrain, built from settings or continued from others, and pretrained models."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,21 +25,21 @@ from lib.modeling.shape import Body
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A pretrained model that is not loaded yet: its key in file names, a name for people, where it lies."""
+    """A pretrained model that is not loaded yet: its key for file names, its title and its source."""
 
     key: str
     title: str
     source: str
-    fingerprint: str  # empty for one on the hub, whose commit is known when it is loaded
+    fingerprint: str  # empty for a model on the hub, whose commit is known only after loading
     revision: str = "main"  # on the hub
 
     def load(self) -> loading.Encoder:
-        """The encoder; errors as in load_encoder."""
+        """Load the encoder. Raises StudyError as load_encoder does."""
         return loading.load_encoder(self.source, self.title, self.revision)
 
 
 class Electra(nn.Module):
-    """A generator and a discriminator with one set of embeddings between them (Clark et al. 2020, section 3.2)."""
+    """A generator and a discriminator that share embeddings (Clark et al. 2020, section 3.2)."""
 
     def __init__(self, generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining):
         super().__init__()
@@ -59,10 +59,10 @@ class Electra(nn.Module):
         self.generator.save_pretrained(Path(folder) / GENERATOR)
 
 
-GENERATOR = "generator"  # the folder, inside a model's own, of what ELECTRA's encoder was trained against
+GENERATOR = "generator"  # the folder of ELECTRA's generator, inside the discriminator's
 GENERATOR_SHARE = 4  # it is a quarter as wide (Clark et al. 2020, table 6, the small model)
 
-CLASSES = {  # architecture, with a pair objective or without -> the class with its heads
+CLASSES = {  # architecture, whether there is a pair objective -> the class with pretraining heads
     ("bert", False): BertForMaskedLM,
     ("bert", True): BertForPreTraining,
     ("albert", False): AlbertForMaskedLM,
@@ -73,10 +73,10 @@ CLASSES = {  # architecture, with a pair objective or without -> the class with 
 def configure(
     architecture: str, body: Body, vocabulary_size: int, positions: int, dropout: float
 ) -> tuple[PretrainedConfig, PretrainedConfig | None]:
-    """The configuration of a model to pretrain, BERT, ALBERT or ELECTRA, and that of ELECTRA's generator or None.
+    """Return the configuration of a BERT, ALBERT or ELECTRA to pretrain, and that of ELECTRA's generator or None.
 
-    `positions`: the longest input. ALBERT has narrow embeddings (Lan et al. 2020, section 3.1); ELECTRA's generator is
-    a quarter as wide.
+    `positions`: the maximum input length. ALBERT has narrow embeddings (Lan et al. 2020, section 3.1); ELECTRA's
+    generator is a quarter as wide as its discriminator.
     """
     size = {
         "vocab_size": vocabulary_size,
@@ -109,9 +109,9 @@ def configure(
 def build_model(
     architecture: str, body: Body, vocabulary_size: int, positions: int, dropout: float, pairs: bool = False
 ) -> nn.Module:
-    """A model with random weights and its heads for pretraining, as `configure` says.
+    """Build a model with random weights and its pretraining heads, as configured by `configure`.
 
-    `pairs`: with a head for pairs of segments. ALBERT shares one layer's weights among all.
+    `pairs`: add a head for segment pairs. ALBERT shares one layer's weights among all layers.
     """
     config, generator = configure(architecture, body, vocabulary_size, positions, dropout)
     if generator is not None:
@@ -120,15 +120,15 @@ def build_model(
 
 
 def encoder_of(model: nn.Module) -> PreTrainedModel:
-    """What is left of a model without its heads: of an ELECTRA, the discriminator's."""
+    """Return a model's encoder without heads; for ELECTRA, the discriminator's."""
     return getattr(model, "discriminator", model).base_model
 
 
 def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: str, revision: str = "main") -> None:
-    """Give `model` the weights of a pretrained one of its architecture, in place.
+    """Load into `model` the weights of a pretrained model of the same architecture.
 
-    With another vocabulary, all but the embeddings of tokens and the output bias. Heads that the other was saved
-    without stay as they are. StudyError when weights of the body are missing or of another shape.
+    With another vocabulary, token embeddings and the output layer are left out. Heads missing from the saved model
+    are initialised anew. Raises StudyError if the model cannot be loaded or weights have another shape.
     """
     parts = {"": model.discriminator, GENERATOR: model.generator} if isinstance(model, Electra) else {"": model}
     for folder, part in parts.items():
@@ -148,12 +148,12 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
 
 
 def is_output(name: str) -> bool:
-    """Whether a weight belongs to the output layer over the vocabulary."""
+    """Return whether a weight belongs to the output layer over the vocabulary."""
     return name.endswith(("decoder.weight", "decoder.bias", "predictions.bias")) or "generator_lm_head" in name
 
 
 def count_parameters(model: PreTrainedModel) -> dict[str, int]:
-    """Parameters in all, and those outside the embedding tables."""
+    """Count all parameters and those outside the embedding tables."""
     everything = sum(p.numel() for p in model.parameters())
     tables = sum(table.numel() for table in {m.weight for m in model.modules() if isinstance(m, nn.Embedding)})
     return {"parameters": everything, "body parameters": everything - tables}

@@ -6,10 +6,10 @@ from lib.settings import Settings
 
 
 class Body(Settings):
-    """Size of a Transformer encoder."""
+    """The size of a Transformer encoder."""
 
     layers: int = Field(gt=0)
     hidden: int = Field(gt=0)
     heads: int = Field(gt=0)
     intermediate: int = Field(gt=0)
-    embedding: int = Field(gt=0)  # of architectures that factorise their embeddings; the others' are `hidden` wide
+    embedding: int = Field(gt=0)  # embedding width of ALBERT and ELECTRA; BERT's is `hidden`

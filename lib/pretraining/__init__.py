@@ -1,1 +1,1 @@
-"""Pretraining: text as tokens on disk, what is masked, pairs and mixing, losses, starts."""
+"""Pretraining: text as tokens on disk, masking, segment pairs, mixing of corpora, losses, initial weights."""

@@ -1,4 +1,4 @@
-"""What batches hold, counted: whether sequences are masked and paired as described."""
+"""Counts over batches, to check that sequences are masked and paired as described."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from lib.pretraining.blocks import Blocks
 
 
 def measure_batches(batches: Blocks, steps: int) -> list[dict]:
-    """What the batches of the first steps are like, as rows `what, measured, wanted`; shares, but for counts."""
+    """Measure the batches of the first steps; return rows `what, measured, wanted`, as shares unless they say count."""
     totals = Counter()
     for step in range(min(steps, len(batches))):
         batch = {name: tensor.numpy() for name, tensor in batches[step].items()}
@@ -39,7 +39,7 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
 
 
 def count_masked(batches: Blocks, step: int, batch: dict[str, np.ndarray]) -> dict[str, int]:
-    """What is masked of the batch of a step, and what of it could be: sequences, tokens and words."""
+    """Count the sequences, tokens and words of a step's batch: what is masked, and what could be."""
     inventory = batches.inventory
     row, slot = np.nonzero(batch["targets"] != masking.IGNORED)
     place, target = batch["positions"][row, slot], batch["targets"][row, slot]
@@ -49,7 +49,7 @@ def count_masked(batches: Blocks, step: int, batch: dict[str, np.ndarray]) -> di
     maskable = ~inventory.special[original]
     wanted = masking.count_to_mask(maskable.sum(axis=1), batches.share_at(step), batches.masking.limit)
     begins = masking.begin_words(original, maskable, inventory)
-    words = np.cumsum(begins).reshape(original.shape)  # numbered through all rows
+    words = np.cumsum(begins).reshape(original.shape)  # numbered across all rows
     sizes = np.bincount(words[maskable])
     asked = np.bincount(words[row, place], minlength=len(sizes))
     padding = int((~batch["attention_mask"]).sum()) if "attention_mask" in batch else 0

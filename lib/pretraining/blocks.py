@@ -1,6 +1,6 @@
-"""Sequences of tokens in the order of training: plain blocks of packed text, or pairs of segments.
+"""Sequences of tokens in training order: plain blocks of packed text, or pairs of segments.
 
-Nothing is kept for a document or a block: orders, masks and partners are computed from their numbers.
+Nothing is stored for a document or a block: orders, masks and partners are computed from their numbers.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from lib.pretraining.masking import IGNORED, Masking, mask_tokens, take_inventor
 from lib.pretraining.mixing import Layout
 from lib.pretraining.random_numbers import CUT, SEQUENCE, SHIFT, draw_numbers, make_keys, permute, to_share
 
-SHORT = 0.1  # of the sequences of pairs are of a random length (Devlin et al. 2019, section A.2)
-PLACES_TOGETHER = 2**15  # prepared at once
-LOOK_BACK = 64  # a random segment begins with its sentence where that is so near, else with a word
+SHORT = 0.1  # share of paired sequences with a random length (Devlin et al. 2019, section A.2)
+PLACES_TOGETHER = 2**15  # tokens of the sequences prepared at once
+LOOK_BACK = 64  # a random segment begins at a sentence if one begins at most so many tokens back, else at a word
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Segments:
     first_length: np.ndarray
     second: np.ndarray
     second_length: np.ndarray
-    pair: np.ndarray  # 0: the second follows the first in the text; 1: it is random, or the two are exchanged
+    pair: np.ndarray  # 0: the second follows the first in the text; 1: it is random, or the two are swapped
 
 
 class Blocks:
-    """The batches of one phase of training: `blocks[step]`, or `blocks[step, part, parts]` for part of its sequences.
+    """The batches of one training phase: `blocks[step]`, or `blocks[step, part, parts]` for part of its sequences.
 
     An item is a dict of tensors: `input_ids` (sequences, length), `positions` and `targets` (sequences, slots) as in
     masking.mask_tokens, all int64; `counts` (3,) float32, of these sequences: tokens to predict, tokens that are not
-    padding, sequences. With pairs also `token_type_ids` (sequences, length) and `pair` (sequences,), int64; and where
-    a sequence is not full, `attention_mask` (sequences, length), bool, false at padding. A sequence depends on the seed
-    and its number alone, so that a run resumes anywhere and is dealt to any number of processes. Every block comes once
-    an epoch, in a new order each time.
+    padding, sequences. With pairs also `token_type_ids` (sequences, length) and `pair` (sequences,), int64; and if a
+    sequence is not full, `attention_mask` (sequences, length), bool, false at padding. A sequence depends only on the
+    seed and its number, so that a run can resume anywhere and be split over any number of processes. Every block occurs
+    once an epoch, in a new order each time.
     """
 
     def __init__(
@@ -56,19 +56,19 @@ class Blocks:
         seed: int = 0,
         span: tuple[float, float] = (0.0, 1.0),
     ):
-        """`pairs`: "none", "next sentence" or "sentence order"; `duplicates`: after so many epochs the same sequences,
-        with the same masks, come again; `span`: where in the whole training this phase begins and ends, on which a
-        share of masked tokens that rises depends.
+        """`pairs`: "none", "next sentence" or "sentence order"; `duplicates`: the number of epochs after which the same
+        sequences, with the same masks, come again; `span`: where this phase begins and ends in the whole training, for
+        a share of masked tokens that changes with it.
 
-        StudyError when the text does not fill one sequence.
+        Raises StudyError if the text does not fill one sequence.
         """
         self.layout, self.text, self.inventory = layout, layout.text, take_inventory(tokenizer)
         self.length, self.batch_size, self.steps = length, batch_size, steps
         self.masking, self.pairs, self.span = masking, pairs, span
         self.duplicates, self.seed = duplicates, seed
         self.width = length - (2 if pairs == "none" else 3)
-        self.ready: dict[tuple[int, int], dict] = {}  # by part and parts: batches that were prepared with another
-        self.last: dict[tuple[int, int], int] = {}  # and the step that was asked for last
+        self.ready: dict[tuple[int, int], dict] = {}  # by part and parts: batches prepared together with another
+        self.last: dict[tuple[int, int], int] = {}  # the step requested last
         self.count = layout.count(self.width)
         if self.count < 1:
             raise StudyError(
@@ -80,7 +80,7 @@ class Blocks:
         return self.steps
 
     def shape(self, step: int) -> tuple[int, int]:
-        """Sequences of a step, and their length."""
+        """Return the number of sequences of a step, and their length."""
         return self.batch_size, self.length
 
     def __getitem__(self, where: int | tuple[int, int, int]) -> dict[str, torch.Tensor]:
@@ -94,15 +94,15 @@ class Blocks:
         return self.ready[part, parts].pop(step)
 
     def choose_steps(self, step: int, part: int, parts: int) -> Sequence[int]:
-        """The steps to prepare together, this one first."""
+        """Return the steps to prepare together, this one first."""
         sequences = len(range(part, self.batch_size, parts))
         together = max(1, PLACES_TOGETHER // (sequences * self.length))
-        # One of several workers is asked for every n-th step alone, and prepares no others.
+        # One of several workers gets only every n-th step, and prepares no others.
         apart = step - self.last.get((part, parts), step)
         return range(step, self.steps, apart)[:together] if apart > 0 else [step]
 
     def prepare(self, steps: Sequence[int], part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
-        """The batches of a few steps, made together: for a few sequences, calls cost more than their work."""
+        """Prepare the batches of a few steps together, because for a few sequences calls cost more than their work."""
         numbers = [self.list_sequences(step, part, parts) for step in steps]
         epochs, blocks, keys = self.order(np.concatenate(numbers))
         padding = np.zeros((len(keys), self.length), bool)
@@ -130,16 +130,16 @@ class Blocks:
         return batches
 
     def list_sequences(self, step: int, part: int = 0, parts: int = 1) -> np.ndarray:
-        """The numbers of a step's sequences in the order of training."""
+        """Return the numbers of a step's sequences in training order."""
         return step * self.batch_size + np.arange(part, self.batch_size, parts)
 
     def share_at(self, step: int) -> float:
-        """The share of tokens that is to be predicted at a step."""
+        """Return the share of tokens to predict at a step."""
         begins, ends = self.span
         return self.masking.share_at(begins + (ends - begins) * step / self.steps)
 
     def order(self, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The epoch and the block that each sequence is made of, and its key; the same three make the same sequence."""
+        """Return the epoch, block and key of each sequence; the same three make the same sequence."""
         epochs, blocks = np.divmod(sequences, self.count)
         blocks = permute(blocks, self.count, make_keys(self.seed, epochs))
         if self.duplicates:
@@ -147,7 +147,7 @@ class Blocks:
         return epochs, blocks, make_keys(self.seed, epochs, blocks)
 
     def read(self, places: np.ndarray) -> np.ndarray:
-        """Token ids; StudyError for one that the vocabulary does not have."""
+        """Return the token ids at some places. Raises StudyError for an id beyond the vocabulary."""
         ids = self.text.read(places)
         if ids.max(initial=0) >= self.inventory.size:
             raise StudyError(
@@ -157,7 +157,7 @@ class Blocks:
         return ids
 
     def fill(self, epochs: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-        """[CLS] block [SEP]: ids, int64, (sequences, length)."""
+        """Return [CLS] block [SEP] as ids, int64, (sequences, length)."""
         places = self.layout.place(epochs, blocks, self.width)[:, None] + np.arange(self.width)
         sequences = np.empty((len(blocks), self.length), np.int64)
         sequences[:, 0] = self.inventory.cls
@@ -166,11 +166,11 @@ class Blocks:
         return sequences
 
     def cut(self, epochs: np.ndarray, blocks: np.ndarray, keys: np.ndarray) -> Segments:
-        """The segments of each sequence (Devlin et al. 2019, sections 3.1 and A.2; Lan et al. 2020, section 3.1).
+        """Cut each sequence into segments (Devlin et al. 2019, sections 3.1 and A.2; Lan et al. 2020, section 3.1).
 
-        A sequence is as much as it holds of the document at the middle of its block: around it, or from the edge of the
-        document that is near. It is cut at the end of a sentence where there is one in it, else between two words.
-        The blocks of each epoch begin elsewhere, so that the same tokens do not always stand at an edge.
+        A sequence is as much as fits of the document at the middle of its block: around this middle, or from an edge of
+        the document that is near. It is cut at the end of a sentence if one ends within it, else between two words.
+        Blocks begin elsewhere in each epoch, so that the same tokens are not always at an edge.
         """
         width = self.width
         shift = (make_keys(self.seed, SHIFT, epochs) % np.uint64(width)).astype(np.int64)
@@ -201,7 +201,7 @@ class Blocks:
         return Segments(first, first_length, second, second_length, pair)
 
     def choose_cuts(self, begin: np.ndarray, size: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """How many tokens of each stretch stand before its cut: one of the best, at random."""
+        """Return how many tokens of each stretch precede its cut: one of the best cuts, at random."""
         width = self.width
         places = begin[:, None] + np.arange(width)
         ids = self.read(np.minimum(places, len(self.text) - 1))
@@ -211,15 +211,15 @@ class Blocks:
         return 1 + best.argmax(axis=1)
 
     def rate_cuts(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """How good a cut between two tokens is: 2 between sentences, 1 between words, else 0."""
+        """Rate cuts between two tokens: 2 between sentences, 1 between words, else 0."""
         sentences = self.inventory.ends[before] & self.inventory.opens[after]
         return np.where(sentences, 2.0, ~self.inventory.continues[after])
 
     def find_random(self, low, high, document, document_end, lengths, chance) -> tuple[np.ndarray, np.ndarray]:
-        """A stretch of a length, or of a whole shorter document, from a pool without a sequence's own document.
+        """Choose a stretch of a given length, or a whole shorter document, outside each sequence's own document.
 
-        It begins where a sentence does, if one does nearby. Returns first places and lengths. StudyError when the
-        pool holds no other document.
+        The stretch comes from the sequence's pool. It begins at a sentence if one begins nearby. Returns first places
+        and lengths. Raises StudyError if the pool holds no other document.
         """
         place = self.draw_places(low, high, document, document_end, chance)
         other, other_end = self.text.find_documents(place)
@@ -228,7 +228,7 @@ class Blocks:
         return self.find_openings(begin, other), length
 
     def draw_places(self, low, high, document, document_end, chance) -> np.ndarray:
-        """A place for each sequence from its pool without its own document, each with the same chance."""
+        """Draw a place for each sequence, uniformly from its pool without its own document."""
         own, own_end = np.clip([document[:, None], document_end[:, None] + 1], low, high)
         own_sizes = own_end - own
         sizes = high - low - own_sizes
@@ -245,18 +245,21 @@ class Blocks:
         return np.take_along_axis(in_each, stretch, axis=1)[:, 0]
 
     def find_openings(self, begin: np.ndarray, document: np.ndarray) -> np.ndarray:
-        """The nearest place where a sentence begins, from `begin` back in its document; else where a word does."""
+        """Return the nearest place at or before `begin` where a sentence of its document begins, else a word."""
         back = np.arange(LOOK_BACK + 1)
         places = begin[:, None] - back
         ids = self.read(np.maximum(begin[:, None] - np.arange(LOOK_BACK + 2), 0))
         best = self.rate_cuts(ids[:, 1:], ids[:, :-1])
         best[places == document[:, None]] = 2
-        best -= back / len(back)  # of equals the nearest
+        best -= back / len(back)  # the nearest of equals wins
         best[places < document[:, None]] = -1
         return begin - best.argmax(axis=1)
 
     def join(self, segments: Segments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """[CLS] first [SEP] second [SEP], padded: ids and token types int64, padding bool; each (sequences, length)."""
+        """Return [CLS] first [SEP] second [SEP], padded: ids, token types (int64) and padding (bool).
+
+        All (sequences, length).
+        """
         inventory, column = self.inventory, np.arange(self.length)
         middle = segments.first_length[:, None] + 1
         last = middle + segments.second_length[:, None] + 1

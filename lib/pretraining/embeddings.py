@@ -1,4 +1,4 @@
-"""Where a model's embeddings can start: vectors and counts of the tokens of its own text, waves for their places."""
+"""Initial embeddings: vectors and counts of the tokens of a model's own text, and waves for positions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -9,27 +9,27 @@ from lib.errors import StudyError
 from lib.pretraining import tokens
 from lib.pretraining.tokens import Tokens
 
-VERSION = 1  # raised when the same text gives other vectors
+VERSION = 1  # increased when the same text gives different vectors
 STANDARD_DEVIATION = 0.02  # of BERT's initial weights (Devlin et al. 2019, its released code)
-WAVES = 2  # times as large: with waves as large as the vectors of tokens, neighbours are found later
+WAVES = 2  # times as large as token vectors; if as large, the model learns later to find neighbouring tokens
 WINDOW, NEGATIVES = 5, 5  # tokens on each side; false neighbours for each true one
-LONGEST = 10_000  # of a longer document gensim would not see the rest
-TOKENS_EACH = 600  # of text for each token of the vocabulary are enough: a minute at 8,192
+LONGEST = 10_000  # tokens; gensim would ignore the rest of a longer document
+TOKENS_EACH = 600  # tokens of text for each token of the vocabulary, which is enough and takes a minute at 8,192
 SLICE = 2**20  # tokens counted at once, so that memory does not grow with the text
 
 
 def list_versions() -> dict[str, int]:
-    """Those of what a model is trained on, which follows from its inputs."""
+    """Return the versions of what is derived from a model's inputs: packed tokens and word vectors."""
     return {"tokens": tokens.VERSION, "word vectors": VERSION}
 
 
 def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed: int = 1) -> np.ndarray:
-    """Skip-gram vectors of all tokens, centred, with BERT's standard deviation. Shape (vocabulary, width), float32.
+    """Train skip-gram vectors of all tokens, centred, with BERT's standard deviation: (vocabulary, width), float32.
 
-    Skip-gram with negative sampling (Mikolov et al. 2013, section 2.2) over each document's tokens, of as much of the
-    text as they need. Tokens that do not occur, among them [MASK], are drawn from a normal distribution. The same text
-    and seed give the same bytes: that takes one thread, since more would write to the same vectors in no fixed order.
-    StudyError when fewer than two different tokens occur, and for a token beyond the vocabulary.
+    Skip-gram with negative sampling (Mikolov et al. 2013, section 2.2) over each document's tokens, on as much text as
+    needed. Tokens that do not occur, such as [MASK], are drawn from a normal distribution. The same text and seed give
+    the same bytes; this takes a single thread, because several would update the same vectors in no fixed order. Raises
+    StudyError if fewer than two different tokens occur, and for a token beyond the vocabulary.
     """
     from gensim.models import Word2Vec
 
@@ -44,12 +44,12 @@ def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed
         window=WINDOW,
         negative=NEGATIVES,
         min_count=1,
-        sorted_vocab=0,  # the order stays; that of equally frequent tokens could differ between machines
+        sorted_vocab=0,  # keeps the order; that of equally frequent tokens could differ between machines
         workers=1,
         seed=seed,
     )
-    # Tokens go by their place in `found`: where a number is both a token and a place, gensim takes one for the other
-    # and draws false neighbours by the wrong counts.
+    # Tokens are given by their place in `found`: if a number is both a token and a place, gensim confuses them and
+    # draws negative samples by the wrong counts.
     skip_gram.build_vocab_from_freq(dict(enumerate(counts[found].tolist())))
     places = np.cumsum(counts > 0) - 1
     documents = (places[ids].tolist() for ids in read_token_documents(texts, limit))
@@ -61,7 +61,7 @@ def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed
 
 
 def read_token_documents(texts: Sequence[Tokens], limit: int) -> Iterator[np.ndarray]:
-    """The token ids of documents evenly spread over the text that together hold about `limit` tokens, or of all."""
+    """Yield the token ids of documents evenly spread over the text, about `limit` tokens in all, or the whole text."""
     size = sum(len(text.ids) for text in texts)
     total = min(limit, size)
     seen = taken = 0
@@ -75,10 +75,10 @@ def read_token_documents(texts: Sequence[Tokens], limit: int) -> Iterator[np.nda
 
 
 def log_counts(texts: Sequence[Tokens], vocabulary_size: int) -> np.ndarray:
-    """The logarithm of each token's share of the text, one added to its count. Shape (vocabulary,), float32.
+    """Return the logarithm of each token's share of the text, after adding one to its count.
 
-    As bias of the output layer it makes an untrained model guess by frequency. StudyError for a token beyond the
-    vocabulary.
+    Shape (vocabulary,), float32. As bias of the output layer it makes an untrained model predict by frequency. Raises
+    StudyError for a token beyond the vocabulary.
     """
     slices = (text.ids[first : first + SLICE] for text in texts for first in range(0, len(text.ids), SLICE))
     counts = count_each_token(slices, vocabulary_size) + 1
@@ -86,10 +86,10 @@ def log_counts(texts: Sequence[Tokens], vocabulary_size: int) -> np.ndarray:
 
 
 def make_waves(length: int, width: int) -> np.ndarray:
-    """Sines and cosines of a place in the sequence, centred; twice BERT's standard deviation. Shape (length, width).
+    """Return sines and cosines of each position, centred, with twice BERT's standard deviation. Shape (length, width).
 
-    The fixed positions of Vaswani et al. 2017, section 3.5, as a start for learned ones: near places begin alike, so
-    that a sequence's order need not be learned from nothing.
+    The fixed positions of Vaswani et al. 2017, section 3.5, as initial values of learned ones: nearby positions begin
+    alike, so that the order of tokens need not be learned from scratch.
     """
     slowness = 10_000.0 ** (np.arange(0, width, 2) / width)
     angles = np.arange(length)[:, None] / slowness
@@ -101,7 +101,7 @@ def make_waves(length: int, width: int) -> np.ndarray:
 
 
 def count_each_token(parts: Iterable[np.ndarray], vocabulary_size: int) -> np.ndarray:
-    """How often each token occurs in some parts of a text. Shape (vocabulary,), int64."""
+    """Count each token in some parts of a text. Shape (vocabulary,), int64."""
     counts = np.zeros(vocabulary_size, np.int64)
     for ids in parts:
         try:

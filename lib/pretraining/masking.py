@@ -1,6 +1,6 @@
-"""What is masked of a sequence of tokens: single tokens, whole words, or runs of words.
+"""Masking of token sequences: single tokens, whole words, or runs of words.
 
-All sequences of a batch are done at once. Every one has random numbers of its own, computed from its key: they do not
+All sequences of a batch are masked at once. Each has its own random numbers, computed from its key, so that they do not
 depend on the sequences beside it.
 """
 
@@ -15,21 +15,21 @@ from lib.vocabularies.tokenization import MARKS
 from lib.vocabularies.words import continuation_flags
 
 IGNORED = -100  # the target that cross-entropy ignores
-RUN_SHARES = np.array([6, 3, 2]) / 11  # of runs of one, two and three words: as 1/n (Lan et al. 2020, section 4.1)
+RUN_SHARES = np.array([6, 3, 2]) / 11  # runs of one, two and three words, as 1/n (Lan et al. 2020, section 4.1)
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
-BRACKETS = ("(", "[", '"', "'", "“", "‘", "「", "『")  # and quotation marks: a sentence may begin with one
+BRACKETS = ("(", "[", '"', "'", "“", "‘", "「", "『")  # brackets and quotation marks that may begin a sentence
 
-UNIT_BITS = np.uint64(0xFFFF)  # the number of a unit in its sequence
+UNIT_BITS = np.uint64(0xFFFF)  # the bits that hold a unit's number in its sequence
 
 
 @dataclass(frozen=True)
 class Masking:
-    """Which tokens of a sequence are chosen, how many, and what becomes of them."""
+    """How many tokens of a sequence are chosen, in which units, and what replaces them."""
 
     kind: str  # "word-piece", "whole-word" or "n-gram" (of whole words)
-    share: float | Sequence[float]  # several: of equal parts of the training (Gu et al. 2021, section 2.1.3)
-    limit: int | None = None  # at most so many tokens of a sequence
-    masked: float = 0.8  # of the chosen tokens (Devlin et al. 2019, section 3.1)
+    share: float | Sequence[float]  # several: for equal parts of the training, in turn (Gu et al. 2021, section 2.1.3)
+    limit: int | None = None  # the most tokens chosen in a sequence
+    masked: float = 0.8  # share of the chosen tokens (Devlin et al. 2019, section 3.1)
     replaced: float = 0.1  # by a random token; the rest stay as they are
 
     @property
@@ -37,30 +37,30 @@ class Masking:
         return self.share if isinstance(self.share, Sequence) else (self.share,)
 
     def share_at(self, done: float) -> float:
-        """The share of tokens when that much of the training is done, from 0 to 1."""
+        """Return the share of tokens to choose when a fraction `done` of the training is over."""
         return self.shares[min(int(done * len(self.shares)), len(self.shares) - 1)]
 
     def slots(self, length: int) -> int:
-        """The most tokens that are chosen of a sequence of that length at any time."""
+        """Return the most tokens ever chosen in a sequence of this length."""
         return int(count_to_mask(np.array([length - 2]), max(self.shares), self.limit)[0])
 
 
 def count_to_mask(tokens: np.ndarray, share: float | np.ndarray, limit: int | None) -> np.ndarray:
-    """How many of so many tokens are to be chosen: the share, at least one, at most the limit."""
+    """Return how many of `tokens` to choose: the share, at least one, at most the limit."""
     number = np.maximum(1, np.rint(share * tokens)).astype(np.int64)
     return number if limit is None else np.minimum(number, limit)
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """What masking and cutting need to know of a vocabulary; arrays have an entry a token."""
+    """What masking and cutting need to know about a vocabulary; arrays have one entry per token."""
 
     size: int
-    special: np.ndarray  # bool: never masked, nor put in another's place
-    continues: np.ndarray  # bool: goes on with the word before
+    special: np.ndarray  # bool: never masked, and never a replacement
+    continues: np.ndarray  # bool: continues a word
     ends: np.ndarray  # bool: may end a sentence
-    opens: np.ndarray  # bool: may begin one
-    ordinary: np.ndarray  # ids of all that are not special
+    opens: np.ndarray  # bool: may begin a sentence
+    ordinary: np.ndarray  # ids of all tokens that are not special
     cls: int
     sep: int
     mask: int
@@ -68,9 +68,9 @@ class Inventory:
 
 
 def take_inventory(tokenizer: PreTrainedTokenizerBase) -> Inventory:
-    """The Inventory of a tokenizer's tokens.
+    """Return the Inventory of a tokenizer's tokens.
 
-    A sentence begins with a letter, a bracket or a quotation mark, so that no number is cut at its point.
+    A sentence begins with a letter, a bracket or a quotation mark, so that no number is cut at its decimal point.
     """
     size = len(tokenizer)
     special = np.zeros(size, bool)
@@ -97,7 +97,7 @@ def mask_tokens(
     """Choose tokens, mask most, replace some by a random token, and leave the rest (Devlin et al. 2019, section 3.1).
 
     `sequences` (sequences, length) int64; `keys` and `shares` (sequences,). Returns the sequences as the model sees
-    them, and for the chosen tokens their positions in ascending order and what they were: (sequences, slots) int64,
+    them, and the positions of the chosen tokens in ascending order with their original ids: (sequences, slots) int64,
     with 0 and IGNORED in unused slots.
     """
     chosen = choose_tokens(sequences, keys, inventory, masking, shares)
@@ -123,9 +123,9 @@ def mask_tokens(
 def choose_tokens(
     sequences: np.ndarray, keys: np.ndarray, inventory: Inventory, masking: Masking, shares: np.ndarray
 ) -> np.ndarray:
-    """Which tokens are chosen, (sequences, length) bool: units in random order, each whole or not at all.
+    """Choose tokens, (sequences, length) bool: units in random order, each whole or not at all.
 
-    A unit that would exceed the number to mask is passed over, so that in the end none that is left would fit.
+    A unit that would exceed the number to mask is skipped, so that in the end no remaining unit would fit.
     """
     maskable = ~inventory.special[sequences]
     begins = maskable if masking.kind == "word-piece" else begin_words(sequences, maskable, inventory)
@@ -141,14 +141,14 @@ def choose_tokens(
 
 
 def begin_words(sequences: np.ndarray, maskable: np.ndarray, inventory: Inventory) -> np.ndarray:
-    """The first tokens of words, (sequences, length) bool; a part of a word at a sequence's edges counts as a word."""
+    """Mark the first tokens of words, (sequences, length) bool; a partial word at a sequence's edge counts as one."""
     begins = maskable.copy()
     begins[:, 1:] &= ~(inventory.continues[sequences[:, 1:]] & maskable[:, :-1])
     return begins
 
 
 def join_words(begins: np.ndarray, maskable: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """The first tokens of runs of one to three words, as RUN_SHARES says; no run spans a special token."""
+    """Mark the first tokens of runs of one to three words, drawn by RUN_SHARES; no run spans a special token."""
     sequences, length = begins.shape
     chance = to_share(draw_numbers(keys, RUNS, length))
     lengths = 1 + np.searchsorted(np.cumsum(RUN_SHARES)[:-1], chance, "right")
@@ -165,9 +165,9 @@ def join_words(begins: np.ndarray, maskable: np.ndarray, keys: np.ndarray) -> np
 def take_units(sizes: np.ndarray, to_mask: np.ndarray, random: np.ndarray) -> np.ndarray:
     """Take units in random order until the number of tokens to mask is reached; (sequences, units) bool.
 
-    `sizes` (sequences, units): tokens of each, 0 where a sequence has no such unit; `to_mask` (sequences,).
+    `sizes` (sequences, units): tokens of each unit, 0 if a sequence has no such unit; `to_mask` (sequences,).
     """
-    # The number of the unit in the lowest bits, so that sorting the numbers sorts the units.
+    # The lowest bits hold the unit's number, so that sorting the numbers sorts the units.
     order = np.sort((random & ~UNIT_BITS) | np.arange(sizes.shape[1], dtype=np.uint64), axis=1)
     order = (order & UNIT_BITS).astype(np.int64)
     never = np.int64(2**31)
@@ -179,7 +179,7 @@ def take_units(sizes: np.ndarray, to_mask: np.ndarray, random: np.ndarray) -> np
     while len(open_rows):
         sizes = left[open_rows]
         fits = sizes <= room[open_rows, None]
-        # Of those that fit, as many as fit together: what one after the other would take until one is passed over.
+        # Take the units that fit, up to the first that no longer fits: as if taken one by one until one is skipped.
         fits &= np.cumsum(np.where(fits, sizes, 0), axis=1) <= room[open_rows, None]
         taken[open_rows] |= fits
         room[open_rows] -= np.where(fits, sizes, 0).sum(axis=1)

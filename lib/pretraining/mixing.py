@@ -1,9 +1,9 @@
 """Pretraining on a small special corpus (the core) and a large general one (the satellite): two ways to mix them.
 
-Wada et al. 2020, section 2.2 and Figure 3. The original implementation cuts all text into files, each of which has as
-small a part of the core as the whole has, and pairs segments within a file. Simultaneous pretraining cuts core and
-satellite into chunks of one size, and makes a file of one of each: the chunks of the core come again and again, with
-ever new partners.
+Wada et al. 2020, section 2.2 and Figure 3. The original implementation splits all text into files, in each of which the
+core has the same small share as in the whole, and pairs segments within a file. Simultaneous pretraining splits core
+and satellite into chunks of one size and makes a file from one of each: the core's chunks repeat, each time with new
+partners.
 """
 
 from collections.abc import Sequence
@@ -14,20 +14,20 @@ import numpy as np
 from lib.pretraining.random_numbers import REPEAT, REST, make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
 
-FILE_TOKENS = 1_000_000  # of a file: about 5 MB of English; the paper does not say what size theirs had
+FILE_TOKENS = 1_000_000  # tokens of a file, about 5 MB of English; the paper does not give the size of its files
 METHODS = ("split files", "simultaneous")
 
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """All of a text once an epoch, in so many files; a random segment comes from the file of its block.
+    """All of a text once an epoch, in a number of files; a random segment comes from the file of its block.
 
-    Each file has an equal part of each side of the text: of all of it, or of its core and its satellites. What methods
-    take and return are arrays with an entry a sequence; `width` is the number of tokens of a sequence.
+    Each file has an equal part of each side of the text: of the whole text, or of its core and its satellites. Methods
+    take and return arrays with one entry per sequence; `width` is the number of tokens of a sequence.
     """
 
     text: Text
-    sides: tuple[int, ...] = ()  # the places, in order, where another side of the text begins
+    sides: tuple[int, ...] = ()  # the places, in order, where the text's further sides begin
     files: int = 1
 
     @property
@@ -35,17 +35,17 @@ class CorpusFiles:
         return np.array([0, *self.sides, len(self.text)])
 
     def count(self, width: int) -> int:
-        """The number of blocks in an epoch."""
+        """Return the number of blocks in an epoch."""
         return int((np.diff(self.bounds) // width).sum())
 
     def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
-        """The place of the first token of each block."""
+        """Return the place of each block's first token."""
         before = np.cumsum([0, *(np.diff(self.bounds) // width)])
         side = np.searchsorted(before, blocks, "right") - 1
         return self.bounds[side] + (blocks - before[side]) * width
 
     def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The stretches, from a place up to another, that a block's random segment comes from; each (sequences, k)."""
+        """Return where the stretches for a block's random segment begin and end; each (sequences, stretches)."""
         places = self.place(epochs, blocks, width)
         begins, lengths = self.bounds[:-1], np.diff(self.bounds)
         side = np.searchsorted(self.bounds, places, "right") - 1
@@ -58,20 +58,19 @@ class CorpusFiles:
 
 @dataclass(frozen=True)
 class Simultaneous:
-    """Files of a chunk of the core and one of the satellite; in an epoch every chunk of the satellite comes once.
+    """Files of one chunk of the core and one of the satellite; every chunk of the satellite occurs once an epoch.
 
-    The core's chunks come in a new order at each repeat. What does not fill a chunk is left out, another part of the
-    text each time. A random segment comes from either chunk of the file with the same chance. Methods as of
-    CorpusFiles.
+    The core's chunks come in a new order at each repeat. Text that does not fill a chunk is left out, a different part
+    each time. A random segment comes from either chunk of its file with equal chance. Methods as in CorpusFiles.
     """
 
-    text: Text  # the core first
-    core: int  # its tokens
+    text: Text  # the core comes first
+    core: int  # its number of tokens
     file_tokens: int
     seed: int
 
     def chunks(self, width: int) -> tuple[int, int, int]:
-        """Blocks in a chunk; chunks of the core; chunks of the satellite."""
+        """Return the blocks in a chunk, the chunks of the core and the chunks of the satellite."""
         core, satellite = self.core // width, (len(self.text) - self.core) // width
         if not core or not satellite:
             return 0, 0, 0
@@ -84,7 +83,7 @@ class Simultaneous:
         return 2 * size * satellites
 
     def find_chunks(self, epochs: np.ndarray, files: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The places where the chunk of the core and that of the satellite begin in some files of some epochs."""
+        """Return the places where the chunks of core and satellite begin in some files of some epochs."""
         size, core_chunks, satellite_chunks = self.chunks(width)
         repeats, turns = np.divmod(epochs * satellite_chunks + files, core_chunks)
         turns = permute(turns, core_chunks, make_keys(self.seed, REPEAT, repeats))
@@ -95,7 +94,7 @@ class Simultaneous:
         return core * width, self.core + satellite * width
 
     def choose_rest(self, times: np.ndarray, side: int, rest: int) -> np.ndarray:
-        """How many of the blocks that fill no chunk are left out at the beginning, the others at the end."""
+        """Return how many of the blocks that fill no chunk are left out at the beginning, the rest at the end."""
         return (make_keys(self.seed, REST, side, times) % np.uint64(rest + 1)).astype(np.int64)
 
     def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
@@ -110,7 +109,7 @@ class Simultaneous:
         return low, low + size * width
 
 
-Layout = CorpusFiles | Simultaneous  # the stretches of a text in an epoch, and what a random segment comes from
+Layout = CorpusFiles | Simultaneous  # the stretches of a text in an epoch, and the pools of random segments
 
 
 def arrange(
@@ -121,7 +120,7 @@ def arrange(
     seed: int = 0,
     file_tokens: int = FILE_TOKENS,
 ) -> Layout:
-    """Lay corpora out for Blocks: "as they are", "split files" or "simultaneous". As they are, all are satellites."""
+    """Lay corpora out for Blocks: "as they are" (all are satellites), "split files" or "simultaneous"."""
     text = Text([*core, *satellites])
     tokens = sum(len(corpus.ids) for corpus in core)
     match method:

@@ -2,7 +2,7 @@
 
 
 def write_card(title: str, record: dict, log: list[dict], note: str) -> str:
-    """A model card in Markdown: what it is, from which text, how long, how well, and of which commit."""
+    """Return a model card in Markdown: the model, its text, training, loss and commit."""
     settings = record["settings"]
     steps = sum(phase["steps"] for phase in settings["phases"])
     loss = log[-1].get("held-out loss") if log else None

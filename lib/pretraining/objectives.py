@@ -1,8 +1,8 @@
-"""What pretraining minimises: masked tokens, pairs of segments, replaced tokens, and small shifts that mislead.
+"""Pretraining losses: masked tokens, pairs of segments, replaced tokens, and small adversarial shifts.
 
-Every loss is a sum divided by `batch["counts"]` (targets, tokens, sequences), so that the parts of a step, whether they
-follow each other or lie on several processes, add up to the loss of the whole step. A step has no targets, and no loss
-of them, where every word is longer than what may be masked.
+Every loss is a sum divided by `batch["counts"]` (targets, tokens, sequences), so that the parts of a step, computed in
+turn or on several processes, add up to the loss of the whole step. A step has no targets, and no loss on them, if every
+word is longer than the number of tokens to mask.
 """
 
 from collections.abc import Callable
@@ -17,25 +17,25 @@ from lib.modeling.models import Electra
 from lib.pretraining import masking
 from lib.pretraining.plan import Pretraining
 
-DISCRIMINATOR_WEIGHT = 50.0  # of the discriminator's loss beside the generator's (Clark et al. 2020, section 3.1)
+DISCRIMINATOR_WEIGHT = 50.0  # of the discriminator's loss, relative to the generator's (Clark et al. 2020, section 3.1)
 NOISE, ADVERSARIAL_WEIGHT = 1e-5, 10.0  # Liu et al. 2020, section 4.1
-SHIFT = 0.1  # the largest component of the shift of an embedded token; those after the layer norm are about 1
+SHIFT = 0.1  # the largest component of an embedded token's shift; the token's own, after the layer norm, are about 1
 
-ADVERSARIAL_PASSES = 8 / 3  # of the cost of a plain step: two more passes, one without gradients of the weights
+ADVERSARIAL_PASSES = 8 / 3  # times the cost of a plain step: two more passes, one without gradients of the weights
 
 
 def loss_of(plan: Pretraining) -> Callable[[nn.Module, Batch], torch.Tensor]:
-    """The loss that a model is trained on."""
+    """Return the training loss for a plan."""
     if plan.architecture == "electra":
         return replaced_tokens
     return adversarial_tokens if plan.adversarial else masked_tokens
 
 
 def masked_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
-    """Loss of a BERT or an ALBERT: its masked tokens, and its pairs of segments where the batch has them.
+    """Return the loss of BERT or ALBERT: masked tokens, and pairs of segments if the batch has them.
 
-    Mean cross-entropy over the tokens to predict, plus that over the pairs (Devlin et al. 2019, section 3.1; Lan et
-    al. 2020, section 3.1). Logits are computed at the positions to predict alone.
+    Mean cross-entropy over the tokens to predict, plus that over the pairs (Devlin et al. 2019, section 3.1; Lan et al.
+    2020, section 3.1). Logits are computed only at the positions to predict.
     """
     states, first = hidden_states(model, batch)
     return token_loss(bodies.predict_tokens(model, states), batch) + pair_loss(model, first, batch)
@@ -44,7 +44,7 @@ def masked_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
 def hidden_states(
     model: nn.Module, batch: Batch, shift: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The last hidden states at the positions to predict, and at [CLS] where the batch has pairs."""
+    """Return the last hidden states at the positions to predict, and at [CLS] if the batch has pairs."""
     positions, pairs = batch["positions"], "pair" in batch
     if pairs:
         positions = functional.pad(positions, (1, 0))  # position 0 is [CLS]
@@ -55,7 +55,7 @@ def hidden_states(
 
 
 def token_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Cross-entropy of logits (sequences, positions, vocabulary) at those to predict, summed, over their number."""
+    """Sum the cross-entropy of logits (sequences, positions, vocabulary) at the targets; divide by their number."""
     summed = functional.cross_entropy(
         logits.flatten(0, 1).float(), batch["targets"].flatten(), ignore_index=masking.IGNORED, reduction="sum"
     )
@@ -63,12 +63,12 @@ def token_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
 
 
 def count_targets(batch: Batch) -> torch.Tensor:
-    """What a sum over targets is divided by: their number, of several processes a part of it; 1 if there are none."""
+    """Return the divisor of a sum over targets: their number, or a process's part of it; 1 if there are none."""
     return torch.where(batch["counts"][0] > 0, batch["counts"][0], 1.0)
 
 
 def pair_loss(model: nn.Module, first: torch.Tensor | None, batch: Batch) -> torch.Tensor | float:
-    """Cross-entropy of the pairs of segments, summed, over the sequences; 0 for a batch without pairs."""
+    """Return the summed cross-entropy of the pairs of segments, over the number of sequences; 0 without pairs."""
     if first is None:
         return 0.0
     logits = bodies.judge_pair(model, first).float()
@@ -76,10 +76,10 @@ def pair_loss(model: nn.Module, first: torch.Tensor | None, batch: Batch) -> tor
 
 
 def replaced_tokens(model: Electra, batch: Batch) -> torch.Tensor:
-    """ELECTRA's loss: its generator's on masked tokens, plus 50 times its discriminator's (Clark et al. 2020).
+    """Return ELECTRA's loss: the generator's on masked tokens plus 50 times the discriminator's (Clark et al. 2020).
 
-    The discriminator sees tokens drawn by the generator at the positions to predict, and says of every token whether it
-    was replaced; a draw that is the right token counts as not replaced.
+    The discriminator sees tokens drawn by the generator at the positions to predict, and judges of every token whether
+    it was replaced; a draw that equals the original token counts as not replaced.
     """
     states, _ = hidden_states(model.generator, batch)
     logits = bodies.predict_tokens(model.generator, states)
@@ -92,7 +92,7 @@ def replaced_tokens(model: Electra, batch: Batch) -> torch.Tensor:
 
 
 def judge_replaced(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """The discriminator's logit of each token of `inputs` having been replaced, (sequences, length)."""
+    """Return the discriminator's logit that each token of `inputs` was replaced, (sequences, length)."""
     discriminator = model.discriminator
     hidden = bodies.encode_body(
         discriminator.base_model, inputs, None, batch.get("token_type_ids"), batch.get("attention_mask")
@@ -101,9 +101,9 @@ def judge_replaced(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.
 
 
 def corrupt(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """The text with tokens drawn from `logits` at the positions to predict, and 1.0 where that changed a token.
+    """Fill the positions to predict with draws from `logits`; return the text, and 1.0 where that changed a token.
 
-    Both (sequences, length). Drawn by adding Gumbel noise, so that no probability is computed.
+    Both (sequences, length). Gumbel noise makes the draws without computing probabilities.
     """
     uniform = torch.rand_like(logits, dtype=torch.float32).clamp_(1e-20, 1 - 1e-7)
     drawn = (logits.float() - torch.log(-torch.log(uniform))).argmax(-1)
@@ -117,14 +117,14 @@ def corrupt(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Ten
 
 
 def adversarial_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
-    """The loss of masked tokens, and how far a small shift of the embedded tokens, chosen to mislead, moves it.
+    """Return the loss of masked tokens, plus the effect of a small shift of the embedded tokens, chosen to mislead.
 
-    Liu et al. 2020 (ALUM, algorithm 1, one step): from a little noise, the gradient of the divergence between the
-    predictions with and without it gives the direction of the shift; the divergence that the shift causes, both ways,
-    is added ten times. The shift's size is ours: the paper prints 1e-5, which moves nothing, and the released code
-    divides each token's shift by its largest component, which makes it 1. Three passes in place of one, and in bfloat16
-    a fourth: it does not resolve the noise, so the direction is found in float32. Dropout is the same in each
-    pair that is compared.
+    Liu et al. 2020 (ALUM, algorithm 1, one step): the gradient of the divergence between predictions with and without a
+    little noise gives the direction of the shift; the divergence that the shift causes, both ways, is added ten times.
+    The size of the shift is the study's own: 1e-5, as the paper prints, has no effect, and the released code divides
+    each token's shift by its largest component, which makes it 1. Three passes replace one, and in bfloat16 there is a
+    fourth: bfloat16 does not resolve the noise, so the direction is found in float32. Dropout is the same in each pair
+    that is compared.
     """
     tokens, predicted = batch["input_ids"], batch["targets"] != masking.IGNORED
     noise = NOISE * torch.randn(*tokens.shape, model.config.hidden_size, device=tokens.device)
@@ -152,16 +152,17 @@ def adversarial_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
 
 
 def divergence(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Kullback-Leibler divergence of predictions from target predictions, both logits, summed over positions."""
+    """Return the Kullback-Leibler divergence of predictions from target predictions (logits), summed over positions."""
     ours, theirs = functional.log_softmax(logits, -1), functional.log_softmax(target, -1)
     return functional.kl_div(ours, theirs, reduction="sum", log_target=True)
 
 
 def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, float]]:
-    """What held-out text shows of a model, by name: a sum over the batch, and what to divide its total by.
+    """Measure a model on a held-out batch: by name, a sum over the batch and the number to divide its total by.
 
-    `held-out loss`: cross-entropy at the tokens to predict (ELECTRA: its generator's); `pairs right`; ELECTRA's
-    `replaced found` and `kept cleared`: shares of the tokens that its discriminator judges rightly.
+    `held-out loss`: cross-entropy at the tokens to predict (ELECTRA: its generator's); `pairs right`; for ELECTRA
+    `replaced found` and `kept cleared`: shares of the replaced and of the kept tokens that its discriminator judges
+    correctly.
     """
     predictor = model.generator if isinstance(model, Electra) else model
     states, first = hidden_states(predictor, batch)

@@ -7,8 +7,8 @@ from pydantic import model_validator
 from lib.modeling.shape import Body
 from lib.training.optimization import Optimization, Phase
 
-VERSION = 3  # raised when the same settings and text give other weights: batches, masks, objectives, the loop
-Start = list[Literal["word vectors", "token counts", "position waves"]]  # of embeddings, output bias, positions
+VERSION = 3  # increased when the same settings and text give different weights: batches, masks, objectives, the loop
+Start = list[Literal["word vectors", "token counts", "position waves"]]  # initial embeddings, output bias, positions
 Architecture = Literal["bert", "albert", "electra"]
 Pairs = Literal["none", "next sentence", "sentence order"]
 Unit = Literal["word-piece", "whole-word", "n-gram"]
@@ -16,20 +16,20 @@ Mixing = Literal["as they are", "split files", "simultaneous"]
 
 
 class Pretraining(Optimization):
-    """How a model is pretrained, whatever its text and its vocabulary."""
+    """Settings of a model's pretraining, whatever its text and vocabulary."""
 
     architecture: Architecture
     body: Body
-    positions: int  # the longest input that the body can take
-    phases: list[Phase]  # none: the weights stay as they start
+    positions: int  # the longest input of the body, in tokens
+    phases: list[Phase]  # none: the weights stay at their start
     start: Start = []  # empty: random weights
     masking: Unit = "word-piece"
-    masked_share: float | list[float] = 0.15  # a list: of equal parts of the training, one after the other
+    masked_share: float | list[float] = 0.15  # a list: for equal parts of the training, in turn
     pairs: Pairs = "none"
     adversarial: bool = False
-    mixing: Mixing = "as they are"  # of several corpora
-    core: int = 0  # so many of the corpora, the first, are the small, special ones
-    duplicates: int | None = None  # so many masks of one text, then the same again; None: always new ones
+    mixing: Mixing = "as they are"  # how several corpora are mixed
+    core: int = 0  # how many corpora, from the first, are the small, special ones
+    duplicates: int | None = None  # how many different masks a text gets before they repeat; None: always new ones
 
     @model_validator(mode="after")
     def check(self):
@@ -41,10 +41,10 @@ class Pretraining(Optimization):
 
     @property
     def version(self) -> int:
-        """Of what makes its weights: the newest, or the one before where that changed nothing."""
+        """The version of the code behind the weights: the previous one if the newest left them unchanged."""
         return 2 if self.architecture == "bert" and not self.adversarial else VERSION
 
     @property
     def embedding_width(self) -> int:
-        """Of the table of embeddings, which BERT does not factorise."""
+        """The width of the embedding table, which BERT does not factorise."""
         return self.body.hidden if self.architecture == "bert" else self.body.embedding

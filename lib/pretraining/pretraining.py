@@ -1,4 +1,4 @@
-"""Pretraining: from packed text, a tokenizer and a plan to a folder that anybody can load."""
+"""Pretraining: from packed text, a tokenizer and a plan to a model folder that transformers can load."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from lib.training import checkpoints, optimizers, training
 from lib.training.optimization import Machine, Phase
 from lib.vocabularies.tokenization import fingerprint_tokenizer
 
-HELD_OUT_SHARE, HELD_OUT_SEQUENCES = 0.15, 32  # of held-out text: what is masked, and the sequences looked at together
+HELD_OUT_SHARE, HELD_OUT_SEQUENCES = 0.15, 32  # for held-out text: the share masked, and the sequences of a batch
 
 
 def pretrain(
@@ -48,15 +48,15 @@ def pretrain(
 ) -> dict | None:
     """Pretrain a model and write it to `folder` in the save_pretrained layout, whole or not at all.
 
-    Goes on from the checkpoint of a run that was killed; a finished one is not repeated. `held_out`: text on which the
-    loss is measured, `evaluations` times a phase, on `held_out_blocks` sequences; `initial`: a model that it continues,
-    with another vocabulary of its body alone; `vectors`: word vectors to start from, (vocabulary, width), else made of
-    the text where the plan asks for them; `record`: what is known before it starts, with the fingerprint of all that
-    weights follow from, else found from the arguments; `title`, `note`: of the model card.
+    Resumes a killed run from its checkpoint; a finished run is not repeated. `held_out`: text on which the loss is
+    measured, `evaluations` times a phase, on `held_out_blocks` sequences; `initial`: a model to continue, only its body
+    if the vocabulary differs; `vectors`: initial word vectors, (vocabulary, width), otherwise trained on the text if
+    the plan asks for them; `record`: what is known before the start, with the fingerprint of all that determines the
+    weights, otherwise made from the arguments; `title`, `note`: of the model card.
 
-    Returns the record with the log, a list of dicts, or None in processes other than the first of a run started by
-    torchrun. StudyError for text that is too short or of another vocabulary, a model that cannot be continued, a batch
-    that cannot be dealt to the processes, and a loss that is not finite.
+    Returns the record with the log, a list of dicts, or None in all but the first process of a run started by torchrun.
+    Raises StudyError for text that is too short or of another vocabulary, a model that cannot be continued, a batch
+    that cannot be split over the processes, and a loss that is not finite.
     """
     folder, machine = Path(folder), machine or Machine()
     if record is None:
@@ -67,7 +67,7 @@ def pretrain(
     unfinished = folder.with_name(f".{folder.name}.partial")
     device = training.accelerator(machine.precision)
     torch.set_num_threads(machine.threads)  # after Accelerate, which may set its own number
-    for phase in plan.phases:  # now, and not after days of an earlier phase
+    for phase in plan.phases:  # now, not after days of an earlier phase
         training.count_parts(phase.batch_size, phase.length, device.num_processes, machine.micro_batch)
     transformers.set_seed(seed)
     model = models.build_model(
@@ -128,7 +128,7 @@ def describe_run(
     initial: loading.Encoder | None,
     measuring: dict,
 ) -> dict:
-    """The record of a run before it starts, with the fingerprint of all that its weights and its log follow from."""
+    """Return the record of a run before it starts, with the fingerprint of all that determines its weights and log."""
     words = {"corpora": [text.name for text in corpora], "vocabulary": f"{len(tokenizer):,} tokens"}
     inputs = {f"corpus {number}": text.fingerprint() for number, text in enumerate(corpora, start=1)}
     inputs |= {f"held out {number}": text.fingerprint() for number, text in enumerate(held_out, start=1)}
@@ -140,7 +140,7 @@ def describe_run(
 
 
 def settle_settings(plan: Pretraining, machine: Machine, seed: int, processes: int | None = None) -> dict:
-    """All settings that weights follow from, as they are resolved on this machine."""
+    """Return all settings that determine weights, as resolved on this machine."""
     return (
         plan.model_dump(exclude={"core"})
         | machine.model_dump(include={"threads", "compile", "micro_batch"})
@@ -151,7 +151,7 @@ def settle_settings(plan: Pretraining, machine: Machine, seed: int, processes: i
 
 
 class Phases:
-    """The batches of one phase after those of another, as one run."""
+    """The batches of several phases, one after the other, as one run."""
 
     def __init__(self, parts: Sequence[blocks.Blocks], settings: Sequence[Phase]):
         self.parts, self.settings = parts, settings
@@ -161,7 +161,7 @@ class Phases:
         return self.bounds[-1]
 
     def find(self, step: int) -> tuple[int, int]:
-        """The phase of a step, and the step's number in it."""
+        """Return the phase of a step, and the step's number in it."""
         phase = bisect(self.bounds, step) - 1
         return phase, step - self.bounds[phase]
 
@@ -170,24 +170,24 @@ class Phases:
         return self.parts[phase][step, *key[1:]]
 
     def shape(self, step: int) -> tuple[int, int]:
-        """Sequences of a step, and their length."""
+        """Return the number of sequences of a step, and their length."""
         phase, step = self.find(step)
         return self.parts[phase].shape(step)
 
     def rate(self, step: int) -> float:
-        """The learning rate at a step."""
+        """Return the learning rate at a step."""
         phase, step = self.find(step)
         return optimizers.rate(self.settings[phase], step)
 
     def evaluations(self, count: int) -> list[int]:
-        """The numbers of steps after which held-out text is looked at: `count` times a phase, evenly."""
+        """Return the steps after which held-out text is evaluated: `count` times a phase, evenly."""
         return [
             first + round((i + 1) * (end - first) / count) for first, end in pairwise(self.bounds) for i in range(count)
         ]
 
 
 def make_batches(plan: Pretraining, corpora: Sequence[Tokens], tokenizer, seed: int) -> Phases:
-    """The batches of all phases of a plan."""
+    """Make the batches of all phases of a plan."""
     if plan.core and plan.core >= len(corpora):
         raise StudyError(f"the first {plan.core} of {len(corpora)} corpora are the core: give a satellite after them")
     done, steps, parts = 0, sum(phase.steps for phase in plan.phases), []
@@ -212,9 +212,9 @@ def make_batches(plan: Pretraining, corpora: Sequence[Tokens], tokenizer, seed: 
 
 
 def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, number: int) -> blocks.Blocks:
-    """At most about `number` sequences of held-out text, as long as the last phase's; the same each time, as are masks.
+    """Make at most about `number` held-out sequences, as long as the last phase's, always with the same masks.
 
-    They mask 15% of the tokens in the model's own way, whatever the training masks.
+    They mask 15% of the tokens in the model's own way, whatever share the training masks.
     """
     rows, length = min(HELD_OUT_SEQUENCES, number), plan.phases[-1].length
     layout = mixing.arrange("as they are", [], texts)
@@ -226,9 +226,9 @@ def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, number:
 
 
 def make_masking(plan: Pretraining, share: float | list[float], limit: int | None = None) -> masking.Masking:
-    """How a model's sequences are masked.
+    """Return how a model's sequences are masked.
 
-    Of the tokens chosen for ELECTRA 85% are masked, and the others stay as they are: google-research/electra,
+    For ELECTRA, 85% of the chosen tokens are masked and the others stay as they are: google-research/electra,
     pretrain/pretrain_helpers.py. Clark et al. 2020, section 3.1, mask them all.
     """
     masked = {"masked": 0.85, "replaced": 0.0} if plan.architecture == "electra" else {}
@@ -243,7 +243,7 @@ def set_first_weights(
     initial: loading.Encoder | None,
     vectors: np.ndarray | None,
 ) -> None:
-    """Give a model its first weights: random ones stay; another model's; what the plan has for a start."""
+    """Set a model's initial weights: random, or another model's, then those of the plan's `start`."""
     if initial:
         same = initial.tokenizer.get_vocab() == tokenizer.get_vocab()
         models.continue_from(model, initial.source, same, initial.title, initial.revision)
@@ -261,9 +261,9 @@ def set_first_weights(
 
 
 def measure_held_out(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
-    """What objectives.measure_batch finds, over all held-out batches."""
+    """Average what objectives.measure_batch returns over all held-out batches."""
     totals, counts = Counter(), Counter()
-    torch.manual_seed(0)  # ELECTRA's draws
+    torch.manual_seed(0)  # fixes ELECTRA's draws
     with torch.inference_mode(), device.autocast():
         for step in range(len(batches)):
             batch = {name: tensor.to(device.device) for name, tensor in batches[step, 0, 1].items()}
@@ -274,7 +274,7 @@ def measure_held_out(model: torch.nn.Module, batches: blocks.Blocks, device) -> 
 
 
 def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step: int) -> float:
-    """FLOPs of one step: what is multiplied in matrices, forward and backward."""
+    """Return the FLOPs of one step: those of matrix multiplications, forward and backward."""
     phase, _ = batches.find(step)
     sequences, length = batches.shape(step)
     predicted = batches.parts[phase].masking.slots(length)
@@ -284,5 +284,5 @@ def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step
 
 
 def read_log(folder: Path) -> list[dict]:
-    """The log of a pretrained model."""
+    """Return the log of a pretrained model."""
     return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]

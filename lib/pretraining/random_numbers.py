@@ -1,23 +1,23 @@
-"""Random numbers that are computed from what they are for: the same on any machine, in any order, in any process."""
+"""Random numbers computed from their purpose: the same on any machine, in any order, in any process."""
 
 from math import isqrt
 
 import numpy as np
 
-# What a sequence's random numbers are drawn for: each purpose has a stream of its own.
+# What a sequence's random numbers are drawn for; each purpose has its own stream.
 UNITS, RUNS, FATES, SEQUENCE, CUT, SHIFT, REST, REPEAT = range(8)
 WEYL = np.uint64(0x9E3779B97F4A7C15)
 
 
 def scramble(numbers: np.ndarray) -> np.ndarray:
-    """A one-to-one map of 64-bit numbers without visible pattern (SplitMix64's; Steele et al. 2014)."""
+    """Map 64-bit numbers one to one, without visible pattern (SplitMix64; Steele et al. 2014)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
 
 
 def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
-    """A 64-bit key for each combination of non-negative numbers; arrays (keys,) go together. Shape (keys,) or (1,)."""
+    """Return a 64-bit key for each combination of non-negative numbers; arrays go together. Shape (keys,) or (1,)."""
     keys = np.zeros(1, np.uint64)
     for number in numbers:
         keys = scramble(keys * WEYL + np.atleast_1d(np.asarray(number)).astype(np.uint64) + np.uint64(1))
@@ -25,21 +25,21 @@ def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
 
 
 def draw_numbers(keys: np.ndarray, stream: int, count: int) -> np.ndarray:
-    """Random 64-bit numbers (keys, count): for each key its own, for each stream others."""
+    """Return random 64-bit numbers (keys, count), different for each key and each stream."""
     begin = make_keys(keys, stream)[:, None]
     return scramble(begin + WEYL * np.arange(1, count + 1, dtype=np.uint64))
 
 
 def to_share(numbers: np.ndarray) -> np.ndarray:
-    """64-bit numbers as floats from 0 up to, not including, 1."""
+    """Convert 64-bit numbers to floats from 0 up to, not including, 1."""
     return (numbers >> np.uint64(11)) * 2.0**-53
 
 
 def permute(numbers: np.ndarray, count: int, keys: np.ndarray) -> np.ndarray:
-    """Numbers below `count` in another order that depends on the keys: a one-to-one map, computed for each alone.
+    """Permute the numbers below `count` by their keys: a one-to-one map, computed for each number by itself.
 
-    A Feistel network over the two digits of a number in a base near its root; a result beyond `count` is put
-    through again.
+    A Feistel network over the two digits of a number in a base near the square root of `count`; results of `count` or
+    more are put through again.
     """
     base = isqrt(count - 1) + 1
     other = -(-count // base)

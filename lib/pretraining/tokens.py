@@ -1,4 +1,4 @@
-"""A corpus as one long array of token ids on disk, and several read as one; memory does not grow with them."""
+"""A corpus as one long array of token ids on disk, and several read as one, in constant memory."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -15,32 +15,32 @@ from lib.places import show_path
 from lib.vocabularies.learning import all_cores
 from lib.vocabularies.tokenization import encode_texts
 
-VERSION = 2  # raised when the same corpus and vocabulary give other ids
-HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be shown
+VERSION = 2  # increased when the same corpus and vocabulary give different ids
+HELD_OUT = 50  # one document in so many never trains, so that the loss on unseen text can be measured
 SPLITS = ("train", "held_out")
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """A split of a corpus: documents of two tokens or more, [SEP] after each."""
+    """A split of a corpus: documents of at least two tokens, with [SEP] after each."""
 
     ids: np.ndarray  # (tokens,), on disk
     starts: np.ndarray  # (documents + 1,) int64, on disk: the first token of each document; last, len(ids)
     name: str  # for messages
 
     def fingerprint(self) -> str:
-        """A hash of all that is in it; reads it once."""
+        """Return a hash of the content, all of which is read once."""
         content = hashlib.sha256(np.ascontiguousarray(self.starts))
-        content.update(np.ascontiguousarray(self.ids))  # no copy of what lies on disk
+        content.update(np.ascontiguousarray(self.ids))  # without a copy of what is on disk
         return content.hexdigest()[:16]
 
 
 class Text:
-    """Several corpora one after the other; places, the numbers of tokens, run through all of them."""
+    """Several corpora in a row; token indices (`places`) run through all of them."""
 
     def __init__(self, tokens: Sequence[Tokens]):
         self.name = ", ".join(t.name for t in tokens)
-        self.ids = [np.asarray(t.ids) for t in tokens]  # plain arrays over the same memory: faster to index
+        self.ids = [np.asarray(t.ids) for t in tokens]  # plain arrays over the same memory are faster to index
         self.starts = [np.asarray(t.starts) for t in tokens]
         self.bounds = np.cumsum([0, *map(len, self.ids)])
 
@@ -48,7 +48,7 @@ class Text:
         return int(self.bounds[-1])
 
     def read(self, places: np.ndarray) -> np.ndarray:
-        """The ids of the tokens at some places, any shape, as int64."""
+        """Return the token ids at places of any shape, as int64."""
         if len(self.ids) == 1:
             return self.ids[0][places].astype(np.int64)
         found = np.empty(places.shape, np.int64)
@@ -58,7 +58,7 @@ class Text:
         return found
 
     def find_documents(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The documents that places (n,) lie in: the place of the first token, and that of the [SEP] at the end."""
+        """Return, for the document of each place (n,), the places of its first token and of the [SEP] at its end."""
         first, end = np.empty((2, *places.shape), np.int64)
         corpus = np.searchsorted(self.bounds, places, "right") - 1
         for number, starts in enumerate(self.starts):
@@ -70,11 +70,11 @@ class Text:
 
 
 def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT) -> dict:
-    """Write texts as tokens of a vocabulary into `folder`, in the splits `train` and `held_out`; the sizes.
+    """Write texts as token ids into `folder`, in the splits `train` and `held_out`; return the sizes.
 
-    One document in `hold_out` is held out, 0 for none; which, depends on its text alone. A document of fewer than two
-    tokens is left out and counted: it makes no pair, and there is little to learn from it. The record that open_packed
-    reads is written last, so that what was cut off is not taken for whole.
+    One document in `hold_out` is held out (0: none), chosen by its text alone. Documents of fewer than two tokens are
+    left out and counted: they make no pair, and there is little to learn from them. The record that open_packed reads
+    is written last, so that an unfinished folder is not taken for whole.
     """
     folder.mkdir(parents=True, exist_ok=True)
     kind = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
@@ -102,7 +102,7 @@ def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT
 
 
 def hash_text(text: str) -> int:
-    """32 bits of a text."""
+    """Return a 32-bit hash of a text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
 
 
@@ -111,9 +111,9 @@ def file_names(split: str) -> tuple[str, str]:
 
 
 def open_packed(folder: Path, split: str = "train", name: str = "") -> Tokens:
-    """Map one split of packed texts into memory, to be called `name` in messages, else as the folder is.
+    """Map one split of packed texts into memory; messages call it `name`, by default the folder's.
 
-    StudyError when it holds no document, and when a file of it is missing, or not as long as the record says.
+    Raises StudyError if it holds no document, or if one of its files is missing or not as long as the record says.
     """
     record = artefacts.read_record(folder)
     if record is None:

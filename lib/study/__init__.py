@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def open_study(scale: str = "smoke") -> "Study":
-    """The study at a scale; StudyError with the nearest names for an unknown one."""
-    from lib.study.study import Study  # here, as what only hands a job on imports this package too
+    """Open the study at a scale. Raises StudyError with the nearest names if the scale is unknown."""
+    from lib.study.study import Study  # here, because a process that only hands a job on imports this too
 
     return Study(scale)

@@ -1,4 +1,4 @@
-"""The verdict on each printed cell that we have a score for, counted over tables and papers."""
+"""Verdicts on printed cells that we have scores for, counted over tables and papers."""
 
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,13 @@ from lib.study import params, paths, results
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on a printed cell with ours beside it
+VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on printed cells, compared with ours
 
 
 def judge_cell(published: float, ours: list[float]) -> str:
-    """`agrees` when the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
+    """Return `agrees` if the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
 
-    Fewer than two seeds give no interval: `n/a`.
+    `below`: ours is the lower one. Fewer than two seeds give no interval: `n/a`.
     """
     if len(ours) < 2 or np.isnan(published):
         return "n/a"
@@ -28,7 +28,7 @@ def judge_cell(published: float, ours: list[float]) -> str:
 
 
 def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
-    """The published tables that have been made at a scale, by key; figures repeat cells of tables, and are left out."""
+    """Read the published tables made at a scale, by key, without figures, since these repeat cells of tables."""
     found = {}
     for key, printed in params.load_tables().items():
         table = None if printed.kind == "curves" else results.find_table(paths.table(study.scale, key))
@@ -38,10 +38,10 @@ def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
 
 
 def count_verdicts(study: "Study") -> pd.DataFrame:
-    """Of each table: its printed cells, how many have ours beside them, and how many of these each verdict took.
+    """Count for each table its printed cells, those that have ours beside them, and the verdicts on the latter.
 
-    In the order of the notebooks. Tables that have not been made, and figures whose values the papers do not print,
-    count nothing.
+    Tables are in the order of the notebooks. Those that have not been made, and figures without printed values, count
+    zero.
     """
     lines, made = [], read_made_tables(study)
     printed_tables = params.load_tables()
@@ -55,14 +55,14 @@ def count_verdicts(study: "Study") -> pd.DataFrame:
 
 
 def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
-    """The verdicts of tables added up: of cells that need no training, and of the scores of models trained here."""
+    """Sum the verdicts of tables, separately for cells that need no training and for scores of trained models."""
     scores = np.array([params.load("tables", key).kind == "scores" for key in verdicts["table"]], dtype=bool)
     counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
     return {"what is counted": counts[~scores].sum(), "scores of models": counts[scores].sum()}
 
 
 def describe_agreement(counts: pd.Series) -> str:
-    """Of the cells that were judged, how many agree: of one table, or of several added up."""
+    """Say how many of the judged cells agree, in one table or in several added up."""
     judged = counts["ours beside"] - counts["n/a"]
     if not judged:
         return "none is judged"

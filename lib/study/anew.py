@@ -1,7 +1,7 @@
-"""What `--again` deletes before a run, so that it is made anew whatever its identity says.
+"""Deletions before a run with `--again`, so that targets are rebuilt even if their settings have not changed.
 
-Weights, results and tables stay until others take their place. A run that is then killed goes on without `--again`, and
-what reads the new ones is done again where their content has changed (lib/study/receipts.py).
+Weights, results and tables stay until new ones replace them. A run that is then killed resumes without `--again`. Jobs
+that read the new results rerun only if the content has changed (lib/study/receipts.py).
 """
 
 import shutil
@@ -15,7 +15,7 @@ from lib.study.study import Study
 
 
 def forget_targets(plan: Plan) -> None:
-    """Take away what says that the targets of a command line are done."""
+    """Delete what marks the targets of a command line as done."""
     for stage, keys in plan.asked.items():
         for one in keys:
             for path in [*list_finished(plan, stage, one), paths.ROOT / receipts.name(plan.scale, stage, one)]:
@@ -27,8 +27,11 @@ def forget_targets(plan: Plan) -> None:
 
 
 def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, folder: Path) -> list[str]:
-    """The datasets of which an encoder's best model is not in a folder yet; StudyError where something else is."""
-    from lib.finetuning import saved  # here, as it takes seconds
+    """List the datasets for which an encoder's best model is not yet saved in a folder.
+
+    Raises StudyError if something else is in its place.
+    """
+    from lib.finetuning import saved  # imported here because it takes seconds
 
     unsaved, seeds = [], params.list_seeds(study.encoder(model).key, study.scale)
     for key in datasets:
@@ -40,23 +43,26 @@ def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, f
 
 
 def forget_runs(scale: str, model: str, datasets: list[str], protocol: str) -> None:
-    """Take away what says that an encoder's runs on some datasets are done; their predictions stay."""
+    """Delete what marks an encoder's runs on some datasets as done; their predictions stay."""
     plan = Plan(scale)
     for key in datasets:
         (paths.ROOT / receipts.name(scale, "finetune", plan.name_job((model, key, protocol)))).unlink(missing_ok=True)
 
 
 def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]:
-    """What says that a job is done, besides its receipt; with what no command line names."""
+    """Yield what marks a job as done, besides its receipt.
+
+    This includes intermediate results that no command line can name.
+    """
     scale, study = plan.scale, plan.study
     match stage, *keys:
-        case "corpus", key:  # with the rows of its files, and the test sentences that they are without
+        case "corpus", key:  # with the rows of its files, and the test sentences excluded from them
             folders = [paths.documents(scale, *file) for file in study.corpus(key).files]
             for folder in (paths.test_sentences(scale), *folders, paths.corpus(scale, key)):
                 yield folder / "record.json"
         case "vocabulary", key:
             yield paths.vocabulary(scale, key) / "record.json"
-        case "pretrain", key:  # with its packed text, its word vectors and the checkpoint of a run that was killed
+        case "pretrain", key:  # with its packed text, word vectors and the checkpoint of a killed run
             model = study.model(key)
             vocabulary = model.vocabulary.key
             folders = [paths.tokens(scale, corpus.key, vocabulary) for corpus in model.corpora]
@@ -67,12 +73,12 @@ def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]
         case "tuning", *run:
             yield paths.tuning(scale, *run)
             yield from list_predictions(scale, run, "try.*")
-        case "finetune", model, protocol, family:  # with the weights that its runs start from
+        case "finetune", model, protocol, family:  # with the intermediate weights of its runs
             for run in plan.runs_in(model, protocol, family):
                 yield from list_predictions(scale, run, "*")
                 if first := study.protocol(protocol, run[1]).first_on:
                     yield paths.intermediate(scale, model, first, protocol)
-                if model in params.BASELINES:  # whose search is no job of its own
+                if model in params.BASELINES:  # their search is not a job of its own
                     yield paths.tuning(scale, *run)
         case "evaluation", model, protocol:
             for job in plan.evaluated(model, protocol):
@@ -84,6 +90,6 @@ def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]
 
 
 def list_predictions(scale: str, run: Sequence[str], of: str) -> Iterator[Path]:
-    """A run's predictions, which have their records. `of`: a pattern of their last key."""
+    """Return a run's prediction files, which also hold its records. `of`: a pattern for their last key."""
     predicted = paths.predictions(scale, *run, of)
     return predicted.parent.glob(predicted.name)

@@ -1,4 +1,4 @@
-"""Tests of claims that are about other tables than scores: counted, timed, recomputed, or asked by one claim alone."""
+"""Tests of claims that compare no table of scores: counts, timings, recomputed numbers, and tests of a single claim."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 SIZES = {"albert-base": 12, "albert-large": 18, "bioalbert-large1": 16, "bert-uncased": 110}  # millions, as printed
 CUT = "bert-cased", "pubmedbert-uncased"  # the vocabularies of BioBERT and PubMedBERT, as published
-WHOLE = "focused-other-amplified", "focused-other-uncased"  # the better vocabulary, and what it is better than
+WHOLE = "focused-other-amplified", "focused-other-uncased"  # the better vocabulary by the claim, and the other
 
 
 def open_table(study: "Study", name: str) -> pd.DataFrame | None:
-    """One of our tables, or None before it has been made."""
+    """Read one of our tables, from a run here or the record; None if there is neither."""
     return results.find_table(paths.table(study.scale, name))
 
 
 def exact(table: str) -> Test:
-    """That every printed cell of a table comes out of those that can be tried."""
+    """Build the test that every printed cell of a table that can be tested is reproduced."""
     return Test(partial(decide_exact, table), tables=(table,), about="text")
 
 
 def decide_exact(table: str, study: "Study") -> Judgement:
-    """The share of the printed cells of a table that come out, of those that can be tried."""
+    """Judge by the share of a table's printed cells that are reproduced, among those that can be tested."""
     found = open_table(study, table)
     if found is None:
         return Judgement(note=f"{table} not made yet")
@@ -45,20 +45,20 @@ def decide_exact(table: str, study: "Study") -> Judgement:
 
 
 def decide_share(part: int, of: int, holds: bool, note: str) -> Judgement:
-    """A claim of what was counted outright: the effect is a share in %."""
+    """Judge a claim about an exact count, without an interval; the effect is a share in %."""
     return Judgement(effect=100 * part / of, n=int(of), verdict="holds" if holds else "fails", note=note)
 
 
 def follows(paper: str, *kinds: str) -> Test:
-    """That a paper's printed numbers follow from its printed cells, rounding allowed.
+    """Build the test that a paper's derived numbers follow from its printed cells, allowing for rounding.
 
-    `kinds`: those of the lines of the audit that the claim speaks of.
+    `kinds`: the kinds of audit lines that the claim is about.
     """
     return Test(partial(decide_audited, paper, kinds), tables=("audit",), about="arithmetic")
 
 
 def decide_audited(paper: str, kinds: tuple[str, ...], study: "Study") -> Judgement:
-    """The share of a paper's lines of the audit that follow from its printed cells."""
+    """Judge by the share of a paper's audit lines that follow from its printed cells."""
     lines = open_table(study, "audit")
     if lines is None:
         return Judgement(note="audit not made yet")
@@ -71,7 +71,7 @@ def decide_audited(paper: str, kinds: tuple[str, ...], study: "Study") -> Judgem
 
 
 def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> Test:
-    """That each of some models is so many times as fast as another, by a table of repetitions that were timed in pairs.
+    """Build the test that each of `models` is `ratio` times as fast as `than`, by a table of paired timings.
 
     The ratio has to be exceeded or, with a margin, met within it.
     """
@@ -80,7 +80,7 @@ def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> T
 
 
 def decide_times(table: str, models: list[str], than: str, ratio: float, margin: float, study: "Study") -> Judgement:
-    """The median over repetitions; of several models that which decides."""
+    """Judge the median speed ratio of each model over paired repetitions, then all models together."""
     times = open_table(study, table)
     if times is None or not {*models, than} <= set(times["model"]):
         return Judgement(note="models not timed yet")
@@ -97,7 +97,7 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
 
 
 def decide_shorter_inputs(study: "Study") -> Judgement:
-    """Inputs are shorter with PubMed's vocabulary on every dataset: the difference in pieces, paired by dataset."""
+    """Judge whether inputs are shorter with PubMed's vocabulary on every dataset, by paired differences in tokens."""
     found = open_table(study, "gu-8")
     if found is None:
         return Judgement(note="gu-8 not made yet")
@@ -106,7 +106,7 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
         return Judgement(note="no row of gu-8 can be tested")
     differences = (wide["Wiki+Books vocab"] - wide["PubMed vocab"]).tolist()
     judged = statistics.judge(statistics.estimate_mean(differences)) | {"n": len(differences)}
-    del judged["p"]  # decided by every set, not by the mean
+    del judged["p"]  # the verdict rests on every dataset, not on the mean
     shorter, rows = sum(d > 0 for d in differences), found["row"].nunique()
     if shorter < len(differences):
         judged["verdict"] = "fails"
@@ -117,7 +117,10 @@ def decide_shorter_inputs(study: "Study") -> Judgement:
 
 
 def decide_whole_words(study: "Study") -> Judgement:
-    """An amplified vocabulary keeps more medical words whole: the difference in %, whose error is by words."""
+    """Judge whether an amplified vocabulary keeps more medical words whole.
+
+    The effect is the difference in % of the distinct words of MeSH's terms; its interval is over words.
+    """
     names = (name for branch in study.mesh.names_by_branch().values() for name in branch)
     words = sorted({word for name in names for word in WORD.findall(name)})
     if not words:
@@ -126,14 +129,17 @@ def decide_whole_words(study: "Study") -> Judgement:
     if unbuilt := [key for key in WHOLE if not paths.find(study.vocabulary(key).folder).is_dir()]:
         return Judgement(note=f"vocabulary '{unbuilt[0]}' not built yet")
     one, other = (np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than))
-    found = 100 * (one.astype(int) - other)  # of a word that only the better one keeps whole, or only the other
+    found = 100 * (one.astype(int) - other)  # 100 or -100 for a word that only one of them keeps whole
     judged = statistics.judge(statistics.estimate_mean(found.tolist()))
     note = f"% more of the distinct words of MeSH's terms kept whole, {better} against {than}"
     return Judgement(**judged, n=len(found), note=note)
 
 
 def decide_core_share(study: "Study") -> Judgement:
-    """Simultaneous pretraining shows more of the core, and more pairs of documents, than split files in every case."""
+    """Judge whether simultaneous pretraining reads more of the core than split files do, in every case.
+
+    Both the share of core text and the number of distinct pairs of documents have to be larger.
+    """
     counts = open_table(study, "wada-figure-3")
     if counts is None or counts.empty:
         return Judgement(note="instances not counted yet")
@@ -150,7 +156,7 @@ def decide_core_share(study: "Study") -> Judgement:
 
 
 def decide_sizes(study: "Study") -> Judgement:
-    """Models built as described have as many parameters as printed, each rounded as it is printed."""
+    """Judge whether models built as described have the printed numbers of parameters, rounded to the printed digits."""
     found = open_table(study, "parameters")
     if found is None:
         return Judgement(note="parameters not counted yet")
@@ -165,7 +171,7 @@ def decide_sizes(study: "Study") -> Judgement:
 
 
 def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
-    """Of the printed words of each example of attention, how many each vocabulary cuts or does not know, and which."""
+    """Count, for each example of attention, the printed words that each vocabulary splits or does not know."""
     rows = []
     words = table[table["word"].notna()].drop_duplicates(["example", "vocabulary", "place"])
     printed = words[words["printed"].eq(True)]
@@ -177,7 +183,7 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def decide_shattered(study: "Study") -> Judgement:
-    """BERT's vocabulary cuts more of the printed words than PubMedBERT's, in each example of attention."""
+    """Judge whether BERT's vocabulary splits more printed words than PubMedBERT's in each example of attention."""
     than, better = CUT
     table = open_table(study, "gu-figure-3")
     found = pd.DataFrame() if table is None else count_shattered(table)
@@ -194,18 +200,19 @@ def decide_shattered(study: "Study") -> Judgement:
     return decide_share(fewer.sum(), words, (fewer > 0).all(), note)
 
 
-# Of runs that always answer yes: the table whose models they are of, and how many of its runs do by section 3.3.
+# On runs that always answer yes: the table of their models, the scores that show it, and the share of such runs in
+# section 3.3.
 ANSWERS, RECALLS, PRINTED = "ozyurt-3", ["recall (yes)", "recall (no)"], 2 / 40
 
 
 def decide_one_class(study: "Study") -> Judgement:
-    """Some runs of a model, but not all, answer yes to every question.
+    """Judge whether some runs of a model, but not all, answer yes to every question.
 
-    The rule, set before any result. Such a run has found every yes and not one no. The claim `holds` where some and not
-    all runs of a model are such: a model that never says no has learnt nothing. It `fails` where the exact 95% interval
-    of their share lies below that of the paper, and is `undecided` otherwise.
+    The rule was set before any result. Such a run finds every yes and no no. The claim `holds` if some but not all runs
+    of a model are such, since a model that never says no has learnt nothing. It `fails` if the exact 95% interval of
+    their share lies below the paper's share, and is `undecided` otherwise.
     """
-    from scipy import stats  # here, as it takes most of a second
+    from scipy import stats  # here, because importing it takes most of a second
 
     cells = study.published(ANSWERS)
     asked = cells.loc[cells["score"].isin(RECALLS), tables.RUN].drop_duplicates()
@@ -229,21 +236,21 @@ def decide_one_class(study: "Study") -> Judgement:
     )  # fmt: skip
 
 
-# Of the gain in entities: the table, whose rows are sets; its column of the model, and of what it gains on.
+# On the gain in NER: the table, whose rows are datasets, its column of the model, and the column it is compared with.
 TABLE, COLUMN, OVER = "naseem-7", "Base1", "SOTA"
 OURS = params.Run(model="bioalbert-base1", protocol="naseem")
 MARGIN = 1.0  # points
 
 
 def decide_entity_gain(study: "Study") -> Judgement:
-    """NER gains so much over the state of the art, by scores of which it is not said what they count.
+    """Judge the printed gain of NER over the state of the art; the paper does not say what its scores count.
 
-    The rule, set before any result. At a scale that trains models as published: ours minus what is printed of the
-    model, by set and seed, both as entity F1. The claim `holds` when it is as good as printed, the whole interval above
-    minus the margin, and `fails` when it lies below; `undecided` otherwise. At other scales models are too small to be
-    held against a printed score, and the claim is `undecided`; the effect is then what another definition gives to the
-    same predictions: F1 of words with O as a class minus F1 of entities, in points, whose error is by sets.
-    Predictions of another model say nothing of it.
+    The rule was set before any result. At a scale that trains models as published, the effect is our entity F1 minus
+    the model's printed score, by dataset and seed. The claim `holds` if the whole interval lies above minus the margin,
+    `fails` if it lies below, and is `undecided` otherwise. At other scales the models are too small to compare with a
+    printed score, so the claim is `undecided`. The effect is then what another definition adds to the same predictions:
+    F1 of words with O as a class minus F1 of entities, in points, with the error over datasets. Predictions of other
+    models are not used.
     """
     run, compared = published.substitute_run(study, OURS), open_table(study, "protocols")
     not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
@@ -264,12 +271,12 @@ def decide_entity_gain(study: "Study") -> Judgement:
     )
     if study.budget.pretraining.recipe is None:
         return hold_against_print(entities, note)
-    counted = replace(counted, verdict="undecided", p=np.nan)  # which is of another verdict
+    counted = replace(counted, verdict="undecided", p=np.nan)  # p belongs to the verdict replaced here
     return replace(counted, note=f"{note}, which is the effect; not the paper's size of model")
 
 
 def list_differences(lines: pd.DataFrame) -> list[list[float]]:
-    """The second values less the first, for each line of tables/protocols.csv a list over seeds."""
+    """Return the second minus the first values by seed, a list for each line of tables/protocols.csv."""
     differences = []
     for first, second in zip(lines["first_by_seed"], lines["second_by_seed"], strict=True):
         pairs = zip(read_seeds(first), read_seeds(second), strict=True)
@@ -278,12 +285,12 @@ def list_differences(lines: pd.DataFrame) -> list[list[float]]:
 
 
 def read_seeds(text: str | float) -> list[float]:
-    """The values of a line by seed; one alone has been read as a number."""
+    """Return a line's values by seed; a single value has been parsed as a number."""
     return [float(value) for value in str(text).split()]
 
 
 def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
-    """Entity F1 of ours less what is printed of the model; its gain on the state of the art in the note."""
+    """Compare our entity F1 with the model's printed scores; the note has our gain and the printed one over `OVER`."""
     table = params.load("tables", TABLE)
     printed = results.read_published(table.paper, table.table).set_index(["row", "column"])["value"]
     rows = {run.dataset: name for name, run in table.rows.items() if run.dataset}
@@ -300,7 +307,7 @@ def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
 
 
 def judge_by_set(differences: list[list[float]], relation: statistics.Relation = "beats", margin=0.0) -> Judgement:
-    """The mean over sets of differences over seeds, of one pretraining."""
+    """Judge the mean over datasets of differences that are averaged over seeds, for a single pretraining."""
     found = statistics.estimate_mean([float(np.mean(values)) for values in differences])
     runs = {"n_sets": len(differences), "n_pretrainings": 1, "n_seeds": min(map(len, differences))}
     return Judgement(**statistics.judge(found, relation, margin), n=sum(map(len, differences)), **runs)

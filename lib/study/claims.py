@@ -1,4 +1,4 @@
-"""The claims of the papers: how each is tested, and what comes of it. Their words are in published/claims.csv."""
+"""The papers' claims: how each is tested, and its verdict. Their wording is in published/claims.csv."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from lib.study.verdicts import About, Test
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERSION = 8  # raised by hand when a test changes, or what it finds
+VERSION = 8  # raised by hand when a test or its result changes
 COLUMNS = ["claim", "paper", "about", "statement", "test", "paper_effect", "paper_effect_here", "effect", "ci_low",
            "ci_high", "n", "p", "part", "unit", "n_sets", "n_pretrainings", "n_seeds", "below_baseline", "substituted",
            "verdict", "note", "not_tested"]  # fmt: skip
@@ -35,7 +35,7 @@ KINDS: dict[About, str] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A line of published/claims.csv, its test, and what else it says (`not_tested`)."""
+    """A row of published/claims.csv with its test, and the parts of the claim that are not tested (`not_tested`)."""
 
     key: str
     test: Test
@@ -51,7 +51,7 @@ OF_BOTH = "BioBERT (+PubMed+PMC), of which the abstract's numbers are"
 ELECTRAS = ("Bio-ELECTRA++", "Bio-ELECTRA", "ELECTRA Small++")
 WEIGHTED = tuple(f"{name} (weighted)" for name in ELECTRAS)
 
-# The sets of PubMedBERT, BioALBERT and Bio-ELECTRA, and of BioALBERT those without clinical notes, as printed.
+# The datasets of PubMedBERT, BioALBERT and Bio-ELECTRA; OF_PUBMED: BioALBERT's without clinical notes, as printed.
 BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "ebm-pico", "chemprot", "ddi", "gad",
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
 TWENTY = ["share-clef-2013", "bc5cdr-disease", "bc5cdr-chem", "jnlpba-biobert", "linnaeus", "ncbi-disease", "s800",
@@ -62,8 +62,8 @@ NINE = ["bc4chemd", "bc2gm", "ncbi-disease", "linnaeus", "bioasq-8b-factoid", "b
 OF_PUBMED = ["BC5CDR (Disease)", "BC5CDR (Chemical)", "JNLPBA", "Linnaeus", "NCBI (Disease)", "S800", "BC2GM", "DDI",
              "ChemProt", "Euadr", "GAD", "BIOSSES", "HoC", "BioASQ 4b", "BioASQ 5b", "BioASQ 6b"]  # fmt: skip
 
-# In the order of published/claims.csv. Margins are in points, and were set before any result that they judge; that of a
-# ratio of times is a fifth of it.
+# In the order of published/claims.csv. Margins are in points and were set before any result that they judge; the margin
+# of a time ratio is a fifth of the ratio.
 CLAIMS = (
     Claim("gu-vocab-whole", exact("gu-1")),
     Claim("gu-shorter-input", Test(claim_tests.decide_shorter_inputs, tables=("gu-8",), about="text")),
@@ -137,7 +137,7 @@ CLAIMS = (
           paired_runs(BASE, ("bert-general-pubmed", "lee-bioes"),
                       ["ncbi-disease", "bc5cdr-disease", "bc5cdr-chem", "bc2gm"], unit="checkpoint"),
           ON_EVERY),
-    # With their own words; the paper's ChemProt has dummies in its files.
+    # Datasets with the original entity words, because the paper's own ChemProt files have placeholders.
     Claim("lee-anonymise-beats-tags",
           paired_runs(BASE, ("bert-general-pubmed", "lee-markers"), ["chemprot", "ddi"], unit="checkpoint"),
           ON_EVERY),
@@ -213,7 +213,7 @@ CLAIMS = (
     Claim("ozyurt-second-stage",
           paired_runs(SMALL, ("bio-electra", "ozyurt"), NINE, ahead=8)),
     Claim("ozyurt-steps", trend(Trend("ozyurt-figure-1"))),
-    # Above the mean of both: nearer to BERT than to what it was.
+    # Above the mean of both: closer to BERT than to its score before tuning.
     Claim("ozyurt-tuning",
           paired("ozyurt-7", ("Bio-ELECTRA++ opt", "Bio-ELECTRA++", "BERT"), metric="F1",
                  only=["BC4CHEMD", "BC2GM", "NCBI disease", "LINNAEUS"]),
@@ -242,12 +242,15 @@ NOT_TESTED = {claim.key: claim.not_tested for claim in CLAIMS}
 
 
 def is_corrected(claim: Claim) -> bool:
-    """Whether p of a claim is corrected together with all such, measured or not; page 00 fixes how many they are."""
+    """Return whether a claim's p is corrected for multiple testing, whether or not it has been measured.
+
+    Page 00 fixes the number of such claims.
+    """
     return claim.test.by_interval
 
 
 def find_claim(key: str) -> Claim:
-    """A claim by its key; StudyError with the nearest names for no such one."""
+    """Return the claim with this key. Raises StudyError with the nearest names if there is none."""
     found = next((claim for claim in CLAIMS if claim.key == key), None)
     if found is None:
         raise unknown("claim", key, NOT_TESTED)
@@ -255,7 +258,7 @@ def find_claim(key: str) -> Claim:
 
 
 def list_claim_runs(study: "Study") -> list[params.RunKey]:
-    """Every run that claims compare and no table names, where it can be made."""
+    """List the runs that claims compare directly, not through a table, and that can be made."""
     parts = [part for claim in CLAIMS for part in claim.test.parts]
     runs = []
     for part in parts:
@@ -267,10 +270,10 @@ def list_claim_runs(study: "Study") -> list[params.RunKey]:
 
 
 def judge_claims(study: "Study") -> pd.DataFrame:
-    """Every claim of the papers with its test, effects, interval and verdict: a line each, of COLUMNS.
+    """Return every claim with its test, effects, interval and verdict: one row each, with COLUMNS.
 
-    `p` is corrected for all the claims that an interval decides, whether or not they have been measured; a verdict that
-    does not survive it is weakened.
+    `p` is corrected for all claims that an interval decides, measured or not. A verdict that does not survive the
+    correction is weakened.
     """
     lines = [judge_alone(claim, study) for claim in CLAIMS]
     family = [line for line, claim in zip(lines, CLAIMS, strict=True) if is_corrected(claim)]
@@ -285,12 +288,15 @@ def judge_claims(study: "Study") -> pd.DataFrame:
 
 
 def judge_one(study: "Study", key: str) -> pd.Series:
-    """The line of one claim as of `judge_claims`, before p is corrected for their number; StudyError for none such."""
+    """Return the row of one claim as in `judge_claims`, but with p not corrected.
+
+    Raises StudyError if there is no such claim.
+    """
     return tabulate_claims([judge_alone(find_claim(key), study)]).iloc[0]
 
 
 def show_of(study: "Study", table: str) -> HTML:
-    """The claims that are tested by a published table or figure: a line each, with the paper's effect beside ours."""
+    """Show the claims tested on a published table or figure: one row each, with the paper's effect and ours."""
     rows = []
     for claim in (one for one in CLAIMS if one.test.parts and table in one.test.tables):
         line = judge_one(study, claim.key)
@@ -303,7 +309,7 @@ def show_of(study: "Study", table: str) -> HTML:
 
 
 def judge_alone(claim: Claim, study: "Study") -> dict:
-    """The line of one claim, its p not corrected and its verdict not limited."""
+    """Return the row of one claim before p is corrected and the verdict limited."""
     test = claim.test
     judged = test.decide(study)
     if study.budget.made_up:
@@ -314,20 +320,20 @@ def judge_alone(claim: Claim, study: "Study") -> dict:
 
 
 def tabulate_claims(lines: list[dict]) -> pd.DataFrame:
-    """Lines as a table, numbers rounded and verdicts limited."""
+    """Return rows as a table, with numbers rounded and verdicts limited by the number of pretrainings."""
     for line in lines:
         line["verdict"] = statistics.limit(line["verdict"], line["unit"] == "recipe", line["n_pretrainings"])
     return pd.DataFrame(lines, columns=COLUMNS).round(DIGITS)
 
 
 def read_verdicts(study: "Study") -> pd.DataFrame:
-    """The claims as they were judged; without verdicts before notebook 01 has run."""
+    """Return the judged claims; before notebook 01 has run, all have the verdict n/a."""
     found = results.find_table(paths.table(study.scale, "claims"))
     return results.read_claims().assign(n=0, verdict="n/a", note="") if found is None else found
 
 
 def describe_verdict(claim: dict) -> str:
-    """A verdict as a sentence has it: that a claim holds is said of what of it was tested, and of few sets of these."""
+    """Phrase a verdict for a sentence, noting if the claim was tested only in part or on few datasets."""
     said = {"fails": "does not hold"}.get(claim["verdict"], claim["verdict"])
     if claim["verdict"] in ("holds", "fails") and 0 < claim["n_sets"] < statistics.SETS:
         said += " on these sets"
@@ -336,24 +342,24 @@ def describe_verdict(claim: dict) -> str:
 
 
 def list_measured_recipes(judged: pd.DataFrame) -> pd.DataFrame:
-    """The claims about recipes of pretraining that were measured."""
+    """Keep the measured claims about pretraining recipes."""
     return judged.reindex(columns=COLUMNS).query("unit == 'recipe' and n_sets > 0")
 
 
 def list_recipes(judged: pd.DataFrame) -> list[str]:
-    """What was found of each claim about recipes of pretraining that was measured, a line each (Markdown)."""
+    """List the results of the measured claims about pretraining recipes, one line each (Markdown)."""
     papers, measured = results.list_papers(), list_measured_recipes(judged)
     return [describe_recipe(claim, papers[claim["paper"]]) for claim in measured.to_dict("records")]
 
 
 def find_unit(claim: dict) -> str:
-    """The unit of a judged claim's effects, as of the part that decides; empty where its result says what they are."""
+    """Return the unit of a judged claim's effects, taken from the part that decides; empty if its note states it."""
     test = find_claim(claim["claim"]).test
     return test.parts[claim["part"] - 1].measured_in if test.parts else test.measured_in
 
 
 def describe_recipe(claim: dict, paper: str) -> str:
-    """The line of one claim (Markdown)."""
+    """Describe the result of one claim in a line (Markdown)."""
     untested = NOT_TESTED[claim["claim"]]
     note = claim["note"]
     if untested:
@@ -368,13 +374,13 @@ def describe_recipe(claim: dict, paper: str) -> str:
 
 
 def list_about(judged: pd.DataFrame) -> dict[About, pd.DataFrame]:
-    """The claims by what they are about, in the order of KINDS."""
+    """Group the claims by what they are about, in the order of KINDS."""
     about = judged["claim"].map({claim.key: claim.test.about for claim in CLAIMS})
     return {kind: judged[about == kind] for kind in KINDS}
 
 
 def tally(judged: pd.DataFrame) -> pd.DataFrame:
-    """The claims by verdict: of each paper and of all those about scores, then of all about anything else."""
+    """Count the claims by verdict: claims about scores per paper and in total, other kinds in total only."""
     lines = []
     for about, found in list_about(judged).items():
         parts = [(name, found[found["paper"] == paper]) for paper, name in results.list_papers().items()]

@@ -1,7 +1,7 @@
-"""The classifiers of Japanese documents that stand beside encoders: tuned by Optuna, then tested on every fold.
+"""The classifiers of Japanese documents that encoders are compared with: tuned by Optuna, then tested on every fold.
 
-Those of Wada et al. 2020, section 4.3. Their files lie where those of encoders do, with the baseline's key in the place
-of the model's.
+They are those of Wada et al. 2020, section 4.3. Their files lie where those of encoders do, with the baseline's key in
+place of the model's.
 """
 
 import time
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from lib.study import Study
 
 CORPUS = "ja-clinical"
-BUCKETS = 100_000  # of parts of words; gensim's two million would take two gigabytes
-SPACES: dict[str, dict[str, list]] = {  # what Optuna chooses from; the paper does not print its own
+BUCKETS = 100_000  # for character n-grams; gensim's default of two million would take two gigabytes
+SPACES: dict[str, dict[str, list]] = {  # what Optuna searches; the paper does not print its own
     "tfidf-svm": {"C": [0.01, 0.1, 1.0, 10.0, 100.0], "words": [1, 2], "sublinear": [True, False]},
     "cnn": {"learning_rate": [3e-4, 1e-3, 3e-3], "width": [50, 100, 200], "dropout": [0.3, 0.5], "epochs": [5, 10, 20]},
     "bilstm": {"learning_rate": [3e-4, 1e-3, 3e-3], "width": [50, 100, 150], "dropout": [0.3, 0.5],
@@ -36,10 +36,10 @@ TRIALS = 20
 
 
 def run_classifier(study: "Study", key: str, dataset: str, protocol: str) -> dict:
-    """Tune one of the classifiers on a tenth of the first fold's training set, then train and test it on every fold.
+    """Tune a classifier on a held-out tenth of the first fold's training set, then train and test it on every fold.
 
-    Returns the results record, also written to outputs/<scale>/results/, in the form of Study.finetune. StudyError for
-    an unknown baseline.
+    Returns the results record in the form of Study.finetune, also written to outputs/<scale>/results/. Raises
+    StudyError if the baseline is unknown.
     """
     if key not in SPACES:
         raise unknown("baseline", key, SPACES)
@@ -83,7 +83,7 @@ def run_classifier(study: "Study", key: str, dataset: str, protocol: str) -> dic
 
 @cache
 def look_up_vectors(study: "Study", seed: int, words: tuple[str, ...]) -> np.ndarray:
-    """FastText vectors (Bojanowski et al. 2017) of words, trained on the clinical corpus; also of words it lacks."""
+    """Return FastText vectors (Bojanowski et al. 2017) trained on the clinical corpus, also for words it lacks."""
     trained = train_vectors(study, seed)
     return np.array([trained[word] for word in words])
 

@@ -64,7 +64,7 @@ LEADERBOARD = "03_leaderboard"
 
 
 def main(words: list[str]) -> int:
-    """Do what the words say; returns the exit status."""
+    """Run one command line; return its exit status."""
     settle_variables()
     match words:
         case ["test", *options]:
@@ -106,7 +106,7 @@ def fetch_data(words: list[str]) -> int:
 
 
 def guard(work: Callable[[], int], again: bool = False) -> int:
-    """The exit status of a piece of work, after one clear line where it failed or was stopped."""
+    """Run `work` and return its exit status; print one line if it fails or is interrupted."""
     try:
         return work()
     except StudyError as error:
@@ -118,7 +118,10 @@ def guard(work: Callable[[], int], again: bool = False) -> int:
 
 
 def how_to_go_on(again: bool) -> str:
-    """After a run that was stopped or failed: a second --again would take away what the first has made."""
+    """Say how to resume a stopped or failed run.
+
+    After --again it resumes without it, because a second --again would delete what the first has made.
+    """
     return "run it without --again to go on" if again else "the same command goes on from here"
 
 
@@ -141,7 +144,7 @@ def run_targets(options: argparse.Namespace) -> int:
     if words == ["record"]:
         with the_only_study():
             return take_over_results(scale)
-    words = [word for word in words if word != "report"]  # every run ends with it
+    words = [word for word in words if word != "report"]  # every run ends with the report
     if options.again and not words:
         raise StudyError(f"--again makes anew what is named: ./run_all.sh {scale} pubmedbert --again")
     try:
@@ -155,7 +158,7 @@ def run_targets(options: argparse.Namespace) -> int:
         return print_status(scale, words)
     check_targets(wanted, options.partial)
     if wanted.study.budget.weights == "released":
-        from lib.study import workload  # here, as it takes seconds
+        from lib.study import workload  # imported here because it takes seconds
 
         print(workload.describe_downloads(wanted), flush=True)
     where = choose_place(options)
@@ -175,7 +178,7 @@ def run_targets(options: argparse.Namespace) -> int:
         artefacts.remove_leftovers(paths.output(scale))
         if options.again:
             anew.forget_targets(wanted)
-        # On a cluster the lines of the runner go to the logs of its jobs; what is left to show is Snakemake's own.
+        # On a cluster the runner's lines go to the job logs, so Snakemake's own output is shown.
         status, output = graph.snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:
             print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
@@ -183,7 +186,10 @@ def run_targets(options: argparse.Namespace) -> int:
 
 
 def evaluate(words: list[str]) -> int:
-    """Put one encoder through the datasets of a protocol's paper, or those named; ends with a page of its scores."""
+    """Evaluate one encoder on the datasets of a protocol's paper, named ones or the user's own.
+
+    The run ends with a page of its scores.
+    """
     parser = argparse.ArgumentParser("run_all.sh evaluate")
     model = "a folder in the save_pretrained layout, a hub name, or a key; default: encoder-14m, which ships"
     parser.add_argument("--model", default=exploring.SHIPPED, type=name_encoder, help=model)
@@ -200,7 +206,7 @@ def evaluate(words: list[str]) -> int:
     where = "where to save the best model of each dataset, in a folder of its name"
     parser.add_argument("--save", metavar="FOLDER", type=as_path, help=where)
     options = parser.parse_args(words)
-    from lib.study import evaluation  # here, as it takes seconds
+    from lib.study import evaluation  # imported here because it takes seconds
 
     if not options.data:
         paths.require_data(options.scale)
@@ -209,13 +215,16 @@ def evaluate(words: list[str]) -> int:
 
 
 def show_leaderboard(words: list[str]) -> int:
-    """Put the result files of folders beside printed scores and this study's; all are read before the page runs."""
+    """Build the leaderboard page: result files beside printed scores and this study's scores.
+
+    All result files are read and checked before the page runs.
+    """
     parser = argparse.ArgumentParser("run_all.sh leaderboard")
     what = "of result files (docs/results_format.md)"
     parser.add_argument("folders", nargs="*", metavar="FOLDER", type=as_path, help=what)
     parser.add_argument("--scale", default="laptop", help="whose results stand beside the files'")
     options = parser.parse_intermixed_args(words)
-    from lib.study import result_files, runner  # here, as it takes seconds
+    from lib.study import result_files, runner  # imported here because it takes seconds
 
     scale = options.scale
     result_files.read_folders(options.folders, open_study(scale).budget.made_up)
@@ -227,17 +236,23 @@ def show_leaderboard(words: list[str]) -> int:
 
 
 def as_path(word: str) -> Path:
-    """A path that a person wrote, from where they stand."""
+    """Return a path from the command line as an absolute path, with `~` expanded."""
     return Path(word).expanduser().absolute()
 
 
 def name_encoder(word: str) -> str:
-    """What --model says, a folder as an absolute path; a key of the study goes before a folder of that name."""
+    """Return the value of --model, with an existing path made absolute.
+
+    A registered key takes precedence over a folder of the same name.
+    """
     return word if params.find_kind(word) else from_here(word)
 
 
 def check_targets(wanted: plan.Plan, partial: bool) -> None:
-    """Find bad settings and missing raw data before anything starts; with `partial` data may be missing."""
+    """Check settings and raw data before anything starts.
+
+    Raises StudyError if a setting is invalid, or if raw data are missing and `partial` is not set.
+    """
     needed = find_groups(wanted)
     if not wanted.study.budget.made_up and needed != set():
         folder = paths.require_data(wanted.scale)
@@ -255,9 +270,11 @@ def check_targets(wanted: plan.Plan, partial: bool) -> None:
 
 
 def find_groups(wanted: plan.Plan) -> set[str] | None:
-    """The groups of params/downloads.yaml that targets read; None, for all of them, where a page over all is one, or
-    a model or its fine-tuning, whose datasets are those at hand; none of an encoder that is evaluated on data of
-    somebody's own."""
+    """Return the groups of params/downloads.yaml that the targets read; None stands for all of them.
+
+    None for a page, an explored encoder, fine-tuning or tuning, because these use whatever datasets are at hand. If
+    every dataset is the user's own, only the groups with corpus text.
+    """
     if any(wanted.asked[stage] for stage in ("page", "explored", "finetune", "tuning")):
         return None
     runs = []
@@ -266,7 +283,7 @@ def find_groups(wanted: plan.Plan) -> set[str] | None:
     for model, protocol in wanted.asked["evaluation"]:
         runs += wanted.requested(model, protocol)
     datasets = {dataset for _, dataset, _ in runs}
-    files = set()  # of the corpora, as patterns
+    files = set()  # glob patterns of the corpora's raw files
     for (key,) in wanted.jobs["corpus"]:
         files |= {params.load("sources", source).files for source in wanted.study.corpus(key).sources}
     texts_of = set()
@@ -280,12 +297,12 @@ def find_groups(wanted: plan.Plan) -> set[str] | None:
 
 
 def choose_place(options: argparse.Namespace) -> list[str]:
-    """Snakemake's options for where jobs run: on this machine, or where a profile says.
+    """Return Snakemake's options for where jobs run: on this machine, or as a profile says.
 
-    StudyError when there is no such profile, or when its executor is not installed.
+    Raises StudyError if the profile does not exist, or if its executor is not installed.
     """
     if not options.profile:
-        # One job at a time has the GPUs: two would share the memory of the first.
+        # One job at a time uses the GPUs, because two would share their memory.
         return ["--cores", str(max(1, options.cores)), "--resources", "gpu=1"]
     file = paths.ROOT / options.profile / "config.yaml"
     if not file.exists():
@@ -302,7 +319,10 @@ def choose_place(options: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def the_only_study() -> Iterator[None]:
-    """Holds the lock of this folder; a second study is refused. The kernel lets go of it when this process dies."""
+    """Hold the lock of this folder. Raises StudyError if another study holds it.
+
+    The kernel releases the lock when this process dies.
+    """
     path = paths.ROOT / "outputs" / ".study.lock"
     path.parent.mkdir(exist_ok=True)
     with open(path, "a+") as file:
@@ -321,7 +341,7 @@ def the_only_study() -> Iterator[None]:
 
 
 def finish(scale: str, failed: bool, again: bool = False) -> int:
-    """Build the report where something changed, and say where it is."""
+    """Build the report if something changed, print where it is, and return the exit status."""
     index, built = report.build_report(scale)
     print(f"{'Report' if built else 'Report, unchanged'}: {show_path(index)}")
     if failed:
@@ -330,7 +350,7 @@ def finish(scale: str, failed: bool, again: bool = False) -> int:
 
 
 def take_over_results(scale: str) -> int:
-    """Take a run over into the record, and say what changed."""
+    """Copy the results of a run into the record, and print how many files changed."""
     changed = record.take_over(scale)
     print(f"{len(changed)} files of outputs/record/{scale}/ are new or changed" if changed else "Nothing has changed.")
     if changed:
@@ -346,9 +366,9 @@ def print_targets(scale: str) -> int:
 
 
 def print_status(scale: str, words: list[str]) -> int:
-    """How many jobs of each stage are done, then what runs, how far it is, and what was interrupted or failed."""
+    """Print the jobs done per stage, then running jobs with their progress, interrupted jobs and failed ones."""
     status, output = graph.snakemake(scale, words, ["--summary"])
-    if status:  # why has been said
+    if status:  # the reason has been printed
         return status
     columns, *jobs = [line.split("\t") for line in output.splitlines() if line.count("\t") > 3]
     summary = pd.DataFrame(jobs, columns=columns)
@@ -364,15 +384,15 @@ def print_status(scale: str, words: list[str]) -> int:
 
 
 def count_cores() -> int:
-    """The cores that this process may use: fewer than the machine's under a batch system."""
+    """Return the number of cores this process may use: fewer than the machine has under a batch system."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_tests(options: list[str]) -> int:
-    """ruff, then pytest; the exit status of the first that fails."""
+    """Run ruff, then pytest; return the exit status of the first that fails, else 0."""
     begun = time.monotonic()
     on_every_core = ["--numprocesses=auto", "--dist=loadfile", "--no-loadscope-reorder"]  # in tests/conftest.py's order
-    threads = {"OMP_NUM_THREADS": "1"}  # of each
+    threads = {"OMP_NUM_THREADS": "1"}  # per worker, because workers already fill the cores
     for command in (["ruff", "check", "."], ["pytest", *on_every_core, *options]):
         status = subprocess.run([sys.executable, "-m", *command], cwd=paths.ROOT, env=threads | os.environ).returncode
         if status:

@@ -1,4 +1,4 @@
-"""Pairs of models that a page compares, a general and a biomedical one, as far as a scale has them."""
+"""Pairs of a general and a biomedical model that pages compare, as far as a scale has them."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -8,12 +8,12 @@ from lib.study import params, published
 if TYPE_CHECKING:
     from lib.study import Study
 
-ATTENDED = "bert-general-pubmed", "pubmedbert"  # whose attention is shown: for BioBERT and PubMedBERT of gu's figure 3
+ATTENDED = "bert-general-pubmed", "pubmedbert"  # their attention is shown for BioBERT and PubMedBERT (gu's figure 3)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models, and the datasets whose test instances both answer under a protocol."""
+    """Two models, and the datasets on whose test instances they are compared under a protocol."""
 
     general: str
     biomedical: str
@@ -21,7 +21,7 @@ class Comparison:
     datasets: tuple[str, ...]
 
 
-COMPARISONS = (  # the models of naseem's table 9, then what stands in their place where a scale does not have them
+COMPARISONS = (  # the models of naseem's table 9, then their substitutes at scales without them
     Comparison("albert-base", "bioalbert-base1", "naseem",
                ("jnlpba-biobert", "share-clef-2013", "hoc-blue", "bc5cdr-disease", "bc5cdr-chem", "linnaeus",
                 "ncbi-disease", "s800", "bc2gm")),
@@ -31,7 +31,7 @@ COMPARISONS = (  # the models of naseem's table 9, then what stands in their pla
 
 
 def why_not_pretrained(study: "Study", model: str) -> str:
-    """Why a model is not among those that are pretrained at a scale in any case, or an empty string."""
+    """Return why a model is not among those that a scale always pretrains, or an empty string."""
     budget = study.budget
     panels = {name for panel in budget.panels for name in panel.models}
     if why_not := params.why_no_weights(model, study.scale):
@@ -42,12 +42,12 @@ def why_not_pretrained(study: "Study", model: str) -> str:
 
 
 def list_attended(study: "Study") -> list[str]:
-    """The models whose attention is shown at a scale: both or none."""
+    """List the models whose attention is shown at a scale: both or none."""
     return [] if any(why_not_pretrained(study, model) for model in ATTENDED) else list(ATTENDED)
 
 
 def choose_comparison(study: "Study") -> Comparison | None:
-    """The first of COMPARISONS that can be made at a scale, with the datasets on which it can; or None."""
+    """Return the first of COMPARISONS that is possible at a scale, with its possible datasets, or None."""
     for one in COMPARISONS:
         pair = one.general, one.biomedical
         possible = [
@@ -61,7 +61,7 @@ def choose_comparison(study: "Study") -> Comparison | None:
 
 
 def list_contrast_runs(study: "Study") -> list[params.RunKey]:
-    """Model, dataset and protocol of every run whose predictions are compared."""
+    """List model, dataset and protocol of every run whose predictions are compared."""
     one = choose_comparison(study)
     pair = (one.general, one.biomedical) if one else ()
     return [(model, key, one.protocol) for key in (one.datasets if one else ()) for model in pair]

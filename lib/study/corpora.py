@@ -1,4 +1,4 @@
-"""The registered corpora at a scale: of which raw files each is made, whether it can be, and its documents."""
+"""Registered corpora at a scale: the raw files of each, whether it can be built, and its documents."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +17,7 @@ from lib.study import documents, params, paths
 if TYPE_CHECKING:
     from lib.study import Study
 
-PROSE = {"title", "where", "differs"}  # of rules, on pages alone
+PROSE = {"title", "where", "differs"}  # fields of rules that only pages use
 
 
 class Corpus(params.Registered):
@@ -29,38 +29,38 @@ class Corpus(params.Registered):
 
     @property
     def full(self) -> bool:
-        """Whether it is made of the papers' sources, not of samples."""
+        """Whether it is built from the papers' sources rather than samples."""
         return self.study.budget.text == "full"
 
     @property
     def sources(self) -> list[str]:
-        """The sources that it is made of, in the order in which they are read."""
+        """Its sources, in reading order."""
         return self.settings.sources if self.full else self.settings.samples
 
     @property
     def until(self) -> str:
-        """The last day on which its citations entered PubMed; empty: samples have no cut."""
+        """The last day on which its citations entered PubMed; empty for samples, which have no cut-off."""
         return self.settings.until if self.full else ""
 
     @property
     def files(self) -> list[tuple[str, str]]:
-        """The (source, file name) pairs that are in the data folder, in the order in which they are read."""
+        """The (source, file name) pairs in the data folder, in reading order."""
         return [(source, file) for source in self.sources for file in documents.list_raw_files(self.study, source)]
 
     @property
     def why_not(self) -> str:
-        """Why it cannot be built, or an empty string when it can."""
+        """Why it cannot be built, or an empty string."""
         return "" if self.files else f"no text at hand: {params.load('sources', self.sources[0]).missing}"
 
     @property
     def access(self) -> str:
-        """`credentialed` when any of its sources is, at any scale, else `public`."""
+        """`credentialed` if any of its sources is, at any scale, else `public`."""
         named = (*self.settings.sources, *self.settings.samples)
         return "credentialed" if "credentialed" in {params.load("sources", one).access for one in named} else "public"
 
     @property
     def recipe(self) -> dict:
-        """All settings that its text follows from."""
+        """All settings that determine its text."""
         settings = self.settings
         return {
             "cleaning": params.load("cleaning", settings.cleaning).model_dump(exclude=PROSE),
@@ -70,7 +70,7 @@ class Corpus(params.Registered):
         } | ({"until": self.until} if self.until else {})
 
     def build(self) -> dict:
-        """Write documents.parquet unless it is there already; returns the record, with counts by file."""
+        """Write documents.parquet unless it is there already, and return the record, with counts by file."""
         settings, files = self.settings, self.files
         if not files:
             raise StudyError(f"corpus '{self.key}': {self.why_not}")
@@ -94,7 +94,7 @@ class Corpus(params.Registered):
             totals = pd.DataFrame(counts)[names].sum()
             if not totals["kept"]:
                 raise StudyError(f"corpus '{self.key}': nothing is left after cleaning")
-            # What is trained on a corpus is trained again when its text changes, and not when only its making does.
+            # Models and vocabularies are retrained when a corpus's text changes, not when only its making does.
             content = {"content": provenance.file_fingerprint(path)}
             return {"files": counts} | {name: int(total) for name, total in totals.items()} | content
 
@@ -102,7 +102,7 @@ class Corpus(params.Registered):
 
     @property
     def record(self) -> dict:
-        """What building it counted; StudyError when it is not built."""
+        """The counts made when it was built. Raises StudyError if it is not built."""
         record = artefacts.read_record(self.folder)
         if record is None:
             scale = self.study.scale
@@ -112,13 +112,13 @@ class Corpus(params.Registered):
         return record
 
     def documents(self) -> Iterator[Document]:
-        """The kept documents, in order; StudyError when it is not built or damaged."""
-        _ = self.record  # StudyError when it is not built
+        """Yield the kept documents in order. Raises StudyError if the corpus is not built or damaged."""
+        _ = self.record  # raises StudyError if it is not built
         yield from read_corpus(self.folder / "documents.parquet")
 
 
 def describe_selection(selection: str | None) -> dict | None:
-    """The rules of a registered selection, with those of the one whose complement it is."""
+    """Return the rules of a registered selection, and of the selection that it is the complement of, if any."""
     if not selection:
         return None
     rules = params.load("selections", selection).model_dump(exclude=PROSE)
@@ -127,7 +127,7 @@ def describe_selection(selection: str | None) -> dict | None:
 
 
 def choose_rule(selection: str | None) -> Choice | None:
-    """What decides whether a citation is chosen: a registered selection, or all that another one does not choose."""
+    """Return the function that selects citations: by a registered selection, or by the complement of another one."""
     if not selection:
         return None
     rule = params.load("selections", selection)
@@ -138,6 +138,6 @@ def choose_rule(selection: str | None) -> Choice | None:
 
 
 def list_whole(study: "Study") -> list[Corpus]:
-    """The registered corpora within the scale's budget that are not a part of another, and can be built."""
+    """List the buildable registered corpora within the scale's budget that are not parts of others."""
     found = (study.corpus(key) for key in study.budget.shown_corpora or params.keys("corpora"))
     return [corpus for corpus in found if corpus.settings.part == 1 and not corpus.why_not]

@@ -1,4 +1,4 @@
-"""The texts of test sets, to keep out of pretraining.
+"""Texts of test sets, which are kept out of pretraining.
 
 python -m lib.study.dataset_texts SCALE RECEIPT writes the index of test sentences, a job of the graph.
 """
@@ -20,11 +20,11 @@ from lib.study import open_study, paths, receipts, results
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERSION = 2  # of the index: raised when the same files give other test sentences
+VERSION = 2  # of the index; raised when the same files yield other test sentences
 
 
 def tests_at_hand(study: "Study") -> dict[str, list[Path]]:
-    """The files of every test set that is at hand, of all folds; of SQuAD, whose test set is secret, the dev set."""
+    """Return the files of every test set at hand, over all folds; for SQuAD, whose test set is secret, the dev set."""
     found = {}
     for dataset in map(study.dataset, registry.DATASETS):
         split = "test" if "test" in dataset.files else "dev"
@@ -36,13 +36,13 @@ def tests_at_hand(study: "Study") -> dict[str, list[Path]]:
 
 
 def test_files(study: "Study") -> list[Path]:
-    """The files that test_texts reads, for its fingerprint."""
+    """List the files that test_texts reads, for its fingerprint."""
     return datasets.list_data_files(path for found in tests_at_hand(study).values() for path in found)
 
 
 @cache
 def test_texts(study: "Study") -> dict[str, list[str]]:
-    """Every test set at hand in natural texts: sentences, titles, abstracts, snippets, questions."""
+    """Return the natural texts of every test set at hand: sentences, titles, abstracts, snippets, questions."""
     found = {}
     for key in tests_at_hand(study):
         dataset = study.dataset(key)
@@ -51,20 +51,20 @@ def test_texts(study: "Study") -> dict[str, list[str]]:
 
 
 def read_test_sentences(study: "Study", key: str) -> list[str]:
-    """The sentences of a set of test_texts."""
+    """List the sentences of one test set in test_texts."""
     return [sentence for text in test_texts(study)[key] for sentence in cleaning.split_sentences(text)]
 
 
 def count_sets(study: "Study") -> list[dict]:
-    """The test sets whose sentences were kept out of the corpora, and their numbers of texts; none before they were."""
+    """List the test sets in the index, whose sentences are kept out of the corpora, with their numbers of texts."""
     record = artefacts.read_record(paths.test_sentences(study.scale)) or {"texts": {}}
     return [{"dataset": key, "texts": number} for key, number in record["texts"].items()]
 
 
 def compare_sets(study: "Study") -> str:
-    """How the test sets at hand differ from those that the record's corpora were made with; empty where they do not.
+    """Say how the test sets at hand differ from those that the record's corpora were made with; empty if they agree.
 
-    They decide which documents are kept out, and so every vocabulary and model.
+    Test sets decide which documents are kept out, and so affect every vocabulary and model.
     """
     path = paths.recorded(paths.table(study.scale, "test-sets"))
     if not path.exists():
@@ -81,7 +81,7 @@ def compare_sets(study: "Study") -> str:
 
 
 def write_index(study: "Study") -> dict:
-    """Write the index of all test sentences at hand, hashes only, unless it is there; returns the record."""
+    """Write the index of all test sentences at hand (hashes only), unless it is there, and return the record."""
     identity = provenance.record(
         "test sentences",
         VERSION,

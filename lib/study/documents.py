@@ -1,4 +1,4 @@
-"""One raw file to rows: the job that the graph runs once for each source file, so that a thousand run side by side.
+"""Conversion of one raw file to rows, a job of the graph for each file, so that a thousand files run in parallel.
 
 python -m lib.study.documents SCALE SOURCE FILE RECEIPT
 """
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def read_raw_file(study: "Study", source: str, file: str) -> dict:
-    """Write the rows of one raw file, and its counts, unless they are there already; returns the record.
+    """Write the rows and counts of one raw file, unless they are there already, and return the record.
 
-    StudyError for a file without documents, and as in its reader; of real data it says how to get the file again.
+    Raises StudyError if the file has no documents, and as its reader does; for real data the message says how to get
+    the file again.
     """
     settings = params.load("sources", source)
     path, index = raw_file(study, source, file), index_path(study)
@@ -50,7 +51,7 @@ def read_raw_file(study: "Study", source: str, file: str) -> dict:
 
 
 def rows_path(study: "Study", source: str, file: str) -> Path:
-    """The rows of one raw file; StudyError when they have not been made."""
+    """Return the path of a raw file's rows. Raises StudyError if they have not been made."""
     path = paths.documents(study.scale, source, file) / "documents.parquet"
     if not path.exists():
         raise StudyError(f"{file} has not been read at scale '{study.scale}': run ./run_all.sh {study.scale} 10")
@@ -58,7 +59,7 @@ def rows_path(study: "Study", source: str, file: str) -> Path:
 
 
 def index_path(study: "Study") -> Path:
-    """The index of test sentences that lib/study/dataset_texts.py writes; StudyError when it has not."""
+    """Return the path of the index of lib/study/dataset_texts.py. Raises StudyError if it has not been written."""
     path = paths.test_sentences(study.scale) / "index.parquet"
     if not path.exists():
         raise StudyError(f"no index of test sentences at scale '{study.scale}': run ./run_all.sh {study.scale} 10")
@@ -66,7 +67,7 @@ def index_path(study: "Study") -> Path:
 
 
 def raw_file(study: "Study", source: str, file: str) -> Path:
-    """The raw file of that name; StudyError when it is not in the data folder."""
+    """Return the path of a raw file. Raises StudyError if it is not in the data folder."""
     path = study.data / PurePosixPath(params.load("sources", source).files).parent / file
     if not path.is_file():
         raise StudyError(f"source '{source}' has no file {show_path(path)}")
@@ -74,10 +75,7 @@ def raw_file(study: "Study", source: str, file: str) -> Path:
 
 
 def list_raw_files(study: "Study", source: str) -> list[str]:
-    """The names of a source's raw files in the data folder, in order.
-
-    Where the scale says how many it reads, the first of them.
-    """
+    """List the names of a source's raw files in the data folder, in order, up to the scale's limit for the source."""
     settings, budget = params.load("sources", source), study.budget
     if settings.reader not in readers.READERS:
         raise unknown("reader", settings.reader, readers.READERS)

@@ -1,4 +1,4 @@
-"""The raw sources that params/downloads.yaml names: fetched, checked, and whole under their name or not there."""
+"""Raw sources named in params/downloads.yaml: fetched, verified, and stored whole or not at all."""
 
 import gzip
 import os
@@ -21,20 +21,20 @@ from lib.study import params, parsing, paths
 OUTCOMES = ("there", "fetched", "made", "failed", "to be copied", "to be got by hand", "not to be had", "only planned")
 
 
-# No part begins with a dot, so that no path leaves the data folder or meets a temporary file.
+# No part begins with a dot, so that no path leaves the data folder or clashes with a temporary file.
 Below = Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$")]
 Url = Annotated[str, Field(pattern="^https://")]
-Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of a content
+Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|blob:[0-9a-f]{40})$")]  # blob: git's id of the content
 
 
 class Download(Settings):
-    """A file that is fetched as it is; checksum and bytes are those of the content, also where we store it as .gz."""
+    """A file that is fetched unchanged; `checksum` and `bytes` describe it as fetched, even if we store it as .gz."""
 
     path: Below
     file: str  # its path in the repository
     checksum: Checksum
     bytes: int | None = None
-    gzip: bool = False  # the source is plain
+    gzip: bool = False  # the source is uncompressed, and we compress it
     urls: list[Url] = []  # official sites that hold the same bytes
 
 
@@ -48,7 +48,7 @@ class Repository(Settings):
 
 
 class Made(Settings):
-    """A packed file that was made from others; checksum and bytes are those of the content."""
+    """A packed file that was made from others; `checksum` and `bytes` describe its unpacked content."""
 
     path: Below
     checksum: Checksum
@@ -56,33 +56,33 @@ class Made(Settings):
     licence: str
     origins: list[repositories.RepositoryFiles] = []
     how: str
-    conversion: str | None = None  # of lib/corpora/made.py; None: the file has to be copied
-    without: list[Below] = []  # files whose citations are left out
-    part: int = 0  # of the texts, when they are cut
-    part_words: int | None = None  # of each part
+    conversion: str | None = None  # from lib/corpora/made.py; None: the file has to be copied
+    without: list[Below] = []  # files whose citations are excluded
+    part: int = 0  # the number of the part, if the texts are divided
+    part_words: int | None = None  # size of each part
 
 
 class Steps(Settings):
-    """A set that only a person can get."""
+    """A dataset that has to be obtained by hand."""
 
-    path: Below | None  # what the steps end with; None: there is nothing to get
+    path: Below | None  # where the steps put it; None: it cannot be obtained
     licence: str
     steps: list[str]
 
 
 class FullSize(Settings):
-    """A source of the papers' full size, too big to be fetched unasked."""
+    """A source at the papers' full size, too large to fetch unless asked for by name."""
 
     path: Below
     url: Url
-    pattern: str | None = None  # names on the page at `url`, each with a .md5 beside it; None: fetched by hand
+    pattern: str | None = None  # of file names on the page at `url`, each with a .md5 file; None: fetched by hand
     size: str
     as_of: str
     note: str
 
 
 class Group(Settings):
-    """What can be asked for by one name."""
+    """Sources that are requested by one name."""
 
     title: str
     sources: list[Repository] = []
@@ -94,7 +94,7 @@ class Group(Settings):
         return [file for source in self.sources for file in source.files] + self.made
 
     def licence(self) -> str:
-        """The licences that its sources state."""
+        """Return the licences that the sources state, each once."""
         stated = [*self.sources, *self.made, *([self.by_hand] if self.by_hand else [])]
         return "; ".join(dict.fromkeys(source.licence for source in stated))
 
@@ -107,7 +107,7 @@ class Manifest(Settings):
 
 
 def load_manifest() -> dict[str, Group]:
-    """The groups of the manifest; StudyError when two entries claim one path."""
+    """Read the groups of the manifest. Raises StudyError if two entries have the same path."""
     file = paths.PARAMS / "downloads.yaml"
     groups = parsing.read_yaml(file, Manifest).groups
     entries = Counter(entry.path for group in groups.values() for entry in group.entries())
@@ -118,8 +118,8 @@ def load_manifest() -> dict[str, Group]:
 
 
 def choose_groups(groups: dict[str, Group], names: list[str]) -> dict[str, Group]:
-    """The groups of these names, where a top folder (ner) stands for all groups in it; without names all of them."""
-    names_of = {}  # a group -> its own name, and its top folders
+    """Select groups by name; a top folder (ner) selects all groups in it, and no names select every group."""
+    names_of = {}  # group -> its own name, and its top folders
     for key, group in groups.items():
         names_of[key] = {key, *(path.split("/")[0] for path in group.paths())}
     known = set().union(*names_of.values())
@@ -132,9 +132,9 @@ def choose_groups(groups: dict[str, Group], names: list[str]) -> dict[str, Group
 
 
 def fetch_groups(names: list[str], files: int | None = None) -> int:
-    """Get what is missing of the named groups (all, without names); 0 when all that can be fetched is there.
+    """Fetch the missing files of the named groups (all without names); return 1 if a file failed, else 0.
 
-    `files`: how many to fetch of each list that a page holds; None: all.
+    `files`: how many files to fetch of each listing page; None: all.
     """
     chosen = choose_groups(load_manifest(), names)
     folder = paths.data("laptop")
@@ -162,7 +162,7 @@ def fetch_groups(names: list[str], files: int | None = None) -> int:
 
 
 def list_missing(folder: Path) -> list[str]:
-    """The groups of which a file that can be fetched is not in a data folder, packed or not."""
+    """List the groups that have a fetchable file missing from a data folder, packed or not."""
     missing = []
     for name, group in load_manifest().items():
         for source in group.sources:
@@ -174,9 +174,9 @@ def list_missing(folder: Path) -> list[str]:
 
 
 def attempt(action, *words) -> str:
-    """What the action says that it did, or failed and a line with the reason: the other files go on.
+    """Return an action's outcome; after an error print the reason and return `failed`, so that other files go on.
 
-    Of files without a host that answers one line speaks at the end.
+    Unreachable hosts are not reported here: fetch_groups prints one line for all of them at the end.
     """
     try:
         return action(*words)
@@ -191,14 +191,14 @@ def attempt(action, *words) -> str:
 
 
 def addresses(source: Repository, file: Download) -> list[str]:
-    """Where a file is found: first what can never change, as the commit is part of the address."""
+    """List the URLs of a file, first those that never change because they contain the commit."""
     name, where = quote(file.file), f"{source.repository}/{source.commit}"
     mirror = f"https://cdn.jsdelivr.net/gh/{source.repository}@{source.commit}/{name}"
     return [f"https://raw.githubusercontent.com/{where}/{name}", mirror, *file.urls]
 
 
 def fetch_listed(plan: FullSize, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
-    """Fetch what a page of links names, or the first of them, by name."""
+    """Fetch the files that a page lists, or only the `first` of them in order of name."""
     try:
         names = sorted(set(re.findall(plan.pattern, fetching.read_url(plan.url))))
         if not names:
@@ -210,7 +210,7 @@ def fetch_listed(plan: FullSize, folder: Path, hosts: dict[str, str], first: int
 
 
 def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, str]) -> Counter:
-    """Derived files: those that are there are checked, the others made; one line says what has to be copied."""
+    """Check the derived files that are there and make the others; one line lists those that have to be copied."""
     counts, to_copy = Counter(), []
     for entry in entries:
         if entry.conversion or (folder / entry.path).exists():
@@ -227,7 +227,10 @@ def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, st
 
 
 def make_files(path: Path, entry: Made, folder: Path, hosts: dict[str, str]) -> str:
-    """See that a derived file is there and right: there or made; StudyError when it is neither."""
+    """Check a derived file, or make it if it is missing; return `there` or `made`.
+
+    Raises StudyError if the file is wrong or cannot be made.
+    """
     host = urlsplit(repositories.HOST).netloc
     if path.exists():
         fetching.check_there(path, entry.checksum, compressed=True)
@@ -250,9 +253,9 @@ def make_files(path: Path, entry: Made, folder: Path, hosts: dict[str, str]) -> 
 
 
 def write_made(path: Path, new: Path, entry: Made, folder: Path, reachable: bool) -> None:
-    """Write a derived file that has a conversion, of the name `path`, to `new`; StudyError when it cannot be made.
+    """Write the derived file `path` to `new` with its conversion. Raises StudyError if it cannot be made.
 
-    The public files stay in `raw/`, and with those that are there a file is made where their host is not `reachable`.
+    The public files are kept in `raw/`; if their host is not `reachable`, those already there are used.
     """
     ids, keys = set(), set()
     for other in entry.without:
@@ -273,18 +276,18 @@ def write_made(path: Path, new: Path, entry: Made, folder: Path, reachable: bool
         records = made.take_part(records, entry.part, entry.part_words)
     try:
         made.write_records(records, new, entry.path)
-    except (KeyError, ValueError, TypeError, SyntaxError) as error:  # SyntaxError: lxml's, of XML
+    except (KeyError, ValueError, TypeError, SyntaxError) as error:  # SyntaxError: from lxml, for XML
         raise StudyError(f"{show_path(path)}: a public file has another form ({error!r:.100})") from None
 
 
 def find_reader(path: str) -> str:
-    """The reader of the first source that reads a file of that name."""
+    """Return the reader of the first source whose pattern matches a path."""
     sources = [params.load("sources", key) for key in params.keys("sources")]
     return next(source.reader for source in sources if fnmatch(path, source.files))
 
 
 def show_steps(name: str, group: Group, folder: Path, in_full: bool) -> str:
-    """Print what a person has to do, unless it is done."""
+    """Print what a person has to do, unless it is done; return the outcome."""
     target = folder / group.by_hand.path if group.by_hand.path else None
     if target and (any(target.iterdir()) if target.is_dir() else target.exists()):
         return "there"

@@ -1,4 +1,4 @@
-"""Pretrained models by name: a registered key, a folder, a name on the hub."""
+"""Pretrained models by name: a registered key, a folder, or a name on the hub."""
 
 import re
 from pathlib import Path
@@ -14,14 +14,14 @@ from lib.study import params, paths
 if TYPE_CHECKING:
     from lib.study import Study
 
-LONGEST = 80  # letters of a folder's name in a key: names of files hold settings besides, and have 255 at most
+LONGEST = 80  # letters of a folder's name in a key, because file names also hold settings and have at most 255
 
 
 def find_model(study: "Study", name: str) -> Checkpoint:
-    """The model of that name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
+    """Return the model of a name: a registered model, a folder in the save_pretrained layout, or a name on the hub.
 
-    A registered model is the one that was pretrained at the scale, or where that takes public weights these, as of a
-    published encoder: in $RELEASED, below its name on the hub, or without such a folder on the hub.
+    A registered model is the one pretrained at the scale. At a scale that takes public weights, and for a published
+    encoder, it is the public one: in $RELEASED, below its name on the hub, or on the hub if there is no such folder.
 
     Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet or without public weights,
     or a folder without a model in it.
@@ -36,7 +36,7 @@ def find_model(study: "Study", name: str) -> Checkpoint:
         fingerprint = loading.weights_fingerprint(folder, show_path(folder))
         return Checkpoint(name, settings.title, str(folder), fingerprint)
     asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
-    if name in asked:  # the key of somebody's encoder
+    if name in asked:  # the key of a user's encoder
         name = artefacts.read_json(asked[name])["source"]
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -51,19 +51,19 @@ def find_model(study: "Study", name: str) -> Checkpoint:
 
 
 def list_at_hand(study: "Study") -> list[str]:
-    """The registered models that have weights at a scale: pretrained here, or public."""
+    """List the registered models that have weights at a scale: pretrained here, or public."""
     return [name for name in (*params.keys("models"), *params.keys("encoders")) if has_weights(study, name)]
 
 
 def has_weights(study: "Study", name: str) -> bool:
-    """Whether a registered model was pretrained at a scale, or where that takes public weights, has some."""
+    """Return whether a registered model was pretrained at a scale or, if the scale takes public weights, has some."""
     if params.is_released(name, study.scale):
         return not params.why_no_weights(name, study.scale)
     return (paths.model(study.scale, name) / "config.json").exists()
 
 
 def find_released(study: "Study", name: str) -> Checkpoint:
-    """A registered model's public weights; StudyError where there are none, or $RELEASED lacks them."""
+    """Return a registered model's public weights. Raises StudyError if there are none, or if $RELEASED lacks them."""
     settings = params.load(params.find_kind(name), name)
     if why_not := params.why_no_weights(name, study.scale):
         raise StudyError(f"model '{name}': {why_not}")
@@ -74,5 +74,5 @@ def find_released(study: "Study", name: str) -> Checkpoint:
 
 
 def to_key(name: str) -> str:
-    """A name as a key of the graph: lower case, single hyphens for other signs than dots."""
+    """Turn a name into a key of the graph: lower case, with a hyphen for each run of signs other than dots."""
     return re.sub("[^a-z0-9.]+", "-", name.lower()).strip("-.")

@@ -1,4 +1,4 @@
-"""Before the jobs of `./run_all.sh evaluate`: encoders are tried, datasets looked for, costs told, the request kept."""
+"""Preparation of `./run_all.sh evaluate`: check encoders and datasets, estimate the cost, keep the request."""
 
 import argparse
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def ask(options: argparse.Namespace) -> str:
-    """Keep what the options of a command line ask for, after saying what it comes to; the target that does it.
+    """Report what the options of a command line amount to, keep the request, and return the target that runs it.
 
-    StudyError, before anything is written, for what is no encoder, for datasets of which none is at hand, and for data
-    of one's own that cannot be trained and tested on.
+    Raises StudyError, before the request is written, if the model is not an encoder, if none of the datasets is at
+    hand, or if the user's own data cannot be trained and tested on.
     """
     scale, protocol = options.scale, options.protocol
     study = open_study(scale)
-    params.load("protocols", protocol)  # here, so that an unknown one is refused before anything is read
+    params.load("protocols", protocol)  # so that an unknown one is refused before anything is read
     own = read_own(options.data) if options.data else None
     loaded = load_encoders(study, options.model, options.compare)
     encoder, *others = loaded
@@ -53,14 +53,14 @@ def ask(options: argparse.Namespace) -> str:
 
 
 def read_own(folder: Path) -> OwnData:
-    """A folder of somebody's data, checked, after saying what is in it."""
+    """Read and check a folder of the user's data, and print what is in it."""
     own = own_data.read_own_folder(folder)
     print("\n".join(own.notes), flush=True)
     return own
 
 
 def keep_own(study: "Study", own: OwnData) -> str:
-    """The key of somebody's data, after saying where its texts will be shown and how it was divided."""
+    """Keep a record of the user's data, print where texts of it will be shown and any division, and return its key."""
     key = own_sets.keep_own_data(study.scale, own)
     print(f"{own.dataset.title} is called {key}; pages below outputs/{study.scale}/ will show texts of it")
     if own.division:
@@ -69,7 +69,7 @@ def keep_own(study: "Study", own: OwnData) -> str:
 
 
 def say_cut(study: "Study", encoder: "Encoder", key: str, protocol: str) -> dict[str, tuple[int, int]]:
-    """workload.count_cut, said."""
+    """Print and return the counts of workload.count_cut."""
     counts = workload.count_cut(study, encoder, key, protocol)
     length = encoder.length(study.protocol(protocol, key).max_length)
     is_tagged = study.dataset(key).family == "tagging"
@@ -80,7 +80,7 @@ def say_cut(study: "Study", encoder: "Encoder", key: str, protocol: str) -> dict
 
 
 def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict["Checkpoint", "Encoder"]:
-    """The encoder, and those to put beside it that can be opened; without a name (`compare: []`) published ones."""
+    """Load the encoder, and those to compare it with that can be opened; `compare: []` takes the published ones."""
     encoder = study.encoder(model)
     loaded = {encoder: encoder.load()}
     print(loaded[encoder].describe())
@@ -97,7 +97,7 @@ def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict
 
 
 def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> tuple[list[str], list[str]]:
-    """The datasets that are asked for, and those of them that are at hand; StudyError where none is."""
+    """Return the requested datasets, and those of them that are at hand. Raises StudyError if none is."""
     chosen = named or scores.choose_printed_datasets(protocol)
     at_hand = []
     for key in chosen:
@@ -111,7 +111,7 @@ def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> t
 
 
 def add_datasets(study: "Study", encoder: "Checkpoint", protocol: str, keys: Iterable[str]) -> None:
-    """Ask for datasets of an encoder that stands beside another; it keeps what was asked of it before."""
+    """Add datasets to the request of an encoder that another is compared with; its earlier request is kept."""
     before = {"datasets": []}
     if paths.evaluation(study.scale, encoder.key, protocol).exists():
         before = requests.read_request(study.scale, encoder.key, protocol)

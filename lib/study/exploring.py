@@ -1,4 +1,4 @@
-"""The tagger with which page 02 shows an encoder: one that ships, or a disease tagger that is trained once."""
+"""The tagger that page 02 shows an encoder with: the one that ships, or a disease tagger that is trained once."""
 
 import shutil
 from pathlib import Path
@@ -10,22 +10,22 @@ from lib.study import paths
 if TYPE_CHECKING:
     from lib.study import Study
 
-SHIPPED = "encoder-14m"  # the encoder of which model/tagger was made
+SHIPPED = "encoder-14m"  # the encoder from which model/tagger was made
 TAGGER = paths.ROOT / "model" / "tagger"
 DATASET, PROTOCOL = "ncbi-disease", "lee"
 CHOSEN = "nothing on the development set: one seed, the first settings of the protocol"
 
 
 def keep_tagger(study: "Study", model: str) -> tuple[Path, bool]:
-    """The folder of an encoder's tagger (lib/finetuning/saved.py), and whether it was trained now.
+    """Return the folder of an encoder's tagger (lib/finetuning/saved.py), and whether it was trained now.
 
-    Of the encoder that ships it is the one that ships. Any other's is trained with the scale's first seed and the first
-    candidate of the settings, and kept while weights, data, settings and version are the same. StudyError for what is
-    no encoder, and for data that are missing.
+    The encoder that ships has the tagger that ships. For any other, a tagger is trained with the scale's first seed and
+    the first candidate settings, and kept while weights, data, settings and version are the same. Raises StudyError if
+    `model` is not an encoder, or if data are missing.
     """
     if model == SHIPPED:
         return TAGGER, False
-    from lib.finetuning import saved  # here, as torch takes seconds
+    from lib.finetuning import saved  # here, because torch takes seconds
     from lib.finetuning.finetuning import Finetuning
 
     encoder, settings = study.encoder(model), study.protocol(PROTOCOL, DATASET).one_run()
@@ -36,6 +36,6 @@ def keep_tagger(study: "Study", model: str) -> tuple[Path, bool]:
     with artefacts.locked(tagger):
         if saved.is_complete(tagger, work.identify_saved(seeds)):
             return tagger, False
-        shutil.rmtree(tagger, ignore_errors=True)  # of other weights, data or settings
+        shutil.rmtree(tagger, ignore_errors=True)  # made from other weights, data or settings
         work.run(seeds, tagger, {"protocol": PROTOCOL, "scale": study.scale, "chosen": CHOSEN})
     return tagger, True

@@ -1,6 +1,6 @@
 """Figures in one restrained style: ours filled, the papers' hollow, legible in print and without colour.
 
-In the report, points and bars show under the pointer what they are.
+In the report, a point or bar shows its values when the pointer is on it.
 """
 
 import io
@@ -27,9 +27,9 @@ from lib.finetuning.runs import average_folds
 from lib.progress import draw_log
 
 STYLE = {
-    "svg.hashsalt": "study",  # the same figure is the same bytes
-    "svg.fonttype": "none",  # words stay words: a tenth of the bytes, and they can be searched and read out
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],  # others are narrower than what was measured
+    "svg.hashsalt": "study",  # so that the same figure has the same bytes
+    "svg.fonttype": "none",  # text stays text: a tenth of the bytes, and it can be searched and read out
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],  # others are narrower than the measured one
     "savefig.bbox": "tight",
     "figure.dpi": 110,
     "legend.frameon": False,
@@ -37,32 +37,32 @@ STYLE = {
 }
 SVG = "http://www.w3.org/2000/svg"
 for prefix, space in {"": SVG, "xlink": "http://www.w3.org/1999/xlink"}.items():
-    ElementTree.register_namespace(prefix, space)  # or each element would be written with a made-up prefix
+    ElementTree.register_namespace(prefix, space)  # otherwise each element gets a made-up prefix
 MARKERS = "osD^vP"
-BESIDE = {"fontsize": 7, "loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend right of the axes
-MOST = 3  # panels beside each other
-MOST_NAMED = 1000  # points and bars with texts in one figure
+BESIDE = {"fontsize": 7, "loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend to the right of the axes
+MOST = 3  # panels side by side
+MOST_NAMED = 1000  # points and bars with texts, in one figure
 
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **options):
-    """A figure and its axes in the study's style; further options are those of pyplot.subplots."""
+    """Return a figure and its axes in the study's style. `options`: of pyplot.subplots."""
     sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
     made = pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **options)
-    if shell := get_ipython():  # after pyplot has chosen PNG
+    if shell := get_ipython():  # here, because pyplot has just chosen PNG
         select_figure_formats(shell, "svg")
         shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, draw_svg)
     return made
 
 
 def name_points(line: Line2D, texts: Iterable[str]) -> None:
-    """Give each point of a plotted line the text that the report shows under the pointer, in place of its values."""
+    """Give each point of a line the text that the report shows under the pointer instead of its values."""
     line.names = list(texts)
 
 
 def draw_svg(figure: Figure) -> str:
-    """The figure as SVG, with a text at each marker and bar if these are at most MOST_NAMED.
+    """Return the figure as SVG, with a text at each marker and bar if there are at most MOST_NAMED.
 
-    ValueError where a line draws another number of markers than it was given texts, missing values apart.
+    Raises ValueError if the markers that a line draws and its texts differ in number, missing values apart.
     """
     named = list_named(figure)
     if sum(len(texts) for _, texts in named) > MOST_NAMED:
@@ -82,7 +82,7 @@ def draw_svg(figure: Figure) -> str:
 
 
 def list_named(figure: Figure) -> list[tuple[Artist, list[str]]]:
-    """The lines with markers and the bars of a figure, and a text for each point and bar that is drawn."""
+    """List the lines with markers and the bars of a figure, with a text for each point and bar that is drawn."""
     named = []
     for axes in figure.axes:
         label_of = {artist: group.get_label() for group in axes.containers for artist in group.get_children()}
@@ -102,7 +102,7 @@ def list_named(figure: Figure) -> list[tuple[Artist, list[str]]]:
 
 
 def say_values(axes, label: str, x: float, y: float) -> str:
-    """A point in words: its series, what it stands beside, its numbers with the labels of their axes."""
+    """Describe a point: its series, its labels on categorical axes, its numbers with the labels of their axes."""
     words, numbers = [] if label.startswith("_") else [label], []
     for axis, value in ((axes.xaxis, x), (axes.yaxis, y)):
         if isinstance(axis.get_major_formatter(), ScalarFormatter | LogFormatter):
@@ -115,13 +115,13 @@ def say_values(axes, label: str, x: float, y: float) -> str:
 
 
 def show(figure: Figure) -> None:
-    """Display a figure at once, which a button needs, and close it, so that the cell does not show it again."""
+    """Display a figure at once, as buttons need, and close it, so that the cell does not show it again."""
     display(figure)
     pyplot.close(figure)
 
 
 def show_legend(axes) -> None:
-    """The legend beside the axes, or that there is nothing to show."""
+    """Draw the legend beside the axes, or say that there is nothing to show."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**BESIDE)
     else:
@@ -129,10 +129,10 @@ def show_legend(axes) -> None:
 
 
 def effects(frame: pd.DataFrame, label: str) -> Figure:
-    """A panel for each step, a line for each place: the paper's effect hollow, ours filled, ± one standard deviation.
+    """Plot effects, a panel for each step and a row for each place: the paper's hollow, ours filled, ± one SD.
 
-    `frame`: indexed by step and place, with the columns paper, ours and sd; what has neither effect is left out.
-    `label`: of the horizontal axis. Of many steps at few places each is a line, and each place a panel.
+    `frame`: indexed by step and place, with the columns paper, ours and sd; rows with neither effect are left out.
+    `label`: of the horizontal axis. If steps are many and places few, steps become rows and places panels.
     """
     frame = frame.dropna(subset=["paper", "ours"], how="all")
     steps, places = (list(frame.index.unique(level)) for level in (0, 1))
@@ -160,7 +160,7 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
 
 
 def draw_effects(axis, found: pd.DataFrame) -> None:
-    """One panel of `effects`: a line for each row."""
+    """Draw one panel of `effects`."""
     lines = range(len(found))
     axis.axvline(0, color="grey", linewidth=1)
     (paper,) = axis.plot(found["paper"], lines, "o", color="black", markerfacecolor="none", label="paper")
@@ -172,9 +172,9 @@ def draw_effects(axis, found: pd.DataFrame) -> None:
 
 
 def runs(done: Collection[dict], references: Iterable[dict[str, float]]) -> Figure:
-    """A line for each dataset: the loss of each seed, on one fold; its score on the test set, beside references.
+    """Plot, in a row for each dataset, the loss of each seed on one fold, and the test scores beside references.
 
-    `done`: of Study.finetune; `references`: of each, of show.without_encoder.
+    `done`: results of Study.finetune; `references`: from show.without_encoder, one for each result.
     """
     figure, axes = new_figure(8, 2.8 * len(done), columns=2, rows=len(done))
     for (loss, score), result, known in zip(axes, done, references, strict=True):
@@ -192,16 +192,16 @@ def runs(done: Collection[dict], references: Iterable[dict[str, float]]) -> Figu
 
 
 def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
-    """A line for each dataset: every score of ours with its interval, the paper's hollow, and the baselines.
+    """Plot a row for each dataset: our scores with their intervals, the paper's hollow, and the baselines.
 
-    `lines`: dataset, ours, low, high; `references`, a line for each dataset: dataset, published, and tables.BASELINES.
+    `lines`: dataset, ours, low, high; `references`, a row for each dataset: dataset, published, and tables.BASELINES.
     """
     figure, ((axes,),) = new_figure(6.5, 1.2 + 0.27 * len(references))
     names, places = references["dataset"].tolist(), range(len(references))
     ran = lines.dropna(subset="ours")
     if len(ran):
         sides = ran["ours"] - ran["low"], ran["high"] - ran["ours"]
-        spread = [side.fillna(0).clip(lower=0) for side in sides]  # our score is rounded, and its interval is not
+        spread = [side.fillna(0).clip(lower=0) for side in sides]  # because our score is rounded, but not its interval
         y = [names.index(dataset) for dataset in ran["dataset"]]
         ours, *_ = axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4,
                                  label="ours, 95% interval")  # fmt: skip

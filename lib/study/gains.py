@@ -1,4 +1,4 @@
-"""What pretraining buys: every printed score of a dataset, and each of ours, minus the best baseline."""
+"""What pretraining buys: every printed score and each of ours, minus the dataset's best baseline."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from lib.study import params, paths, results, scores, tables
 if TYPE_CHECKING:
     from lib.study import Study
 
-GAINS = {  # column -> the two that it is the difference of
+GAINS = {  # column -> the two columns it is the difference of
     "above_chance": ("published", "chance"),
     "above_without_pretraining": ("published", "without_pretraining"),
     "ours_above_without_pretraining": ("ours", "without_pretraining"),
@@ -18,18 +18,18 @@ GAINS = {  # column -> the two that it is the difference of
 COLUMNS = ["paper", "table", "row", "column", "dataset", "metric", "model", "protocol", "published", "ours",
            *tables.BASELINES, *GAINS, "note"]  # fmt: skip
 QUOTED = "of another system, quoted by the paper"
-QUOTED_COLUMNS = ("State-of-the-art", "SOTA")  # of printed tables, whose scores are other systems'
+QUOTED_COLUMNS = ("State-of-the-art", "SOTA")  # columns of printed tables with scores of other systems
 UNTRAINED = "itself without a pretrained encoder"
 UNSAID = {("naseem-7", "tagging"): "the paper does not say what its F1 counts (page 91)"}
-APART = 0.005  # of a printed size: line breaks and quotation marks make less, another division makes more
+APART = 0.005  # share of a printed size: line breaks and quotation marks cause less, another split causes more
 
 
 def tabulate_gains(study: "Study") -> pd.DataFrame:
-    """A line for each printed score of one dataset, of the score that ranks models there, with ours of its run; then a
-    line for each score of ours that no table prints.
+    """Return printed scores and ours on single datasets, one line each, with baselines and gains.
 
-    `model` and `protocol` are those of our run, `ours` its mean over seeds. What a dataset scores by chance and without
-    pretraining is page 15's; where that has other versions of the set alone, of the first of these, as the note says.
+    Scores are the dataset's main one. Printed scores come first, with ours of the same run, then ours that no table
+    prints. `model` and `protocol` are those of our run, `ours` its mean over seeds. Chance and the other baselines come
+    from page 15; if that has only other versions of the dataset, the first of these is used, as the note says.
     """
     printed = scores.list_printed_scores(study, results.list_papers()).drop(columns="metric")
     ours = average_runs(study.results())
@@ -42,15 +42,14 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
 
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """A line for each run of the study's own models, of the score that ranks models on its dataset: the mean over its
-    seeds, a seed's being the mean over its folds."""
+    """Return a line for each run of the study's own models: the main score, averaged over folds, then over seeds."""
     own = runs["model"].map(lambda model: params.is_model(model) or model in params.BASELINES).astype(bool)
     seeds = scores.keep_main(runs[own]).groupby([*tables.RUN, *tables.SEED])["value"].mean()
     return seeds.groupby(tables.RUN).mean().rename("ours").reset_index()
 
 
 def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
-    """Lines with what their datasets score without pretraining, their distances from it, and notes."""
+    """Add the baselines of each line's dataset, the gains over them, and notes."""
     known = study.baselines().rename(columns={"score": "metric", "dataset": "reference"})
     with_score = set(known["reference"])
     stand_for = {key: find_reference(key, with_score) for key in lines["dataset"].unique()}
@@ -63,13 +62,16 @@ def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
 
 
 def find_reference(dataset: str, known: set[str]) -> str:
-    """Whose score without pretraining stands for a dataset: its own, else that of another version of the set."""
+    """Return the dataset whose baselines are used for this one: itself, else another version of the same set."""
     others = next((keys for keys in versions.SETS.values() if dataset in keys), [])
     return next((key for key in (dataset, *others) if key in known), dataset)
 
 
 def read_counts(study: "Study") -> dict[tuple[str, str], str]:
-    """By paper and dataset: where it prints another size of the training or test set than that of the files here."""
+    """Return differences between a paper's training and test set sizes and those of our files.
+
+    By paper and dataset; only the first difference of more than APART is kept.
+    """
     found: dict[tuple[str, str], str] = {}
     for key, table in params.load_tables("counts").items():
         counts = results.find_table(paths.table(study.scale, key))
@@ -85,7 +87,7 @@ def read_counts(study: "Study") -> dict[tuple[str, str], str]:
 
 
 def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
-    """What has to be known of a line before its distances are read; empty for nothing."""
+    """Return the caveats to know before reading a line's gains; empty if there are none."""
     said = []
     if line["model"] in params.BASELINES:
         said.append(UNTRAINED)
@@ -102,24 +104,24 @@ def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
 
 
 def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
+    """Keep the lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
     known = lines.dropna(subset="without_pretraining")
     return known[~known["model"].isin(params.BASELINES) & ~known["column"].isin(QUOTED_COLUMNS)]
 
 
 def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines with a score of ours, each run once."""
+    """Keep the lines with a score of ours, each run once."""
     return lines.dropna(subset="ours").drop_duplicates(["model", "protocol", "dataset", "metric"])
 
 
 def list_distances(lines: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """How far the papers' scores, and ours, are above the best without pretraining, where that is known."""
+    """Return the gains of the papers' scores, and of ours, over the best known baseline without pretraining."""
     known = keep_known(lines)
     return known["above_without_pretraining"].dropna(), keep_ours(known)["ours_above_without_pretraining"]
 
 
 def say(lines: pd.DataFrame) -> list[str]:
-    """What pretraining buys in print and here, in sentences; none where nothing is known."""
+    """Summarise in sentences what pretraining buys in print and here; empty if nothing is known."""
     printed, ours = list_distances(lines)
     said = []
     if len(printed):

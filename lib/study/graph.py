@@ -1,4 +1,4 @@
-"""Snakemake on the study's Snakefile: what it says of jobs, how many are done, and what it would do."""
+"""Snakemake run on the study's Snakefile: its news of jobs, progress and time left, and the plan of a dry run."""
 
 import json
 import os
@@ -19,15 +19,15 @@ from lib import artefacts
 from lib.errors import StudyError
 from lib.study import params, paths, plan, warm
 
-SILENCE = 60.0  # seconds without news, after which a line says how far what runs is
-REASONS = {  # what Snakemake begins its reasons with
+SILENCE = 60.0  # seconds without news before the progress of running jobs is printed
+REASONS = {  # how Snakemake's reasons begin -> the study's words
     "Forced": "forced by --again",
     "Missing": "not made yet",
     "Params": "settings, data, cells or versions changed",
     "Input files updated by": "what it reads is made again",
     "Updated": "what it reads is newer",
 }
-CHANGED = {  # by the name of a setting: those whose values are fingerprints, sizes and times
+CHANGED = {  # settings whose values are fingerprints, sizes or times -> what is said instead
     "cells": "its cells changed",
     "files": "its files changed",
     "settings": REASONS["Params"],
@@ -35,15 +35,15 @@ CHANGED = {  # by the name of a setting: those whose values are fingerprints, si
 
 
 def snakemake(scale: str, words: list[str], options: list[str], stream: bool = False) -> tuple[int, str]:
-    """Run Snakemake on the Snakefile; its exit status and what it logged. Lines of the runner are passed on.
+    """Run Snakemake on the Snakefile, printing the runner's lines; return its exit status and log.
 
-    The folder is locked by us, so Snakemake's own lock, which outlives a kill, is not needed.
+    The study locks the folder itself, so Snakemake's own lock, which outlives a kill, is not needed.
     """
     start = "from lib import parent; parent.watch(); from snakemake.cli import main; main()"
     command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
                "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
-    if params.load("scales", scale).made_up:  # here, as it is read when a package is imported
+    if params.load("scales", scale).made_up:  # set here because it is read when a package is imported
         environment["HF_HUB_OFFLINE"] = "1"
     lines, failed, counter = [], False, Counter(scale)
     with fork_jobs(scale, options, environment) as environment:
@@ -68,39 +68,41 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
                 print(f"{datetime.now():%H:%M:%S} {news}{how_far}", flush=True)
         status = process.wait()
     if status and not failed and not stream:
-        print("".join(lines[-30:]), file=sys.stderr)  # a fault of the graph itself, not of a notebook
+        print("".join(lines[-30:]), file=sys.stderr)  # the graph itself failed, not a notebook
     return status, "".join(lines)
 
 
 def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
-    """The environment in which jobs find a warm parent (lib/study/warm.py): on this machine, and where no GPU is asked
-    for, whose state does not survive a fork."""
+    """Return the environment in which jobs find a warm parent (lib/study/warm.py), if one can be used.
+
+    It can on this machine, and at scales that request no GPU, because a GPU's state does not survive a fork.
+    """
     if {"--profile", "--dry-run", "--summary"} & {*options} or scale in plan.ON_GPUS:
         return nullcontext(environment)
     return warm.start_parent(paths.ROOT / "outputs" / ".warm", environment)
 
 
 def find_news(line: str) -> str:
-    """What a line of Snakemake's log tells of a job that starts or ends; empty where it is Snakemake's own.
+    """Return what a line of Snakemake's log says about a job that starts or ends; empty for other lines.
 
-    Snakemake writes its message and the line's end apart, so that a job's line may stand behind a message.
+    Snakemake writes a message and its line end separately, so a job's line may follow a message.
     """
     news = re.search(r"(start|done|FAILED) +(\d\d_|documents |texts|dataset_texts ).*", line)
     return news[0] if news else ""
 
 
 class Counter:
-    """How many jobs of a run are done, of how many, and about how long the rest takes at this pace."""
+    """The number of jobs done in a run, their total, and the time left at the current pace."""
 
     def __init__(self, scale: str):
         self.scale, self.begun, self.spoken = scale, time.monotonic(), time.monotonic()
         self.done, self.total = 0, 0
 
     def count(self, line: str, news: str = "") -> str:
-        """Take in a line; what to put behind its news, where a job has ended."""
+        """Take in a line of the log; return what to append to its news if a job has ended."""
         if found := re.match(r"total +(\d+)$", line):
-            self.total = int(found[1]) - 1  # without the rule that stands for all
-        if found := re.search(r"(\d+) of \d+ steps", line):  # two jobs' lines may come as one, and count once
+            self.total = int(found[1]) - 1  # without rule `all`
+        if found := re.search(r"(\d+) of \d+ steps", line):  # two jobs' lines may arrive as one and count once
             self.done = max(self.done, int(found[1]))
         if not news:
             return ""
@@ -112,7 +114,7 @@ class Counter:
         return f"; {self.done} of {self.total}" + (f", about {say_time(left)} left" if self.done < self.total else "")
 
     def report(self, process: subprocess.Popen) -> None:
-        """While a process runs, how far what takes long is, after each minute in which nothing was said."""
+        """While a process runs, print the progress of running jobs after each minute without news."""
         while process.poll() is None:
             time.sleep(1)
             if time.monotonic() - self.spoken > SILENCE:
@@ -124,14 +126,14 @@ class Counter:
 
 
 def say_time(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Format a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def describe_plan(wanted: plan.Plan, output: str) -> str:
-    """What a dry run of Snakemake found: a line for each stage and reason, with how many jobs, and about how long."""
+    """Summarise a dry run of Snakemake: for each stage and reason, the number of jobs and about how long they take."""
     rows = list_planned_jobs(wanted, output)
     if not rows:
         return f"Nothing to do: everything asked for at scale '{wanted.scale}' is up to date."
@@ -149,7 +151,7 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
 
 
 def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
-    """A row for each job of a dry run: its stage, why it is done, and the seconds of earlier runs; nan: not known."""
+    """Return a row for each job of a dry run: stage, reason, and seconds of earlier runs (nan if unknown)."""
     rows, seconds = [], measure_pages(wanted.scale)
     for block in re.split(r"^(?=(?:local)?rule \w+:)", output, flags=re.M)[1:]:
         receipt = re.search(r"output: \S+/done/(\w+)/(\S+)", block)
@@ -163,7 +165,7 @@ def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
 
 
 def say_reason(reason: str) -> str:
-    """One of Snakemake's reasons for a job, in the study's words where it has some."""
+    """Return the study's words for one of Snakemake's reasons, or the reason itself if there are none."""
     for begins, said in REASONS.items():
         if reason.startswith(begins):
             return said
@@ -171,13 +173,13 @@ def say_reason(reason: str) -> str:
 
 
 def say_change(name: str, before: str, now: str) -> str:
-    """A setting, before and now, where these are for a person."""
+    """Describe a changed setting: its old and new value, unless these mean nothing to a reader."""
     before, now = (value if len(value) <= 40 else f"{value[:37]}..." for value in (before, now))
     return CHANGED.get(name.rpartition(", ")[2], f"{name}: {before} -> {now}")
 
 
 def measure_pages(scale: str) -> dict[str, float]:
-    """Seconds that each notebook took at a scale, here or in the record: the mean over its copies that are whole."""
+    """Return the seconds that each notebook took at a scale: the mean over complete copies, here or in the record."""
     found = defaultdict(list)
     for page in paths.find_all(scale, "notebooks", "*.ipynb"):
         try:
@@ -189,7 +191,7 @@ def measure_pages(scale: str) -> dict[str, float]:
 
 
 def describe_progress(lock: Path) -> str:
-    """How far a notebook is that runs, where it says so."""
+    """Describe the progress of a running notebook, or return an empty string if it reports none."""
     try:
         now = json.loads(lock.with_suffix(".progress").read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The machines and hours of the papers' pretraining, and the vendors' figures for them: params/hardware.yaml."""
+"""The machines and hours of the papers' pretraining, and vendors' figures for the machines: params/hardware.yaml."""
 
 from functools import cache
 from typing import Literal
@@ -16,23 +16,23 @@ Precision = Literal["float32", "float16", "bfloat16"]
 class Device(Settings):
     """An accelerator as its vendor describes it."""
 
-    title: str  # as its driver names it, where ours ran on one
-    rates: dict[Precision, float]  # FLOP/s of dense matrix products, at best
-    watts: float | None  # at most; None: not found
+    title: str  # as its driver names it, if we ran on one
+    rates: dict[Precision, float]  # peak FLOP/s of dense matrix products
+    watts: float | None  # maximum; None: not found
     source: str
 
 
 class Today(Settings):
-    """The GPU that everything is put on for comparison."""
+    """The GPU to which all costs are converted for comparison."""
 
     device: str
     precision: Precision
-    share: float = Field(gt=0, le=1)  # of its rate
+    share: float = Field(gt=0, le=1)  # of its peak rate
     why: str
 
 
 class Believable(Settings):
-    """The shares of a machine's rate that the page does not speak of."""
+    """The shares of a machine's peak rate that the page accepts without comment."""
 
     low: float = Field(gt=0)
     high: float = Field(lt=1)
@@ -40,20 +40,20 @@ class Believable(Settings):
 
 
 class PrintedRun(Settings):
-    """On what, and how long, models were pretrained, as a paper prints it of each of them."""
+    """The machine and the time of models' pretraining, as a paper prints them."""
 
     paper: str
     where: str
-    days: dict[str, float | str | None]  # model -> days; the row of `table` that holds them; None: not printed
-    table: str = ""  # of the paper, in published/scores.csv
-    said: str = ""  # before the days: about, nearly, more than
+    days: dict[str, float | str | None]  # model -> days, or the row of `table` that holds them; None: not printed
+    table: str = ""  # a table of the paper, in published/scores.csv
+    said: str = ""  # the words before the days: about, nearly, more than
     device: str | None = None
     devices: int | None = Field(default=None, gt=0)
     precision: Precision | None = None
-    missing: dict[Literal["steps", "time"], str] = {}  # what is not printed -> why nothing stands for it
-    assumed: str = ""  # what is not printed, and what stands for it
-    reading: str = ""  # another way to read the same models; empty: the one that counts
-    changes: dict[Literal["steps", "batch_size", "length", "max_predictions"], int] = {}  # of every phase
+    missing: dict[Literal["steps", "time"], str] = {}  # what is not printed -> why nothing is assumed
+    assumed: str = ""  # what is not printed, and what is assumed instead
+    reading: str = ""  # another reading of the same models; empty: the one that counts
+    changes: dict[Literal["steps", "batch_size", "length", "max_predictions"], int] = {}  # settings of every phase
 
     @model_validator(mode="after")
     def check(self):
@@ -78,7 +78,7 @@ class PrintedRatio(Settings):
     of: list[str] = Field(min_length=1)
     to: list[str] = Field(min_length=1)
     printed: float
-    each_token: bool = False  # it is the cost of a token, and not of the whole pretraining
+    each_token: bool = False  # the ratio is of costs per token, not of the whole pretraining
 
 
 class Hardware(Settings):
@@ -98,12 +98,12 @@ class Hardware(Settings):
 
 @cache
 def read_hardware() -> Hardware:
-    """What is printed of the papers' hardware and times, and what vendors say of it."""
+    """Read the papers' printed hardware and times, and the vendors' figures."""
     return read_yaml(paths.PARAMS / "hardware.yaml", Hardware)
 
 
 def read_days(key: str, run: PrintedRun) -> float | None:
-    """The printed days of a model; StudyError when the table that holds them has no such row."""
+    """Return the printed days of a model. Raises StudyError if the table does not have exactly one such row."""
     days = run.days[key]
     if not isinstance(days, str):
         return days

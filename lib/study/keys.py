@@ -1,4 +1,4 @@
-"""The registered keys of every kind of settings, and what they stand for."""
+"""The registered keys of every kind of settings, and their settings."""
 
 import re
 from dataclasses import dataclass
@@ -34,15 +34,15 @@ KINDS = {
     "protocols": Protocol,
     "tables": AnyTable,
 }
-FOLDERS = ("scales", "models")  # kinds of which each key has a file of its own
+FOLDERS = ("scales", "models")  # kinds with a file for each key
 SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
-LIKE = ("scales", "models", "corpora")  # which may say `like`, a key: its settings stand before theirs
-OWN = ("title", "papers", "released", "revision", "differs")  # of one alone, whatever is like it
+LIKE = ("scales", "models", "corpora")  # kinds whose settings may build on those of a `like` key
+OWN = ("title", "papers", "released", "revision", "differs")  # settings that are not taken over from a `like` key
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the settings of one key stand: in a file of its own, or inside its kind's."""
+    """The location of one key's settings: a file of its own, or a place inside the file of its kind."""
 
     path: Path
     inside: tuple[str, ...] = ()  # the keys that lead there
@@ -52,7 +52,7 @@ class Place:
 
     @property
     def where(self) -> str:
-        """As errors name it, with its line."""
+        """The location as errors name it, with its line."""
         return show_place(self.path, *self.inside) if self.inside else str(self)
 
     @property
@@ -64,8 +64,8 @@ class Place:
 
 
 def list_entries(kind: str) -> dict[str, Place]:
-    """The registered keys of a kind, sorted, with where each stands."""
-    if kind == "tables":  # those of a paper stand in its file, by their number
+    """Return the registered keys of a kind, sorted, each with its location."""
+    if kind == "tables":  # a paper's tables are in its file, by number
         found = {}
         for path in (paths.PARAMS / "papers").glob("*.yaml"):
             for number in read_yaml(path, Paper).tables:
@@ -81,17 +81,17 @@ def list_entries(kind: str) -> dict[str, Place]:
 
 @cache
 def list_files(folder: Path, changed: int) -> dict[str, Place]:
-    """The keys of a folder, sorted, each with its file. `changed`: when one came or went, so it is listed again."""
+    """Return the keys of a folder, sorted, each with its file. Listed again if `changed`, its time, differs."""
     return dict(sorted((path.stem, Place(path)) for path in folder.glob("*.yaml")))
 
 
 def keys(kind: str) -> list[str]:
-    """The registered keys of a kind."""
+    """List the registered keys of a kind."""
     return list(list_entries(kind))
 
 
 def locate_settings(kind: str, key: str) -> Place:
-    """Where the settings of one key stand; StudyError with the nearest names when there are none."""
+    """Return the location of one key's settings. Raises StudyError with the nearest names if the key is unknown."""
     entries = list_entries(kind)
     if key not in entries:
         raise unknown(SINGULAR.get(kind, kind.removesuffix("s")), key, entries)
@@ -99,8 +99,10 @@ def locate_settings(kind: str, key: str) -> Place:
 
 
 def list_setting_layers(kind: str, key: str, below: tuple[Place, ...] = ()) -> list[tuple[Place, dict]]:
-    """What says the settings of one key, the last word last: where it stands, and what it says. Several where one is
-    `like` another. StudyError when that one does not exist, or is like this one.
+    """Return the layers of one key's settings, each with its location; later layers override earlier ones.
+
+    A key that is `like` another has more than one layer. Raises StudyError if the other does not exist or is itself
+    `like` this one.
     """
     entry = locate_settings(kind, split_seed(key)[0] if kind == "models" else key)
     content = build_table(entry.path, entry.inside[-1]) if kind == "tables" else entry.content
@@ -122,10 +124,11 @@ def list_setting_layers(kind: str, key: str, below: tuple[Place, ...] = ()) -> l
 
 @cache
 def load(kind: str, key: str):
-    """The settings of one key; StudyError with the nearest names when there is none, and for what is wrong in it.
+    """Return the settings of one key.
 
-    A model pretrained again, `pubmedbert.2`, has those of its key, continues a model of its own seed, and is not the
-    published one.
+    A model pretrained again, such as `pubmedbert.2`, has the settings of its key, but continues a model of its own seed
+    and is not the published one. Raises StudyError with the nearest names if the key is unknown, and for settings that
+    are not valid.
     """
     layers = list_setting_layers(kind, key)
     content = layers[0][1]
@@ -141,13 +144,13 @@ def load(kind: str, key: str):
 
 
 def load_tables(*kinds: str) -> dict:
-    """The published tables and figures of some kinds, or all, by key."""
+    """Load the published tables and figures of some kinds, or of all, by key."""
     tables = {key: load("tables", key) for key in keys("tables")}
     return {key: table for key, table in tables.items() if not kinds or table.kind in kinds}
 
 
 def split_seed(name: str) -> tuple[str, int]:
-    """Key and seed of a registered model's name, `pubmedbert.2`; any other name is returned whole, with seed 1."""
+    """Split a registered model's name, `pubmedbert.2`, into key and seed; return other names whole, with seed 1."""
     key, dot, seed = name.rpartition(".")
     if dot and re.fullmatch("[2-9]|[1-9][0-9]+", seed) and key in list_entries("models"):
         return key, int(seed)
@@ -155,19 +158,19 @@ def split_seed(name: str) -> tuple[str, int]:
 
 
 def is_model(name: str) -> bool:
-    """Whether a name is a registered model's, of whatever seed."""
+    """Return whether a name is a registered model's, with any seed."""
     return split_seed(name)[0] in list_entries("models")
 
 
 def find_kind(name: str) -> str:
-    """The kind of settings that a model's name has: `models`, which the study pretrains, or `encoders`; else empty."""
+    """Return the kind of a model's name: `models` (which the study pretrains) or `encoders`; else empty."""
     return "models" if is_model(name) else "encoders" if name in keys("encoders") else ""
 
 
 def explain(kind: str, key: str) -> list[dict]:
-    """Rows `setting, value, from` for a page: each setting of a key, and the file that it came from.
+    """Return rows `setting, value, from` for a page: each setting of a key, and the file that it comes from.
 
-    What stands inside another setting has a row of its own, named for both.
+    A nested setting has a row of its own, named for both levels.
     """
     origin, rows = {}, []
     for entry, content in list_setting_layers(kind, key):
@@ -179,7 +182,7 @@ def explain(kind: str, key: str) -> list[dict]:
 
 
 def flatten_settings(name: str, content) -> list[tuple[str, str]]:
-    """A setting as names and values that a person reads: `families, relations, max_length` and `256`."""
+    """Return a setting as readable names and values, such as `families, relations, max_length` and `256`."""
     if isinstance(content, list) and any(isinstance(part, dict) for part in content):
         content = {str(number): part for number, part in enumerate(content, 1)}
     if isinstance(content, dict) and content:

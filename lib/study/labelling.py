@@ -1,4 +1,4 @@
-"""The commands that put new text through a saved model: ./run_all.sh tag and classify."""
+"""The commands that label new text with a saved model: ./run_all.sh tag and classify."""
 
 import argparse
 import shutil
@@ -46,7 +46,7 @@ output  jsonl     {"id", "text", "label", "probabilities"}; "labels" where a tex
 
 
 def run_labelling(words: list[str]) -> int:
-    """`tag` or `classify` with the rest of the command line; returns the exit status."""
+    """Run `tag` or `classify` with the rest of the command line; return the exit status."""
     command, *words = words
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(f"run_all.sh {command}", description=HELP[command], formatter_class=form)
@@ -59,8 +59,8 @@ def run_labelling(words: list[str]) -> int:
     try:
         with ExitStack() as ends:
             label(command, options, ends)
-    except BrokenPipeError:  # as of `| head`
-        sys.stdout = None  # or Python would try to write the rest at its end
+    except BrokenPipeError:  # for example from `| head`
+        sys.stdout = None  # or Python would try to write the rest on exit
     except OSError as error:
         raise StudyError(f"{show_path(Path(error.filename or 'output'))}: {error.strerror}") from None
     except KeyboardInterrupt:
@@ -77,7 +77,7 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
     folders = find_models(command, options.model)
     files = [ends.enter_context(spool()) if file == "-" else Path(file).expanduser() for file in options.files or ["-"]]
     check_output(form, output, files)
-    from lib.finetuning import new_text, saved  # here, as they take seconds
+    from lib.finetuning import new_text, saved  # imported here because they take seconds
 
     models = [saved.load_saved(folder) for folder in folders]
     for model in models:
@@ -96,7 +96,7 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
 
 
 def find_models(command: str, word: str | None) -> list[Path]:
-    """The folders of the models asked for; StudyError where none is."""
+    """Return the folders of the requested models. Raises StudyError if there are none."""
     folder = Path(word).expanduser() if word else paths.ROOT / "model"
     if command == "classify" and not word:
         raise StudyError(f"say with which model: --model FOLDER; {TO_MAKE}".replace("ncbi-disease", "hoc"))
@@ -111,7 +111,7 @@ def find_models(command: str, word: str | None) -> list[Path]:
 
 
 def is_tagger(folder: Path) -> bool:
-    """Whether a folder has a saved model that finds entities."""
+    """Return whether a folder holds a saved model that finds entities."""
     record = artefacts.read_record(folder)
     about = record.get("task") if record.get("stage") == "saved model" else None
     return bool(about) and about["dataset"]["family"] in ("tagging", "pico")
@@ -119,7 +119,7 @@ def is_tagger(folder: Path) -> bool:
 
 @contextmanager
 def spool() -> Iterator[Path]:
-    """Standard input as a file, which can be read twice."""
+    """Copy standard input to a temporary file, because it is read twice."""
     if sys.stdin.isatty():
         print("text from the terminal, to Ctrl-D:", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
@@ -130,7 +130,7 @@ def spool() -> Iterator[Path]:
 
 
 def check_output(form: str, output: Path | None, files: list[Path]) -> None:
-    """StudyError where the output cannot go, or would go over something else."""
+    """Raise StudyError unless the output can be written without overwriting the input or a filled BRAT folder."""
     if form == "brat":
         if output is None:
             raise StudyError("brat is a file for each document: name a folder with -o")
@@ -143,7 +143,10 @@ def check_output(form: str, output: Path | None, files: list[Path]) -> None:
 
 
 def read_inputs(files: list[Path]) -> Iterator["NewText"]:
-    """The documents of all files in turn; of several files an id that is a line's number has the file's name before."""
+    """Yield the documents of all files in turn.
+
+    With several files, the file's name precedes ids that are line numbers.
+    """
     from lib.finetuning import formats
 
     for file in files:
@@ -153,7 +156,7 @@ def read_inputs(files: list[Path]) -> Iterator["NewText"]:
 
 
 def follow(documents: Iterable["NewText"], bar: Bar) -> Iterator[list["NewText"]]:
-    """Documents in windows of about WINDOW characters, the bar moved on after each."""
+    """Yield documents in windows of about WINDOW characters, advancing the bar after each."""
     window, size, done = [], 0, 0
     for document in documents:
         window.append(document)
@@ -169,7 +172,7 @@ def follow(documents: Iterable["NewText"], bar: Bar) -> Iterator[list["NewText"]
 
 
 def tag_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> Iterator[tuple["NewText", list]]:
-    """Each document with the entities of all taggers."""
+    """Yield each document with the entities of all taggers."""
     from lib.finetuning import new_text
 
     for window in windows:
@@ -179,7 +182,7 @@ def tag_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> 
 
 
 def classify_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> Iterator[tuple["NewText", dict]]:
-    """Each document with what the classifier says of it."""
+    """Yield each document with the classifier's output."""
     from lib.finetuning import new_text
 
     for window in windows:
@@ -188,7 +191,7 @@ def classify_documents(models: list["Saved"], windows: Iterable[list["NewText"]]
 
 
 def make_document_instance(model: "Saved", document: "NewText"):
-    """What the classifier reads of a document; StudyError with its place."""
+    """Return the classifier's input for a document. Raises StudyError with the document's place."""
     from lib.finetuning import new_text
 
     try:
@@ -198,7 +201,7 @@ def make_document_instance(model: "Saved", document: "NewText"):
 
 
 def choose_writer(command: str, form: str, model: "Saved") -> tuple[str, Callable[..., str]]:
-    """The first line of a format, empty where it has none, and what writes a document."""
+    """Return the header of a format (empty if it has none) and the function that writes a document."""
     from lib.finetuning import formats
 
     if command == "tag":
@@ -212,7 +215,7 @@ def choose_writer(command: str, form: str, model: "Saved") -> tuple[str, Callabl
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator:
-    """Standard output, or a file that takes its name when it is whole."""
+    """Yield standard output, or a file that gets its name only once it is complete."""
     if path is None:
         yield sys.stdout
         sys.stdout.flush()
@@ -222,7 +225,10 @@ def open_output(path: Path | None) -> Iterator:
 
 
 def write_folder(folder: Path, found: Iterable[tuple["NewText", list]]) -> None:
-    """An .ann file beside each text, as BRAT has them, in a folder that is there when it is whole."""
+    """Write each text with its .ann file, as in BRAT; the folder appears only once it is complete.
+
+    Raises StudyError if an id cannot name a file, or occurs twice.
+    """
     from lib.finetuning import formats
 
     with artefacts.whole_folder(folder) as new:

@@ -1,4 +1,4 @@
-"""Encoders of result files and of this study beside printed scores and baselines: one frame, and ties."""
+"""The leaderboard: encoders from result files and this study, printed scores and baselines in one frame, with ties."""
 
 import string
 from collections.abc import Iterable, Mapping
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 COLUMNS = ["task", "dataset", "score", "protocol", "paper", "model", "kind", "scale", "revision", "ours", "ours_std",
            "low", "high", "seeds", "group", "source"]  # fmt: skip
 RUNS = ["dataset", "protocol", "scale", "revision", "model", "seed", "fold", "value", "jackknife"]
-COMPARED = ["dataset", "protocol", "scale", "revision"]  # what encoders share that are told apart
+COMPARED = ["dataset", "protocol", "scale", "revision"]  # equal for any two encoders that are compared
 HERE = "this study"
 
 
 def list_own(study: "Study") -> list[Sent]:
-    """The results of this scale, here or in the record, as files would have them; on registered datasets."""
+    """List this scale's results on registered datasets, here or in the record, in the form of result files."""
     found = scores.list_study_runs(study)
     found = found[found["dataset"].isin(registry.DATASETS)]
     files = []
@@ -35,9 +35,9 @@ def list_own(study: "Study") -> list[Sent]:
 
 
 def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All of what stands on the page, a line each (COLUMNS, without groups), and the runs behind it (RUNS).
+    """Return the lines of the page (COLUMNS, without groups) and the runs behind them (RUNS).
 
-    Where a file has a dataset of an encoder that this study has run too, the file's runs stand.
+    If a file and this study both ran an encoder on a dataset, the file's runs are used.
     """
     lines, runs, known = [], [], set()
     files = [*sent, *list_own(study)]
@@ -56,8 +56,10 @@ def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFra
 
 
 def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
-    """What each file's encoder is called: its key, with the scale where that is another, and with the file where the
-    name stands for other weights already."""
+    """Name each file's encoder by its key, with the scale if it is another one.
+
+    The file's name is added if the name already belongs to other weights.
+    """
     names, known = [], {}
     for one in files:
         content, weights = one.content, {*one.content.model.revision.split(", ")}
@@ -69,7 +71,7 @@ def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
 
 
 def make_line(one: Sent, name: str, task: Task) -> dict:
-    """The line of one dataset of a file, its numbers made of its runs."""
+    """Make the line of one dataset of a file, with numbers computed from its runs."""
     content, values = one.content, task.by_seed()
     low, high = statistics.find_interval(values)
     return {
@@ -92,7 +94,7 @@ def make_line(one: Sent, name: str, task: Task) -> dict:
 
 
 def make_runs(one: Sent, name: str, task: Task) -> list[dict]:
-    """The runs of one dataset of a file (RUNS)."""
+    """List the runs of one dataset of a file (RUNS)."""
     content = one.content
     place = {"dataset": task.dataset.path, "protocol": content.protocol, "scale": content.scale}
     place |= {"revision": task.dataset.revision, "model": name}
@@ -103,7 +105,7 @@ def make_runs(one: Sent, name: str, task: Task) -> list[dict]:
 
 
 def make_printed_lines(study: "Study") -> pd.DataFrame:
-    """The papers' printed scores, each under its paper's protocol; a number has no spread."""
+    """Return the papers' printed scores, each under its paper's protocol and without spread."""
     protocols = name_protocols()
     lines = [
         describe_dataset(line["dataset"])
@@ -115,20 +117,20 @@ def make_printed_lines(study: "Study") -> pd.DataFrame:
 
 
 def name_protocols() -> dict[str, str]:
-    """Each paper's own protocol."""
+    """Map each paper to its own protocol."""
     return dict(zip(results.list_papers(), results.list_protocols(), strict=True))
 
 
 def describe_dataset(key: str) -> dict:
-    """A registered dataset's task, key and score, as lines have them."""
+    """Return a registered dataset's task, key and main score, as in COLUMNS."""
     dataset = registry.lookup(key)
     return {"task": result_files.name_task(dataset), "dataset": key, "score": dataset.main_score}
 
 
 def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sent]) -> pd.DataFrame:
-    """What the datasets of some lines score without an encoder, once for each paper that has the dataset.
+    """Return the baselines of the lines' datasets, once for each paper that has the dataset.
 
-    Of page 15; on data of somebody's own, of the files.
+    They come from page 15, and for a user's own data from the files.
     """
     keys = lines["dataset"].unique()
     known = {task.dataset.path: task.baselines for one in files for task in one.content.results}
@@ -143,7 +145,7 @@ def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sen
 
 
 def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The lines with their `group`: letters that two encoders share unless they are apart (scores.is_apart).
+    """Add `group` to the lines: letters that two encoders share unless one is better (scores.is_apart).
 
     Two are compared on one revision of a dataset, under one protocol and at one scale, with SEEDS seeds or more each. A
     line has no letter if there is no other to compare it with, if it has no runs, or if its data are made up.
@@ -159,9 +161,9 @@ def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame
 
 
 def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
-    """The letters of each side: two share one unless they are apart; `a` has the best (Piepho 2004).
+    """Assign letters to each side: two share a letter unless they are apart, and the best has `a` (Piepho 2004).
 
-    `sides`: the runs of each, with seed, fold, value and jackknife. Empty for fewer than two.
+    `sides`: the runs of each, with seed, fold, value and jackknife. Returns {} for fewer than two.
     """
     if len(sides) < 2:
         return {}
@@ -180,7 +182,7 @@ def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
 
 
 def split(groups: list[frozenset], one: str, other: str) -> list[frozenset]:
-    """The groups after two were found apart: none holds both, and none lies in another."""
+    """Split groups after two members were found apart: no group holds both, and none lies within another."""
     found = []
     for group in groups:
         found += [group - {one}, group - {other}] if {one, other} <= group else [group]
@@ -189,6 +191,6 @@ def split(groups: list[frozenset], one: str, other: str) -> list[frozenset]:
 
 
 def name_group(number: int) -> str:
-    """a to z, then a2 to z2."""
+    """Return the letter of a group: a to z, then a2 to z2."""
     turn, place = divmod(number, len(string.ascii_lowercase))
     return string.ascii_lowercase[place] + (str(turn + 1) if turn else "")

@@ -1,6 +1,6 @@
-"""Folders of anybody's data as datasets of the study: each has a key, which its name and its content decide.
+"""Users' data folders as datasets of the study, each with a key made from its name and its content.
 
-`evaluate --data` keeps below outputs/<scale>/own-data/<key>/ where the folder lies and what was found in it; its texts
+`evaluate --data` records below outputs/<scale>/own-data/<key>/ where the folder is and what was found in it; the texts
 stay where they are. A folder whose content has changed is another dataset.
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from lib.benchmarks.word_classes import WordClasses
     from lib.study import Study
 
-DIVISION = "division.tsv"  # of a folder that was divided, the part of each document
+DIVISION = "division.tsv"  # for a folder that was divided: the part of each document
 LONGEST = 40  # letters of a folder's name in a key
 
 
 def keep_own_data(scale: str, own: OwnData) -> str:
-    """Write down a folder that was read, and the part of each document where it was divided; the key of its dataset."""
-    from lib.study.encoders import to_key  # here, as it takes seconds
+    """Record a folder that was read, with the part of each document if it was divided. Return its dataset's key."""
+    from lib.study.encoders import to_key  # here, because it takes seconds
 
     fingerprint = own.fingerprint
     key = to_key(f"own-{own.dataset.title[:LONGEST]}-{fingerprint[:6]}")
@@ -44,22 +44,22 @@ def keep_own_data(scale: str, own: OwnData) -> str:
 
 
 def is_own(scale: str, key: str) -> bool:
-    """Whether a key is that of a folder that was given."""
+    """Return whether a key is that of a user's folder."""
     return (paths.own_data(scale, key) / "record.json").exists()
 
 
 def read_own_record(scale: str, key: str) -> dict:
-    """What was found in a folder."""
+    """Return what was found in a folder."""
     return artefacts.read_record(paths.own_data(scale, key)) or {}
 
 
 def find_own(scale: str, key: str) -> Dataset:
-    """The dataset of a folder that was given; StudyError where the folder is gone, or has changed since."""
+    """Return the dataset of a user's folder. Raises StudyError if the folder is gone or has changed since."""
     record = read_own_record(scale, key)
     return open_folder(key, record["folder"], record["fingerprint"], record["labels"])
 
 
-@cache  # as it reads every file
+@cache  # because it reads every file
 def open_folder(key: str, folder: str, fingerprint: str, labels: str) -> Dataset:
     dataset, _ = own_data.describe_folder(Path(folder))
     if own_data.fingerprint_data(dataset) != fingerprint:
@@ -68,8 +68,8 @@ def open_folder(key: str, folder: str, fingerprint: str, labels: str) -> Dataset
 
 
 def find_classes(study: "Study") -> "WordClasses | None":
-    """The classes of the words of the corpus `pubmed`, made once; None where it is not built."""
-    from lib.benchmarks import word_classes  # here, as it takes seconds
+    """Return the word classes of the corpus `pubmed`, made once; None if the corpus is not built."""
+    from lib.benchmarks import word_classes  # here, because it takes seconds
 
     corpus = study.corpus("pubmed")
     if artefacts.read_record(corpus.folder) is None:
@@ -79,8 +79,8 @@ def find_classes(study: "Study") -> "WordClasses | None":
 
 
 def list_all_baselines(study: "Study", keys: Iterable[str]) -> "pd.DataFrame":
-    """Study.baselines, and as it has them those of the folders among some datasets that page 02 measured."""
-    import pandas as pd  # here, as these take seconds
+    """Return Study.baselines with those that page 02 measured for the users' folders among `keys`, in the same form."""
+    import pandas as pd  # here, because these take seconds
 
     from lib.study import results
 

@@ -1,4 +1,4 @@
-"""Notebooks without a key: what each makes, when it is made again, and the jobs that it reads."""
+"""Notebooks that take no key: what each makes, what makes it run again, and the jobs that it reads."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from lib.study import Study
     from lib.study.plan import Plan
 
-Keys = list[tuple[str, ...]]  # of jobs of one stage, each as its receipt names them
+Keys = list[tuple[str, ...]]  # of the jobs of one stage, as in their receipts
 GAINS_PAGE, BASELINE_PAGE = "05_what_pretraining_buys", "15_without_pretraining"
-BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the one whose page makes it too
+BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the table whose page makes it too
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,18 @@ class Page:
     """A notebook that takes no key."""
 
     makes: str  # below outputs/<scale>/
-    watches: Callable[["Study"], object] = lambda study: []  # besides its code and what it reads
-    reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}  # the jobs, by stage
+    watches: Callable[["Study"], object] = lambda study: []  # what else makes it run again, besides code and jobs
+    reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}  # stage -> keys of jobs
     also: tuple[str, ...] = ()  # what else it makes
 
 
 def each(keys: Iterable[str]) -> Keys:
-    """Keys that stand alone."""
+    """Return each key as the keys of a job that has only this one."""
     return [(key,) for key in keys]
 
 
 def split_tables(named: Iterable[str]) -> dict[str, Keys]:
-    """The jobs that make some tables, registered ones and others: of their own, or pages."""
+    """Return the jobs that make the named tables, registered or not: jobs of their own, or pages."""
     makers = {}  # a table's name -> the page that makes it
     for name, page in PAGES.items():
         for file in (page.makes, *page.also):
@@ -58,9 +58,9 @@ def split_tables(named: Iterable[str]) -> dict[str, Keys]:
 
 
 def read_claimed(plan: "Plan") -> dict[str, Keys]:
-    """The published tables of the scale, the baselines, what is planned, and what else claims are judged by.
+    """Return the jobs that claims are judged by: published tables of the scale, baselines, planned runs, vocabularies.
 
-    Where no text is read, for public weights: scores and baselines.
+    With public weights no text is read: only scores and baselines.
     """
     study = plan.study
     if study.budget.weights == "released":
@@ -79,18 +79,18 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
 
 
 def read_brief(plan: "Plan") -> dict[str, Keys]:
-    """What read_claimed lists, and what pretraining buys."""
+    """Return the jobs of `read_claimed` and the page on what pretraining buys."""
     found = read_claimed(plan)
     return found | {"page": [*found["page"], (GAINS_PAGE,)]}
 
 
 def read_words(plan: "Plan") -> dict[str, Keys]:
-    """The text of word classes, where it is at hand."""
+    """Return the corpus of the word classes, if it is at hand."""
     return {"corpus": [] if plan.study.corpus("pubmed").why_not else [("pubmed",)]}
 
 
 def list_read_documents(plan: "Plan") -> dict[str, Keys]:
-    """The documents of every corpus that can be built."""
+    """Return the documents of every corpus that can be built."""
     found = [file for key in params.keys("corpora") for file in plan.study.corpus(key).files]
     return {"documents": list(dict.fromkeys(found))}
 
@@ -100,7 +100,7 @@ def state_of_terms(plan: "Plan") -> dict[str, Keys]:
 
 
 def read_amplified(plan: "Plan") -> dict[str, Keys]:
-    """The vocabularies of which some corpora are repeated."""
+    """Return the vocabularies that are learnt from amplified (repeated) corpora."""
     return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.study) if one.settings.amplify)}
 
 

@@ -1,4 +1,4 @@
-"""What notebooks show besides their results: versions, settings, rows of data, the notice on made-up data."""
+"""Notebook output besides the results: versions, settings, rows of data, the notice on made-up data."""
 
 import ast
 import sys
@@ -18,10 +18,11 @@ REGISTERED = {  # parameters of pages -> the kind of settings whose keys they ta
 
 
 def open_page(scale: str, own_data: bool = False) -> None:
-    """Versions, device, commit and scale; and, where the data are made up, a notice that says so.
+    """Show versions, device, commit and scale, and a notice if the data are made up.
 
-    In JupyterLab, a choice for each parameter whose values are registered. `own_data`: all datasets of the page are
-    somebody's own. StudyError when the notebook was given parameters that it does not have, as `papermill -p` allows.
+    In JupyterLab, also show a dropdown for each parameter with registered values. `own_data`: all datasets of the page
+    are the user's own. Raises StudyError if the notebook was given parameters that it does not have, as `papermill -p`
+    allows.
     """
     variables = get_ipython().user_ns
     compare_parameters(variables.get("In", []))
@@ -38,7 +39,10 @@ def open_page(scale: str, own_data: bool = False) -> None:
 
 
 def compare_parameters(cells: list[str]) -> None:
-    """Compare the cell that papermill injects with the cell of parameters before it: names and types."""
+    """Compare the cell that papermill injects with the parameter cell before it.
+
+    Raises StudyError if a name is unknown or a type differs.
+    """
     given = next((cell for cell in cells if cell.startswith("# Parameters\n")), "")
     declared = {
         line.target.id: line.annotation.id
@@ -51,7 +55,7 @@ def compare_parameters(cells: list[str]) -> None:
 
 
 def list_choices(variables: dict) -> dict[str, list[str]]:
-    """The values that each parameter of a page may take: keys of its kind; for a table those that the page shows."""
+    """List the values of each page parameter: the keys of its kind; for a table, those that the page shows."""
     choices = {name: params.keys(kind) for name, kind in REGISTERED.items() if isinstance(variables.get(name), str)}
     if isinstance(variables.get("table"), str):
         page = params.load("tables", variables["table"]).notebook
@@ -60,7 +64,7 @@ def list_choices(variables: dict) -> dict[str, list[str]]:
 
 
 def name_device() -> str:
-    """The device, on pages that compute on one; the others are spared the import of torch."""
+    """Name the device on pages that have imported torch; other pages are spared that import."""
     torch = sys.modules.get("torch")
     if torch is None:
         return ""
@@ -68,34 +72,37 @@ def name_device() -> str:
 
 
 def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
-    """Settings with the file each came from: `parts` are (kind, key) pairs of params/.
+    """Show settings with the file each comes from; `parts` are (kind, key) pairs of params/.
 
-    With `scale`, its budget too.
+    With `scale`, also show its budget.
     """
     parts = (*parts, ("scales", scale)) if scale else parts
     return show.table([row for kind, key in parts for row in params.explain(kind, key)])
 
 
 def show_counts(rows, reasons) -> HTML:
-    """What was read, left out for each reason that took something, and kept; MeSH headings that its tree lacks."""
+    """Show the counts of documents read, left out by reason, and kept.
+
+    Reasons that removed nothing are hidden, and so are MeSH headings missing from the tree if there are none.
+    """
     table = pd.DataFrame(rows)
-    some = (*reasons, "lines dropped", "unknown headings")  # shown where they are not nought everywhere
+    some = (*reasons, "lines dropped", "unknown headings")  # shown unless all are zero
     names = ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words", "unknown headings")
     return show.table(table[[n for n in names if n in table and (n not in some or table[n].any())]])
 
 
 def show_instance(instance: Instance, letters: int) -> tuple[str, str]:
-    """The beginning of an instance's text, with brackets around entities, and its label."""
+    """Return an instance's text, with entities in brackets or cut to `letters` characters, and its label."""
     if isinstance(instance, Sentence):
         return show.bracket(instance.words, instance.tags), ""
     return " / ".join(instance.inputs)[:letters], str(instance.gold)
 
 
 def show_made_up(what: str) -> HTML:
-    """Made-up text, labelled as such, in place of text that is not to be shown."""
+    """Show made-up text, labelled as such, in place of text that must not be shown."""
     return show.table([{f"{what} (made up, in place of the real data's own)": text} for text in show.list_made_up(3)])
 
 
 def where(*files) -> Markdown:
-    """Where the notebook's results are: below outputs/<scale>/, or in the record."""
+    """Show where the notebook's results are: below outputs/<scale>/, or in the record."""
     return Markdown("Kept in: " + ", ".join(f"`{show_path(paths.find(path))}`" for path in files))

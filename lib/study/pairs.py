@@ -1,4 +1,4 @@
-"""Claims that one thing beats another: two columns or rows of a table of scores, or two runs, over datasets."""
+"""Claims that one side beats another over datasets: two columns or rows of a score table, or two kinds of run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ Side = tuple[str, str]  # a model and a protocol
 
 
 class Tabulated(NamedTuple):
-    """The cells that comparisons are over, as of Study.published, and our scores in them, as of tables.by_seed."""
+    """The compared cells (rows of Study.published) and our scores in them (rows of tables.by_seed)."""
 
     cells: pd.DataFrame
     seeds: pd.DataFrame
@@ -30,21 +30,21 @@ class Tabulated(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two columns or rows of a table of scores, or two runs, on some datasets: the better, and what it beats.
+    """A comparison of two columns or rows of a score table, or of two kinds of run; the better side comes first.
 
-    Of more names than two the other side is the mean of all but the first.
+    With more than two names, the other side is the mean of all but the first.
     """
 
     names: tuple[str, ...] = ("better", "than")
     table: str = ""
-    metric: str = ""  # as printed; empty where each row has its own
-    only: tuple[str, ...] = ()  # the rows, or columns, over which they are compared; empty: all
-    runs: tuple[Side, ...] = ()  # both sides, in place of a table and its names, on
-    datasets: tuple[str, ...] = ()
+    metric: str = ""  # as printed; empty if each row has its own
+    only: tuple[str, ...] = ()  # the rows or columns to compare over; empty: all
+    runs: tuple[Side, ...] = ()  # both sides, in place of a table and its names
+    datasets: tuple[str, ...] = ()  # for `runs`
     relation: statistics.Relation = "beats"
-    margin: float = 0.0  # of "as good as" and "equals"
-    ahead: int = 0  # the sets on which the better has to be ahead; 0: their mean
-    at_chance: Literal["", "than"] = ""  # the side that may be no better than chance, where the claim says so of it
+    margin: float = 0.0  # for "as good as" and "equals"
+    ahead: int = 0  # datasets on which the better side must lead too; 0: only the mean counts
+    at_chance: Literal["", "than"] = ""  # the side that may be at chance, because the claim says so
     unit: Unit = "recipe"
 
     @property
@@ -54,28 +54,28 @@ class Pairs:
 
 
 def paired(table: str, *pairs: tuple[str, ...], only: Iterable[str] = (), **asked) -> Test:
-    """That columns or rows of a table are better than others, each pair by itself; `asked`: fields of Pairs."""
+    """Return a test that columns or rows of a table beat others, pair by pair. `asked`: fields of Pairs."""
     return compare(*(Pairs(pair, table, only=tuple(only), **asked) for pair in pairs))
 
 
 def paired_runs(better: Side, than: Side, datasets: Iterable[str], **asked) -> Test:
-    """That one kind of run is better than another on some datasets, by their main scores; `asked`: fields of Pairs."""
+    """Return a test that one kind of run beats another on some datasets, by main score. `asked`: fields of Pairs."""
     return compare(Pairs(runs=(better, than), datasets=tuple(datasets), **asked))
 
 
 def all_of(*tests: Test) -> Test:
-    """That several comparisons hold: the claim fails when one of them does."""
+    """Return a test that several comparisons all hold; the claim fails if one of them fails."""
     return compare(*(part for test in tests for part in test.parts))
 
 
 def compare(*parts: Pairs) -> Test:
-    """A claim of paired comparisons, as many as it has parts."""
+    """Return the test of a claim that consists of paired comparisons, one for each part."""
     tables = tuple(dict.fromkeys(part.table for part in parts if part.table))
     return Test(partial(decide_pairs, parts), parts[0].unit, tables, parts=parts, by_interval=True)
 
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
-    """A claim of paired comparisons, as many as it has parts."""
+    """Judge a claim that consists of paired comparisons, one for each part."""
     tabulated: dict[tuple, Tabulated] = {}
     sources = []
     for part in parts:
@@ -96,7 +96,7 @@ def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
 
 
 def list_part_notes(described: list[str]) -> list[str]:
-    """What each of several comparisons found, with their numbers; neighbours that found the same stand together."""
+    """List the results of several comparisons by number; consecutive equal results share one note."""
     notes = []
     first = 1
     for description, alike in groupby(described):
@@ -113,13 +113,13 @@ def list_part_notes(described: list[str]) -> list[str]:
 
 
 def describe_part(part: Pairs, judged: Judgement) -> str:
-    """What one comparison of several found."""
+    """Describe the result of one of several comparisons."""
     verdict = statistics.limit(judged.verdict, part.unit == "recipe", judged.n_pretrainings)
     return f"{judged.effect:+.2f} {part.measured_in}, {verdict}, {judged.note}" if judged.n_sets else judged.note
 
 
 def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], shown: list[pd.DataFrame]) -> str:
-    """Why whole sides of comparisons are not run at a scale, whatever data are at hand; nothing where all may be."""
+    """Explain why whole sides of comparisons are not run at a scale, whatever data are at hand; empty if all may be."""
     reasons: dict[str, dict[str, None]] = {}
     for part, every in zip(parts, shown, strict=True):
         for name, side in find_cells(part, every).groupby("name", sort=False):
@@ -133,10 +133,10 @@ def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], shown: list[pd.
 
 
 def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
-    """One comparison; its note says of what.
+    """Judge one comparison; the note says what was tested.
 
-    Sets on which a side is no better than chance are named and not pooled, but for the side of which the claim says so.
-    Undecided while only one of several sets has run. `source`: of tabulate_pairs.
+    Datasets on which a side is no better than chance are named but not pooled, unless the claim says that this side is
+    at chance. Undecided if only one of several datasets is pooled. `source`: from `tabulate_pairs`.
     """
     shown = source.cells
     cells = find_cells(part, shown)
@@ -180,12 +180,12 @@ def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
 
 
 def count_seeds(side: statistics.Side) -> list[int]:
-    """How many runs each pretraining of a side has, dataset by dataset."""
+    """Count the runs of each pretraining of a side, dataset by dataset."""
     return [len(seeds) for pretrainings in side for seeds in pretrainings]
 
 
 def list_above_chance(sides: list[dict[str, list[list[float]]]], chance: pd.Series) -> list[str]:
-    """The places where each of some sides is better than chance."""
+    """List the places where every side is better than chance."""
     places = []
     for place in sides[0]:
         if not any(is_chance(side[place], chance[place]) for side in sides):
@@ -194,7 +194,7 @@ def list_above_chance(sides: list[dict[str, list[list[float]]]], chance: pd.Seri
 
 
 def describe_tested(part: Pairs, kept: list[str], lost: list[str], printed: int, substituted: str) -> str:
-    """What was asked, and of which datasets: those kept of so many printed ones, and those left out."""
+    """Describe what was tested and on which datasets: those kept, out of `printed`, and those left out (`lost`)."""
     note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {printed} datasets"
     if kept:
         note += f" ({', '.join(kept)})"
@@ -206,8 +206,10 @@ def describe_tested(part: Pairs, kept: list[str], lost: list[str], printed: int,
 
 
 def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> Judgement:
-    """Left open where both sides are no fair pair, and where it would hold, but the better is ahead on fewer sets than
-    the claim speaks of; the note says so."""
+    """Leave a judgement open if the comparison is unfair, or if it holds but the better side leads on too few datasets.
+
+    The note says so.
+    """
     if unfair:
         judged = replace(judged.leave_open(), note=f"{judged.note}; not a fair comparison: {'; '.join(unfair)}")
     if part.ahead:
@@ -216,7 +218,7 @@ def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> 
 
 
 def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> dict[str, list[list[float]]]:
-    """The scores of places, by those pretrainings that all of them have; by its first one where they have none."""
+    """Return the scores of the pretrainings that all places share; of each place's first one if they share none."""
     common = set.intersection(*({*side[place]} for place in places))
     aligned = {}
     for place in places:
@@ -226,8 +228,11 @@ def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> dict[st
 
 
 def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
-    """What besides models tells both sides apart: devices and precision of encoders, and word vectors of a text that
-    both were trained on, from which one side alone started."""
+    """List differences between the sides other than their models.
+
+    These are the devices and precision of encoders, and word vectors of a text that both sides were trained on but from
+    which only one side started.
+    """
     found = []
     runs = study.results().merge(cells[tables.RUN].drop_duplicates(), on=tables.RUN)
     devices = sorted({*runs["device"]} - {""})
@@ -235,7 +240,7 @@ def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
         found.append(f"run on {' and '.join(devices)}")
 
     first = cells["name"] == part.names[0]
-    sides = []  # of each the corpora that its models were trained on, and whether from their word vectors
+    sides = []  # for each: corpus that its models were trained on -> whether they started from its word vectors
     for side in (first, ~first):
         corpora = {}
         for key in cells.loc[side, "model"].unique():
@@ -250,7 +255,7 @@ def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
 
 
 def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:
-    """The corpora from whose word vectors one side started, of sources that the other was trained on without."""
+    """List the corpora from whose word vectors `one` started, if `other` was trained on their sources without them."""
     with_vectors, without = set(), set()
     for corpus, has_vectors in other.items():
         sources = with_vectors if has_vectors else without
@@ -260,7 +265,7 @@ def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Stu
 
 
 def find_samples(part: Pairs, cells: pd.DataFrame, study: "Study") -> statistics.Samples:
-    """By place the variance of the difference over draws of test documents; nothing where it was not kept of a run."""
+    """Return the variance of each place's difference over draws of test documents; empty if a run did not keep it."""
     runs = cells.merge(study.results(), on=tables.RUN)
     is_better = runs["name"] == part.names[0]
     better = dict(list(runs[is_better].groupby("place")))
@@ -270,20 +275,26 @@ def find_samples(part: Pairs, cells: pd.DataFrame, study: "Study") -> statistics
 
 
 def is_chance(runs: list[list[float]], chance: float) -> bool:
-    """Whether a side is not above chance, where that is known, by more than the noise of two runs or more."""
+    """Return whether a side is no better than chance; False if chance is unknown.
+
+    The lower end of the 95% interval, or the score of a single run, is compared with chance.
+    """
     values = [value for seeds in runs for value in seeds]
     lowest = statistics.find_interval(values)[0] if len(values) > 1 else values[0]
     return lowest <= chance
 
 
 def tabulate_pairs(part: Pairs, study: "Study") -> Tabulated:
-    """What a comparison is judged by."""
+    """Return the cells and scores that a comparison is judged by."""
     cells = list_compared_cells(part, study)
     return Tabulated(cells, tables.by_seed(cells, study.results()))
 
 
 def list_compared_cells(part: Pairs, study: "Study") -> pd.DataFrame:
-    """As of Study.published: the table of a comparison with all that its paper prints, or its two runs as columns."""
+    """Return the cells of a comparison in the form of Study.published.
+
+    They are its table with all that its paper prints, or its two kinds of run as columns.
+    """
     if part.table:
         return fill_printed(study.published(part.table), part.table)
     lines = []
@@ -298,9 +309,9 @@ def list_compared_cells(part: Pairs, study: "Study") -> pd.DataFrame:
 
 
 def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
-    """The cells that a comparison is over, with the `name` that each stands under and its `place` on the other axis.
+    """Return the cells to compare, each with the `name` of its row or column and its `place` on the other axis.
 
-    Means over several sets are left out: their sets are there one by one.
+    Means over datasets are left out because their datasets are listed one by one, and so are places that lack a name.
     """
     kept = shown[~shown["is_mean"] & (shown["dataset"] != "")]
     if part.metric:
@@ -314,14 +325,14 @@ def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
 
 
 def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
-    """The better minus the other as printed, by place; empty where one is not."""
+    """Return the printed score of the better side minus the other, by place; nan where one is not printed."""
     wide = cells.drop_duplicates(["place", "name"]).pivot(index="place", columns="name", values="published")
     better, *than = (wide.reindex(index=cells["place"].unique())[name].astype(float) for name in part.names)
     return better - sum(than) / len(than)
 
 
 def subtract_means(part: Pairs, shown: pd.DataFrame, datasets: set[str]) -> float:
-    """The same of the printed means over just these datasets; nan where a name has none."""
+    """Return the same difference for the means printed over exactly these datasets; nan if a name has no such mean."""
     means = shown[shown["is_mean"]]
     printed = {}
     for (row, column, metric), cell in means.groupby(tables.PLACE, sort=False):
@@ -332,14 +343,14 @@ def subtract_means(part: Pairs, shown: pd.DataFrame, datasets: set[str]) -> floa
 
 
 def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[dict[str, dict[int, list[float]]]]:
-    """Our scores of both sides: place -> pretraining -> those of such seeds as all names of the side have."""
+    """Return our scores of both sides: place -> pretraining -> scores of the seeds that all names of the side have."""
     named = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
     ours = seeds.dropna(subset="ours").merge(named, on=tables.PLACE)
     return [list_side(ours, names) for names in (part.names[:1], part.names[1:])]
 
 
 def list_side(ours: pd.DataFrame, names: tuple[str, ...]) -> dict[str, dict[int, list[float]]]:
-    """The same of one side, which is the mean of its names."""
+    """Return the scores of one side, the mean over its names, in the same form."""
     of_side = ours[ours["name"].isin(names)]
     each = of_side.groupby(["place", *tables.SEED], sort=False)["ours"]
     has_all = each.size() == len(names)
@@ -351,7 +362,7 @@ def list_side(ours: pd.DataFrame, names: tuple[str, ...]) -> dict[str, dict[int,
 
 
 def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
-    """Cells of Study.published with what the paper prints in another table of a column that is ours alone here."""
+    """Fill cells that this table does not print (columns only we have) with what the paper prints in another table."""
     cells = cells.copy()
     for line in cells[cells["published"].isna() & ~cells["is_mean"]].itertuples():
         asked = published.find_run(params.load("tables", table), line.row, line.column)
@@ -360,21 +371,24 @@ def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
 
 
 def describe_substitutions(part: Pairs, shown: pd.DataFrame) -> str:
-    """What the runs of a comparison have in place of what it asks for, each once."""
+    """List, each once, what the runs of a comparison use in place of what the claim names."""
     of_pairs = shown["row"].isin(part.names) | shown["column"].isin(part.names)
     named = shown.loc[of_pairs & (shown["why_not"] == ""), "substituted"]
     return ", ".join(named[named != ""].unique())
 
 
 def find_printed(asked: params.Run, score: str) -> float:
-    """What the paper of a run's protocol prints of it, in whichever table; nan for nothing."""
+    """Return the score that the paper of a run's protocol prints for it, in any table; nan if there is none."""
     paper = params.load("protocols", asked.protocol).paper
     return read_printed_runs(paper).get((asked.model, asked.dataset, asked.protocol, score), np.nan)
 
 
 @cache
 def read_printed_runs(paper: str) -> dict[tuple[str, str, str, str], float]:
-    """What a paper's tables print of a run: by model, dataset, protocol and score; the first table says it."""
+    """Return the scores that a paper's tables print for runs, by model, dataset, protocol and score.
+
+    If several tables print a run, the first counts.
+    """
     found = {}
     for table in params.load_tables("scores").values():
         if table.paper == paper:

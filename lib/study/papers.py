@@ -1,4 +1,4 @@
-"""The papers' tables: what fills their cells, and what the names stand for that they print."""
+"""The papers' tables: what fills their cells, and what their printed names stand for."""
 
 import csv
 from collections.abc import Collection, Iterable
@@ -21,54 +21,54 @@ class Table(Settings):
     paper: str
     table: str
     notebook: str
-    not_run: dict[str, str] = {}  # a row or column of the paper that we cannot run -> why
+    not_run: dict[str, str] = {}  # a printed row or column that we cannot run -> why
 
 
 class Run(Settings):
-    """What a row, a column or all of a table says of the runs behind a cell; together they say everything."""
+    """What a table, a row or a column sets for the runs behind its cells; together they define each run."""
 
     model: str = ""
     dataset: str = ""
-    mean_of: list[list[str]] = []  # datasets in place of one: the mean over groups of the mean over a group's sets
+    mean_of: list[list[str]] = []  # several datasets: groups, whose means are averaged
     protocol: str = ""
-    differs: str = ""  # how the dataset is another than the paper's
+    differs: str = ""  # how the dataset differs from the paper's
 
 
 class ScoreTable(Table):
-    """Scores of fine-tuned models: which runs fill which cell."""
+    """Scores of fine-tuned models, and the runs that fill each cell."""
 
     kind: Literal["scores"]
-    all: Run  # of every cell where neither its row nor its column says otherwise
+    all: Run  # for every cell, unless its row or column overrides it
     rows: dict[str, Run]
     columns: dict[str, Run]
-    ours_only: dict[str, Run] = {}  # columns of ours without a printed counterpart
+    ours_only: dict[str, Run] = {}  # our columns without a printed counterpart
     metrics: dict[str, str] = {}  # the paper's metric -> our score, where it is not the dataset's main one
     unit: str = "points"  # of its scores
 
 
 class CurveTable(Table):
-    """A figure whose values are not printed: scores of runs that are those of other tables, but for the columns."""
+    """A figure without printed values, drawn from the runs of other tables with columns of its own."""
 
     kind: Literal["curves"]
-    of: dict[str, str] = Field(min_length=1)  # tables of scores -> the metric, as printed; empty: each row's own
-    rows: list[str] = []  # of these tables; empty: every one that is one dataset
-    columns: dict[str, Run]  # what is set besides what the tables set in their column of that name, if they have one
-    than: str = ""  # a column of the tables; what is shown is the gain over it, or nothing: the score itself
+    of: dict[str, str] = Field(min_length=1)  # score table -> metric, as printed; empty: each row's own
+    rows: list[str] = []  # of these tables; empty: every row that is a single dataset
+    columns: dict[str, Run]  # settings that override those of the tables' column of that name, if any
+    than: str = ""  # a column of the tables over which gains are shown; empty: scores are shown
     axis: Literal["share of the text", "steps", "training instances"] | None = None  # None: a bar for each score
-    along: Literal["columns", "rows"] = "columns"  # what the axis runs along: a curve for each row, or for each column
-    sizes: str = ""  # the table of counts that prints the training instances
-    said: str  # by the paper, of the figure
+    along: Literal["columns", "rows"] = "columns"  # of the axis; the other side gives the curves
+    sizes: str = ""  # the table of counts that prints the training set sizes
+    said: str  # what the paper says about the figure
 
 
 class Measure(Settings):
-    """A number of a corpus's record, in the paper's unit."""
+    """A number from a corpus's record, in the paper's unit."""
 
     of: Literal["words", "bytes"]
     unit: float = Field(gt=0)
 
 
 class CorpusRow(Settings):
-    """A corpus of ours, or those of its sources that stand for a row of the paper."""
+    """Our corpus behind a row of the paper, or only those of its sources that match the row."""
 
     corpus: str
     sources: list[str] = []
@@ -83,7 +83,7 @@ class CorpusTable(Table):
 
 
 class TermTable(Table):
-    """Terms, whole or in pieces; the cells are in published/vocabulary_terms.csv."""
+    """Terms, kept whole or split into tokens; the cells are in published/vocabulary_terms.csv."""
 
     kind: Literal["terms"]
     columns: dict[str, str]  # the paper's vocabulary -> ours
@@ -112,7 +112,7 @@ class CountTable(Table):
 
 
 class TimeTable(Table):
-    """Days of pretraining, beside the seconds that a step of the same architectures takes on one machine."""
+    """Days of pretraining, beside the seconds per step of the same architectures on one machine."""
 
     kind: Literal["times"]
     rows: dict[str, str]  # the paper's row -> model
@@ -125,30 +125,31 @@ AnyTable = Annotated[
 
 
 class Name(Run):
-    """What a printed row or column stands for; a table takes of it what tables of its kind need."""
+    """What a printed row or column stands for; each kind of table uses the fields it needs."""
 
     vocabulary: str = ""
     corpus: str = ""
-    sources: list[str] = []  # those of the corpus that stand for it; empty: all
+    sources: list[str] = []  # those of the corpus that match the name; empty: all
     not_run: str = ""  # why nothing stands for it
 
 
 class Paper(Settings):
-    """A file of params/papers/: what the names stand for that a paper prints, each said once, and its tables.
+    """A file of params/papers/: what each name that a paper prints stands for, and the paper's tables.
 
-    Which rows and columns a table has follows from published/.
+    The rows and columns of each table follow from published/.
     """
 
     paper: str  # its key in published/
-    title: str  # what pages call it: by its model
+    title: str  # what pages call it: its model
     position: int  # among the papers, on pages
-    all: Run = Run()  # of every table of scores that says none of its own
+    all: Run = Run()  # for every table of scores without an `all` of its own
     metrics: dict[str, str] = {}  # a metric as printed -> our score, where it is not the dataset's main one
     names: dict[str, Name]
-    tables: dict[str, dict]  # number -> a table without what `names` says; its own `names` stand before those
+    tables: dict[str, dict]  # number -> a table without what follows from `names`; its own `names` take precedence
 
 
-# What a table of each kind needs of a name, and the sides whose names are looked up; the other side it gives itself.
+# The fields of a name that each kind of table needs, and the sides whose names are looked up; a table defines its other
+# side itself.
 NEEDED = {
     "scores": tuple(Run.model_fields),
     "corpora": ("corpus", "sources"),
@@ -158,15 +159,15 @@ NEEDED = {
     "terms": ("vocabulary",),
     "curves": (),
 }
-SIDES = {"scores": ("row", "column"), "terms": ("column",)}  # of all others the rows
+SIDES = {"scores": ("row", "column"), "terms": ("column",)}  # of all other kinds: the rows
 
 
 @cache
 def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, None]]]:
-    """The rows, columns and metrics of each table in published/, as printed and in order, by paper and number.
+    """Read the rows, columns and metrics of each table in published/, as printed, by paper and number.
 
-    They are the keys of a dict, which keeps the order, and each name once.
-    Without pandas, which takes a while to import: every process of the study reads settings.
+    They are the keys of a dict, which keeps each name once and in order. pandas is not used because it is slow to
+    import and every process of the study reads settings.
     """
     sides = {
         "scores.csv": {"row": "row", "column": "column", "metric": "metric"},
@@ -184,12 +185,15 @@ def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, None
 
 @cache
 def read_all(folder: Path) -> list[Paper]:
-    """The papers of params/papers/ in the order of pages."""
+    """Read the papers of params/papers/, in the order of pages."""
     return sorted((read_yaml(path, Paper) for path in folder.glob("*.yaml")), key=lambda paper: paper.position)
 
 
 def read_paper(path: Path) -> Paper:
-    """A file of params/papers/; StudyError with the line and the nearest name for one that the paper does not print."""
+    """Read a file of params/papers/.
+
+    Raises StudyError, with the line and the nearest name, for a name that the paper does not print.
+    """
     paper = read_yaml(path, Paper)
     names, metrics = set(), set()
     for entry in paper.tables.values():
@@ -204,17 +208,20 @@ def read_paper(path: Path) -> Paper:
 
 
 def check_printed(path: Path, inside: tuple[str, ...], names: Iterable[str], printed: Collection[str]) -> None:
-    """StudyError with line and nearest name for one that is not printed. `inside`: the keys that the names are in."""
+    """Check that names are printed. `inside`: the keys of the settings that hold them.
+
+    Raises StudyError, with the line and the nearest name, for a name that is not.
+    """
     for name in names:
         if name not in printed:
             raise StudyError(f"{show_place(path, *inside, name)}: {unknown('printed name', name, printed)}")
 
 
 def build_table(path: Path, number: str) -> dict:
-    """The settings of one table of a file of params/papers/, as its schema has them: with rows and columns.
+    """Build the settings of one table of a file of params/papers/, complete with rows and columns, as in its schema.
 
-    StudyError with the line and the nearest names for a name that is not printed, and for a printed one that nothing
-    stands for.
+    Raises StudyError, with the line and the nearest names, for a name that is not printed, and for a printed name that
+    has no entry.
     """
     paper, inside = read_paper(path), ("tables", number)
     where = show_place(path, *inside)
@@ -222,7 +229,7 @@ def build_table(path: Path, number: str) -> dict:
     kind, own = entry["kind"], check_settings(where, entry.pop("names", {}), dict[str, Name])
     if kind not in NEEDED:
         raise StudyError(f"{where}: {unknown('kind of table', str(kind), NEEDED)}")
-    if kind == "curves":  # no value of which is printed
+    if kind == "curves":  # whose values are not printed
         return entry
     printed = read_printed(paths.PUBLISHED).get((paper.paper, entry["table"]))
     if printed is None:
@@ -252,7 +259,7 @@ def build_table(path: Path, number: str) -> dict:
 
 
 def look_up(name: str, names: dict[str, Name], kind: str, where: str) -> dict | str:
-    """What a name stands for in a table of a kind, or why nothing does; StudyError where neither is said."""
+    """Return what a name stands for in a kind of table, or why nothing does. Raises StudyError if neither is given."""
     if name not in names:
         raise StudyError(f"{where}: nothing says what a printed name stands for: {unknown('name', name, names)}")
     if names[name].not_run:

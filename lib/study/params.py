@@ -1,4 +1,4 @@
-"""The settings in force: how a model is pretrained, how it is fine-tuned on a dataset."""
+"""The settings in force when a model is pretrained, and when it is fine-tuned on a dataset."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -16,7 +16,7 @@ from lib.training.optimization import Optimization, Phase
 if TYPE_CHECKING:
     from lib.study import Study
 
-# Of a model, on pages alone.
+# Settings of a model that only pages use.
 TOLD = {"title", "papers", "published", "released", "revision", "as_released", "unreleased", "parameters", "not_run",
         "differs"}  # fmt: skip
 
@@ -25,7 +25,7 @@ NO_WEIGHTS = "no public weights of it are known"
 
 @dataclass(frozen=True)
 class Registered:
-    """What is registered under a key, at a scale; StudyError with the nearest names for no such key."""
+    """A registered key at a scale. Raises StudyError with the nearest names if there is no such key."""
 
     kind: ClassVar[str]
     key: str
@@ -36,12 +36,15 @@ class Registered:
 
     @property
     def settings(self):
-        """As the schema of its kind in KINDS has them."""
+        """The settings of the key, in the schema of its kind in KINDS."""
         return load(self.kind, self.key)
 
 
 def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
-    """What says how a dataset is fine-tuned on, the last word last: where each comes from, and what it sets."""
+    """List the layers of a dataset's fine-tuning settings; later layers override earlier ones.
+
+    Each is where the settings come from, and what it sets.
+    """
     protocol, budget = load("protocols", key), load("scales", scale)
     layers = finetuning_layers(protocol.like, dataset, family, scale)[:-1] if protocol.like else []
     here = f"params/protocols.yaml, {key}"
@@ -51,13 +54,13 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     so_far = {}
     for _, settings in layers:
         so_far |= settings
-    # What is searched is the protocol's; a budget limits the trials, or chooses among candidates of its own.
+    # A protocol that searches keeps its search space and takes a budget's trials; others take a budget's candidates.
     apart = ("epochs", "batch_size", "learning_rate", "min_steps") if "trials" in so_far else ("trials",)
     changes = {name: value for name, value in changes.items() if name not in apart}
     if budget.sequence_length < so_far.get("max_length", 0):
         changes["max_length"] = budget.sequence_length
     if so_far.get("train_instances") and so_far["train_instances"] < changes.get("train_instances", 0):
-        del changes["train_instances"]  # the smaller of two caps holds both
+        del changes["train_instances"]  # the smaller cap applies
     if budget.finetuning.first_candidate:
         chosen = so_far | changes
         changes |= {name: chosen[name][:1] for name in ("epochs", "batch_size", "learning_rate") if name in chosen}
@@ -66,9 +69,10 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
 
 
 def load_finetuning(key: str, dataset: str, family: str, scale: str) -> FinetuningSettings:
-    """A dataset's settings under a protocol, with what the scale's budget changes of them; StudyError for bad ones.
+    """Return a dataset's settings under a protocol, with the changes of the scale's budget.
 
-    Steps that a protocol fixes stand for epochs at every scale; a budget's own epochs take their place.
+    Steps that a protocol fixes replace epochs at every scale, unless the budget has epochs of its own.
+    Raises StudyError if settings are invalid.
     """
     merged: dict = {}
     for _, settings in finetuning_layers(key, dataset, family, scale):
@@ -79,21 +83,21 @@ def load_finetuning(key: str, dataset: str, family: str, scale: str) -> Finetuni
 
 
 def list_texts(model: str) -> list[str]:
-    """What a model and those that it continues were pretrained on, the first text first."""
+    """List the corpora that a model and those it continues were pretrained on, in order of training."""
     settings = load("models", model)
     before = list_texts(settings.initial) if settings.initial else []
     return before + ([" and ".join(settings.corpora)] if settings.corpora else [])
 
 
 def load_pretraining(key: str, scale: str) -> Pretraining:
-    """How a registered model is pretrained at a scale: the one place where its file and the scale's meet.
+    """Return a registered model's pretraining at a scale: the only place where its file and the scale's meet.
 
-    A scale with a recipe trains every model by it: the steps of a phase are the model's share of the pieces over the
-    pieces in a step, at least one; the papers' caps on predictions and their duplicates are left out. A scale without
-    one takes what is published for the model, from random weights. Either way a model that says so takes a part of the
-    steps, with a whole rise and fall of the learning rate. A model that continues another with the same vocabulary has
-    that one's weights, and no start of its own. A model without text has no phases.
-    StudyError for a model without a published recipe where one is needed, or of a size that the scale has no body for.
+    A scale with a recipe trains every model by it. The steps of a phase are then the model's share of the tokens
+    divided by the tokens in a step, at least one; the papers' caps on predictions and their duplicates are left out. A
+    scale without a recipe uses the model's published one, from random weights. Either way a model's `part` reduces the
+    steps, and the learning rate still rises and falls completely. A model that continues another with the same
+    vocabulary has that model's weights, and no start of its own. A model without text has no phases.
+    Raises StudyError if a published recipe is needed and missing, or if the scale has no body of the model's size.
     """
     model, budget = load("models", key), load("scales", scale)
     if model.size not in budget.bodies:
@@ -109,7 +113,7 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
     continued = model.initial and load("models", model.initial).vocabulary == model.vocabulary
     rises = isinstance(model.masked_share, list)
     start = [] if as_published or continued or model.start == "random" else recipe.start
-    if model.initial:  # whose body knows its positions
+    if model.initial:  # its body has learnt positions
         start = [part for part in start if part != "position waves"]
     return Pretraining(
         **recipe.model_dump(include=set(Optimization.model_fields)),
@@ -129,7 +133,7 @@ def load_pretraining(key: str, scale: str) -> Pretraining:
 
 
 def give_steps(phase: PhaseBudget, tokens: float) -> Phase:
-    """A phase with the steps that its share of a budget of pieces is worth, at least one."""
+    """Return a phase with the number of steps that its share of `tokens` allows, at least one."""
     steps = round(tokens * phase.share) // (phase.batch_size * phase.length)
     return Phase(**phase.model_dump(exclude={"share"}), steps=max(1, steps))
 
@@ -138,9 +142,9 @@ PARAMETER_TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, 
 
 
 def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -> None:
-    """StudyError for a parameter that a notebook does not have, or of another type than its annotation says.
+    """Raise StudyError if a notebook does not have a parameter, or annotates it with another type.
 
-    `declared`: the type of each parameter, by name. papermill itself only warns of an unknown name.
+    `declared`: the type of each parameter, by name. papermill itself only warns about an unknown name.
     """
     if name not in declared:
         raise unknown(f"parameter of {notebook}", name, declared)
@@ -151,7 +155,7 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
 
 
 def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[dict]:
-    """Rows `setting, value, from`: each setting in force on a dataset, and the file that it came from."""
+    """Return rows `setting, value, from`: each setting in force on a dataset, and the file it comes from."""
     origin = {}
     for where, layer in finetuning_layers(key, dataset, family, scale):
         origin |= dict.fromkeys(layer, where)
@@ -160,7 +164,7 @@ def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[
 
 
 def is_released(key: str, scale: str) -> bool:
-    """Whether a model's weights at a scale are its public ones, or would be: nothing of it is pretrained."""
+    """Return whether a scale uses a model's public weights, if there are any, instead of pretraining it."""
     weights, kind = load("scales", scale).weights, find_kind(key)
     if kind != "models":
         return kind == "encoders"
@@ -168,9 +172,9 @@ def is_released(key: str, scale: str) -> bool:
 
 
 def why_no_weights(key: str, scale: str) -> str:
-    """Why a model cannot be had at a scale, neither pretrained nor released, or an empty string when it can.
+    """Return why a scale has no weights for a model, pretrained or released, or an empty string if it has.
 
-    Empty too for what is no registered model: somebody's encoder, or a classifier.
+    Also empty for names that are not registered: a user's encoder, or a classifier.
     """
     if not (kind := find_kind(key)):
         return ""
@@ -184,7 +188,7 @@ def why_no_weights(key: str, scale: str) -> str:
 
 
 def say_released(key: str) -> str:
-    """Where a model's public weights lie and at which revision; that none was looked up, or that there are none."""
+    """Describe where a model's public weights are and at which revision, or why there are none."""
     model = load(find_kind(key), key)
     if not model.released:
         return model.unreleased or NO_WEIGHTS
@@ -195,9 +199,11 @@ def say_released(key: str) -> str:
 
 
 def identify_weights(key: str, scale: str) -> dict:
-    """All settings that a model's weights follow from but for what its machine decides: in its record, and what its
-    job is done again for."""
-    from lib.pretraining import embeddings  # here, as tokenizers take a while
+    """Return all settings that determine a model's weights, except those that its machine decides.
+
+    They are kept in its record; its job reruns when they change.
+    """
+    from lib.pretraining import embeddings  # imported here because tokenizers takes a while
 
     model, budget = load("models", key), load("scales", scale)
     return (
@@ -210,5 +216,5 @@ def identify_weights(key: str, scale: str) -> dict:
 
 
 def list_seeds(model: str, scale: str) -> list[int]:
-    """The scale's seeds; of a model's second pretraining and each further one all are one more."""
+    """List the scale's seeds, raised by one for each further pretraining of the model."""
     return [seed + split_seed(model)[1] - 1 for seed in load("scales", scale).seeds]

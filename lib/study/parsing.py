@@ -1,4 +1,4 @@
-"""YAML files, parsed, and checked against a schema."""
+"""YAML files, parsed and checked against a schema."""
 
 from functools import cache
 from pathlib import Path
@@ -10,8 +10,8 @@ from lib.errors import StudyError
 from lib.places import show_path
 
 
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser in C, where PyYAML has it
-    """YAML that says nothing twice: PyYAML itself takes the last of two equal keys without a word."""
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser in C, if PyYAML has it
+    """A loader that rejects duplicate keys; PyYAML itself silently takes the last of two."""
 
     def construct_mapping(self, node, deep=False):
         found = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
@@ -22,14 +22,17 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser 
 
 @cache
 def parse_text(path: Path, changed: int) -> tuple[yaml.Node | None, object]:
-    """A YAML file as nodes, which know their lines, and what it holds. `changed`: when, so that it is parsed again."""
+    """Parse a YAML file into nodes, which know their lines, and data; parsed again if `changed`, its time, differs."""
     loader = Loader(path.read_text(encoding="utf-8"))
     node = loader.get_single_node()
     return node, node and loader.construct_document(node)
 
 
 def parse_yaml(path: Path):
-    """What a YAML file holds, which nobody may change; StudyError when it is not there or not YAML."""
+    """Return the data of a YAML file, which is cached and must not be modified.
+
+    Raises StudyError if the file is missing or not YAML.
+    """
     try:
         return parse_text(path, path.stat().st_mtime_ns)[1]
     except FileNotFoundError:
@@ -39,7 +42,7 @@ def parse_yaml(path: Path):
 
 
 def show_place(path: Path, *keys: str) -> str:
-    """A place in a YAML file as messages name it: the file, the line of the last key, and the keys that lead there."""
+    """Name a place in a YAML file for messages: the file, the line of the last key, and the keys that lead there."""
     node, line = parse_text(path, path.stat().st_mtime_ns)[0], 1
     for key in keys:
         inside = node.value if isinstance(node, yaml.MappingNode) else []
@@ -49,12 +52,12 @@ def show_place(path: Path, *keys: str) -> str:
 
 
 def read_yaml(path: Path, schema):
-    """One checked YAML file; StudyError names the file, the field and what is wrong with it."""
+    """Read and check a YAML file. Raises StudyError that names the file, the field and the problem."""
     return check_settings(show_path(path), parse_yaml(path), schema)
 
 
 def check_settings(where: str, content, schema):
-    """Settings of a schema; StudyError names the place, the field and what is wrong with it."""
+    """Return settings checked against a schema. Raises StudyError that names the place, the field and the problem."""
     try:
         return TypeAdapter(schema).validate_python(content)
     except ValidationError as error:

@@ -10,38 +10,38 @@ from lib.places import ROOT, real_data, show_path
 PARAMS = ROOT / "params"
 PUBLISHED = ROOT / "published"
 NOTEBOOKS = ROOT / "notebooks"
-MADE_UP = ROOT / "made-up"  # every dataset in its own format, with text that nobody wrote
+MADE_UP = ROOT / "made-up"  # every dataset in its own format, with generated text
 
 
 def output(scale: str, *parts: str) -> Path:
-    """A path below outputs/<scale>/."""
+    """Return a path below outputs/<scale>/."""
     return ROOT.joinpath("outputs", scale, *parts)
 
 
 def recorded(path: Path) -> Path:
-    """The twin below outputs/record/, which is committed, of a path below outputs/."""
+    """Return the twin of a path below outputs/ in outputs/record/, which is committed."""
     return output("record", *path.relative_to(output("")).parts)
 
 
 def find(path: Path) -> Path:
-    """A file below outputs/<scale>/ that a run here has made, else its twin in the record; either may be missing."""
+    """Return a file below outputs/<scale>/ if a run here made it, else its twin in the record, which may be missing."""
     return path if path.exists() else recorded(path)
 
 
 def find_all(scale: str, folder: str, pattern: str) -> list[Path]:
-    """The files of a folder below outputs/<scale>/, and those of the record that it lacks, by name."""
+    """List the files of a folder below outputs/<scale>/, plus those that only the record has, sorted by name."""
     places = (output("record", scale, folder), output(scale, folder))
     found = {path.name: path for place in places for path in place.glob(pattern)}
     return [found[name] for name in sorted(found)]
 
 
 def data(scale: str) -> Path:
-    """The folder of raw data: made up at smoke scale, else $STUDY_DATA or data/."""
+    """Return the folder of raw data: made up at scale smoke, else $STUDY_DATA or data/."""
     return MADE_UP if scale == "smoke" else real_data()
 
 
 def require_data(scale: str) -> Path:
-    """The folder of raw data, or a StudyError that says how to get one."""
+    """Return the folder of raw data. Raises StudyError that says how to get it if it is missing."""
     folder = data(scale)
     if not folder.is_dir():
         if named := os.environ.get("STUDY_DATA"):
@@ -81,9 +81,9 @@ def model(scale: str, key: str) -> Path:
 
 
 def released(repository: str) -> Path | None:
-    """Where public weights lie on disk: ./ and a folder of this repository, or a name on the hub below $RELEASED.
+    """Return where public weights are on disk: a folder of this repository for ./, a hub name below $RELEASED.
 
-    None for a name on the hub without $RELEASED.
+    None for a hub name if $RELEASED is not set.
     """
     if repository.startswith("./"):
         return ROOT / repository
@@ -107,13 +107,13 @@ def results(scale: str, model_key: str, dataset: str, protocol: str) -> Path:
 
 
 def find_page(scale: str, model_key: str, dataset: str, protocol: str) -> Path | None:
-    """The executed notebook of a run, which has all of its family under that protocol; None where there is none."""
+    """Return the executed notebook of a run, which covers its task family under that protocol; None if missing."""
     family = registry.lookup(dataset).family
     return next(iter(find_all(scale, "notebooks", f"*--{model_key}--{protocol}--{family}.ipynb")), None)
 
 
 def explored(scale: str, model_key: str) -> Path:
-    """What page 02 keeps of an encoder."""
+    """Return the folder where page 02 keeps what it made from an encoder."""
     return output(scale, "explored", model_key)
 
 
@@ -126,12 +126,12 @@ def evaluation(scale: str, model_key: str, protocol: str) -> Path:
 
 
 def result_file(scale: str, model_key: str, protocol: str) -> Path:
-    """Not among the evaluations: each JSON file there is a target of the command line."""
+    """Return a result file's path, apart from the evaluations, where each JSON file is a command-line target."""
     return output(scale, "result-files", f"{model_key}--{protocol}.json")
 
 
 def leaderboard(scale: str) -> Path:
-    """Not among the tables, which are recorded: it holds what others have sent."""
+    """Return the leaderboard's path, apart from the recorded tables, because it holds scores that others sent."""
     return output(scale, "leaderboard", "scores.csv")
 
 

@@ -1,4 +1,4 @@
-"""The jobs that a command line asks for, and the jobs that each reads. The Snakefile says how one is done."""
+"""The jobs that a command line needs, and the jobs that each job reads. The Snakefile says how each is run."""
 
 import json
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from lib.study import claims, contrasts, open_study, params, paths, published, r
 from lib.study.keys import flatten_settings
 from lib.study.page_jobs import BASELINE_PAGE, PAGES, Keys, each
 
-ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs ask for GPUs
+ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs request GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
 STAGES = ("texts", "documents", "corpus", "vocabulary", "pretrain", "tuning", "finetune", "table", "evaluation",
           "explored", "page")  # fmt: skip
-NOTEBOOKS = {  # stage -> the notebook that does its jobs; of a table, a page and a run it follows from their keys
+NOTEBOOKS = {  # stage -> the notebook that does its jobs; for tables, pages and fine-tuning the keys decide
     "corpus": "10_corpora",
     "vocabulary": "20_vocabularies",
     "pretrain": "23_pretrain",
@@ -32,10 +32,10 @@ BASELINE = "15_japanese_baselines"
 
 
 class Plan:
-    """The jobs that words of a command line come to; StudyError with the nearest names for an unknown word.
+    """The jobs for the words of a command line. Raises StudyError with the nearest names for an unknown word.
 
-    Words are keys of tables, models, corpora and vocabularies, names or numbers of notebooks, and encoders that are
-    being evaluated; without any it is the whole study.
+    Words are keys of tables, models, corpora and vocabularies, names or numbers of notebooks, and encoders under
+    evaluation; no words stand for the whole study.
     """
 
     def __init__(self, scale: str, words: Iterable[str] = ()):
@@ -47,10 +47,10 @@ class Plan:
 
     @property
     def whole(self) -> dict[str, Keys]:
-        """The last jobs of the study: all others are on the way to them.
+        """The final jobs of the whole study; every other job leads to one of them.
 
-        With made-up data also page 02, which elsewhere is for whoever has a sentence and an encoder. With public
-        weights alone what shows scores.
+        With made-up data they include page 02, which otherwise needs a user's sentence and encoder. With public weights
+        only, they are the pages that show scores.
         """
         budget = self.study.budget
         if budget.weights == "released":
@@ -58,7 +58,10 @@ class Plan:
         return {"page": each(PAGES), "explored": each(budget.list_models()[:1] if budget.made_up else [])}
 
     def find(self, word: str) -> dict[str, Keys]:
-        """The jobs that one word stands for, by stage."""
+        """Return the jobs that one word stands for, by stage.
+
+        Raises StudyError with the nearest names if there are none.
+        """
         if word in {path.stem for path in paths.evaluations(self.scale).glob("*.json")}:
             return {"evaluation": [tuple(word.split("--"))]}
         if word in params.keys("tables"):
@@ -72,7 +75,7 @@ class Plan:
             if word in params.keys("corpora"):
                 found["corpus"] = [(word,)]
             if word in params.keys("vocabularies") and not params.load("vocabularies", word).file:
-                found["vocabulary"] = [(word,)]  # a published one has nothing to be made
+                found["vocabulary"] = [(word,)]  # a published one is not trained
             for stage, keys in self.whole_jobs.items():
                 for job in keys:
                     notebook = self.notebook(stage, *job)
@@ -84,14 +87,14 @@ class Plan:
 
     @cached_property
     def whole_jobs(self) -> dict[str, Keys]:
-        """Those of the whole study, whatever is asked for: a notebook's name stands for its jobs among them."""
+        """All jobs of the whole study, whatever was requested; notebook names are looked up in them."""
         return Plan(self.scale).jobs
 
     @cached_property
     def jobs(self) -> dict[str, Keys]:
-        """Every job that is asked for or on the way there, once, by stage.
+        """Every requested job and every job that it depends on, once each, by stage.
 
-        All of them, and not the last alone: one that failed leaves a hole behind tables that still stand.
+        Jobs on the way are listed too, because a table can exist although a job behind it failed.
         """
         found: dict[str, Keys] = {stage: [] for stage in STAGES}
 
@@ -106,7 +109,7 @@ class Plan:
         return found
 
     def reads(self, stage: str, *keys: str) -> dict[str, Keys]:
-        """The jobs that a job reads, by stage."""
+        """Return the jobs that a job reads, by stage."""
         match stage, *keys:
             case "documents", *_:
                 return {"texts": [("all",)]}
@@ -124,13 +127,13 @@ class Plan:
             case "tuning", model, *_:
                 return {"pretrain": self.registered(model)}
             case "finetune", model, protocol, family:
-                if model in params.BASELINES:  # whose word vectors are of a corpus
+                if model in params.BASELINES:  # their word vectors are trained on it
                     return {"corpus": [("ja-clinical",)]}
                 runs = self.runs_in(model, protocol, family)
                 searched = [run for run in runs if self.study.protocol(protocol, run[1]).trials]
                 return {"pretrain": self.registered(model), "tuning": searched}
             case "table", table:
-                runs = self.runs_of_tables.get(table)  # None: one without scores, which no baselines stand beside
+                runs = self.runs_of_tables.get(table)  # None: a table without scores, so without baselines
                 return {} if runs is None else {"finetune": self.jobs_of(runs), "page": [(BASELINE_PAGE,)]}
             case "page", page:
                 return PAGES[page].reads(self)
@@ -145,7 +148,7 @@ class Plan:
         return {}
 
     def notebook(self, stage: str, *keys: str) -> str:
-        """The notebook that does a job, or an empty string for one without."""
+        """Return the notebook that does a job, or an empty string if there is none."""
         match stage:
             case "page":
                 return keys[0]
@@ -157,9 +160,9 @@ class Plan:
         return NOTEBOOKS.get(stage, "")
 
     def state(self, stage: str, *keys: str) -> dict:
-        """All that a job is done again for, besides the jobs that it reads, by name: settings, or their fingerprint.
+        """Return what reruns a job when it changes, besides the jobs that it reads: settings or fingerprints by name.
 
-        In the order of the names, so that YAML in another order redoes nothing.
+        Names are sorted, so that reordering YAML reruns nothing.
         """
         notebook = self.notebook(stage, *keys)
         code = {"cells": provenance.code_fingerprint(paths.NOTEBOOKS / f"{notebook}.ipynb")} if notebook else {}
@@ -171,9 +174,9 @@ class Plan:
         return json.loads(provenance.to_json(code | settings))
 
     def changes(self, stage: str, keys: Iterable[str]) -> list[tuple[str, str, str]]:
-        """What a job would be done again for, a line each: a setting, what it was and what it is now.
+        """List the changes that would rerun a job: setting, old value and new value.
 
-        Empty where the job has not been done, or before its settings were kept.
+        Empty if the job has not run, or ran before settings were kept.
         """
         before = receipts.read_job_settings(receipts.name(self.scale, stage, keys))
         if before is None:
@@ -188,17 +191,17 @@ class Plan:
         return changed
 
     def table_key(self, table: str) -> str:
-        """What a notebook of several tables is told, as its command line says it; one of one table needs nothing."""
+        """Return the `table` parameter for a notebook of several tables; empty for a notebook of one table."""
         notebooks = [table.notebook for table in params.load_tables().values()]
         return f"table={table}" if notebooks.count(params.load("tables", table).notebook) > 1 else ""
 
     def trained(self, named: Iterable[str]) -> Keys:
-        """Those of some vocabularies that are trained here, and can be."""
+        """Return those of the named vocabularies that are, and can be, trained here."""
         found = map(self.study.vocabulary, named)
         return each(one.key for one in found if one.corpora and not one.why_not_trained and not one.released)
 
     def registered(self, model: str) -> Keys:
-        """A model that the study pretrains; somebody's encoder lies elsewhere, and baselines are not pretrained."""
+        """Return a model's pretraining job; empty for external encoders, baselines and public weights."""
         return [(model,)] if params.is_model(model) and not params.is_released(model, self.scale) else []
 
     @cached_property
@@ -207,9 +210,9 @@ class Plan:
 
     @cached_property
     def planned(self) -> dict[tuple[str, ...], list[params.RunKey]]:
-        """Every run of the study that can be made here, by its job: a model's on a family of tasks under a protocol.
+        """Every run of the study that can be made here, by its job: model, protocol and task family.
 
-        Whatever a command line asks for, a job makes all of its runs, so that its page stays the same.
+        A job makes all of its runs, whatever the command line asks for, so that its page stays the same.
         """
         named = [*chain(*self.runs_of_tables.values()), *self.study.budget.panel_runs()]
         named += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.study)]
@@ -220,28 +223,28 @@ class Plan:
         return found
 
     def name_job(self, run: params.RunKey) -> tuple[str, str, str]:
-        """The job that makes a run: model, protocol and family of tasks."""
+        """Return the job that makes a run: model, protocol and task family."""
         model, dataset, protocol = run
         return model, protocol, self.study.dataset(dataset).family
 
     def runs_in(self, model: str, protocol: str, family: str) -> list[params.RunKey]:
-        """The runs of a job: those that are planned, and those that were asked for of an encoder that is evaluated."""
+        """List the runs of a job: the planned ones, and those requested for an encoder under evaluation."""
         asked = [run for run in self.requested(model, protocol) if self.name_job(run)[2] == family]
         return list(dict.fromkeys([*self.planned.get((model, protocol, family), []), *asked]))
 
     def requested(self, model: str, protocol: str) -> list[params.RunKey]:
-        """The runs that were asked for of somebody's encoder and can be made; none where nothing was."""
+        """List the runs requested for an encoder under evaluation that can be made."""
         if not paths.evaluation(self.scale, model, protocol).exists():
             return []
         chosen = requests.read_request(self.scale, model, protocol)["datasets"]
         return [(model, dataset, protocol) for dataset in chosen if not self.study.why_missing(dataset, protocol)]
 
     def jobs_of(self, runs: Iterable[params.RunKey]) -> Keys:
-        """The jobs of those of some runs that can be made here."""
+        """List the jobs of the given runs, leaving out those that cannot be made here."""
         return [job for job in dict.fromkeys(map(self.name_job, runs)) if job in self.planned]
 
     def evaluated(self, model: str, protocol: str) -> Keys:
-        """The jobs of the runs that were asked for of somebody's encoder, and of those that it is compared with."""
+        """List the jobs of the runs requested for an encoder and for those that it is compared with."""
         runs = self.requested(model, protocol)
         for other in requests.read_request(self.scale, model, protocol)["compared"]:
             runs += self.requested(other, protocol)
@@ -249,7 +252,7 @@ class Plan:
 
 
 def list_targets(scale: str) -> dict[str, list[str]]:
-    """What can be asked for by name, by kind."""
+    """List the valid target names, by kind."""
     plan = Plan(scale)
     notebooks = set()
     for stage, keys in plan.jobs.items():

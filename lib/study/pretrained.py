@@ -1,8 +1,8 @@
-"""The registered models at a scale: of what each is pretrained, and its pretraining, in one process or many.
+"""The registered models at a scale: what each is pretrained on, and its pretraining, in one process or many.
 
     python -m lib.study.pretrained SCALE MODEL
 
-pretrains one from the command line; started by torchrun, on many processes, GPUs or nodes.
+pretrains one model from the command line; under torchrun, on many processes, GPUs or nodes.
 """
 
 import os
@@ -43,7 +43,7 @@ class Model(params.Registered):
 
     @property
     def plan(self) -> Pretraining:
-        """How it is pretrained; StudyError where the scale cannot do it."""
+        """The settings of its pretraining. Raises StudyError if the scale cannot pretrain it."""
         return params.load_pretraining(self.key, self.study.scale)
 
     @property
@@ -53,7 +53,7 @@ class Model(params.Registered):
 
     @property
     def processes(self) -> int:
-        """As many as the scale says, or one a GPU."""
+        """The number of processes: as the scale says, else one per GPU."""
         return self.budget.processes or max(1, torch.cuda.device_count())
 
     @property
@@ -66,31 +66,33 @@ class Model(params.Registered):
 
     @property
     def corpora(self) -> list[Corpus]:
-        """What it is trained on, those of its core first."""
+        """The corpora it is trained on, those of its core first."""
         return [self.study.corpus(key) for key in self.settings.corpora]
 
     @property
     def trained_on(self) -> dict[str, bool]:
-        """The corpora that it and the models that it continues were trained on, and whether its weights started from
-        word vectors of each, which no budget counts."""
+        """The corpora that it and the models it continues were trained on.
+
+        True where weights started from word vectors of the corpus, which no budget counts.
+        """
         earlier = self.study.model(self.settings.initial).trained_on if self.settings.initial else {}
         return earlier | dict.fromkeys(self.settings.corpora, "word vectors" in self.plan.start)
 
     @property
     def configs(self) -> tuple[PretrainedConfig, PretrainedConfig | None]:
-        """The configuration of its encoder, and of ELECTRA's generator."""
+        """The configurations of its encoder and, for ELECTRA, of the generator."""
         plan, size = self.plan, self.vocabulary.recipe["size"]
         return configure(self.settings.architecture, plan.body, size, plan.positions, plan.dropout)
 
     def count_work(self, **changes: int) -> dict[str, float]:
-        """Steps, tokens (padding too) and FLOPs of its pretraining, without that of the model that it continues.
+        """Count steps, tokens (with padding) and FLOPs of its pretraining, without those of the model it continues.
 
-        FLOPs are those of lib/modeling/costs.py: matrix products that are needed. The papers' code computes the whole
-        of the last layer, which is a little more. `changes`: settings that replace those of every phase.
+        FLOPs are those of lib/modeling/costs.py: only the matrix products that are needed. The papers' code computes
+        the whole last layer, which is slightly more. `changes`: settings that replace those of every phase.
         """
         plan, (config, generator) = self.plan, self.configs
         work = {"steps": 0, "tokens": 0, "flops": 0.0}
-        for phase in plan.phases or self.settings.published.phases:  # none where the text is not public
+        for phase in plan.phases or self.settings.published.phases:  # plan.phases is empty if the text is not public
             phase = phase.model_copy(update=changes)
             predicted = pretraining.make_masking(plan, plan.masked_share, phase.max_predictions).slots(phase.length)
             rows = phase.steps * phase.batch_size
@@ -101,23 +103,23 @@ class Model(params.Registered):
         return work | {"flops": passes * work["flops"]}
 
     def packed(self, split: str = "train") -> list[Tokens]:
-        """Its text in tokens of its vocabulary; StudyError as in Vocabulary.packed."""
+        """Return its text as tokens of its vocabulary. Raises StudyError as Vocabulary.packed does."""
         return [self.vocabulary.packed(corpus, split) for corpus in self.corpora]
 
     def batches(self) -> pretraining.Phases:
-        """The batches that it is trained on."""
+        """Return the batches that it is trained on."""
         return pretraining.make_batches(self.plan, self.packed(), self.vocabulary.tokenizer(), self.seed)
 
     def held_out(self) -> Blocks:
-        """The batches on which its loss is measured."""
+        """Return the batches on which its held-out loss is measured."""
         wanted = self.budget.pretraining.held_out_blocks
         return pretraining.make_held_out(self.plan, self.packed("held_out"), self.vocabulary.tokenizer(), wanted)
 
     @property
     def identity(self) -> dict:
-        """All that its weights follow from; known before corpora are packed and word vectors made.
+        """Everything that determines its weights, known before corpora are packed and word vectors made.
 
-        StudyError for a model that cannot be pretrained from what is at hand: its weights would be random ones.
+        Raises StudyError if the model cannot be pretrained from the data at hand: its weights would be random.
         """
         model = self.settings
         if model.not_run:
@@ -132,22 +134,21 @@ class Model(params.Registered):
         return provenance.record("pretraining", self.plan.version, settings, inputs)
 
     def pretrain(self) -> dict:
-        """Pretrain it unless it is there already, in as many processes as the scale asks for.
+        """Pretrain it in as many processes as the scale asks for, unless it is there already.
 
-        Returns its record, with its log. Its folder is whole or not there; a run that was killed goes on from its
-        checkpoint.
+        Returns its record, with its log. Its folder is whole or not there; a killed run resumes from its checkpoint.
         """
         if finished := artefacts.find_finished(self.folder, self.identity):
             return finished | {"log": pretraining.read_log(self.folder)}
         if self.processes == 1:
             return self.train()
-        for corpus in self.corpora:  # once, and not in every process
+        for corpus in self.corpora:  # here, so that it is done once and not in every process
             self.vocabulary.pack(corpus)
         launch(self)
         return artefacts.read_record(self.folder) | {"log": pretraining.read_log(self.folder)}
 
     def train(self) -> dict | None:
-        """The same in this process, or in its share of a run started by torchrun, whose first alone returns it."""
+        """Pretrain it in this process, or do its share of a torchrun job; only the first process returns the record."""
         model, plan, record = self.settings, self.plan, self.identity
         initial = self.study.encoder(model.initial).load() if model.initial else None
         wanted = plan.phases and "word vectors" in plan.start
@@ -171,9 +172,9 @@ class Model(params.Registered):
         )
 
     def find_vectors(self) -> tuple[np.ndarray, int]:
-        """Word vectors of its text, (vocabulary, width), and the seconds that they took.
+        """Return word vectors of its text, (vocabulary, width), and the seconds that they took.
 
-        Made once for all models of one text, vocabulary and width.
+        They are made once for all models of the same text, vocabulary and width.
         """
         size, width = len(self.vocabulary.tokenizer()), self.plan.embedding_width
         identity = provenance.record(
@@ -195,7 +196,7 @@ class Model(params.Registered):
 
 
 def launch(model: Model) -> None:
-    """Train in processes of their own on this machine; what they print is passed on."""
+    """Train in separate processes on this machine and pass on what they print. Raises StudyError if they fail."""
     start = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
     command = [sys.executable, "-c", start, "--standalone", f"--nproc-per-node={model.processes}"]
     ran = subprocess.Popen(
@@ -215,7 +216,7 @@ def launch(model: Model) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Pretrain the model that the words name: scale, key. The exit status."""
+    """Pretrain the model that `words` name: scale, key. Return the exit status."""
     if len(words) != 2:
         print("usage: python -m lib.study.pretrained SCALE MODEL", file=sys.stderr)
         return 2

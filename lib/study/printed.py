@@ -1,4 +1,4 @@
-"""The papers' printed numbers, each with the bounds that its rounding leaves, and what follows from them."""
+"""The papers' printed numbers with their rounding bounds, and the numbers recomputed from them."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -11,22 +11,25 @@ import pandas as pd
 from lib.errors import StudyError, unknown
 from lib.study import params, paths, results
 
-EPSILON = 1e-9  # what floats lose
+EPSILON = 1e-9  # tolerance for floating-point error
 
 
 @dataclass(frozen=True)
 class Number:
-    """A printed number, or one that follows from such, and the bounds between which rounding leaves it."""
+    """A printed number, or one computed from printed numbers, with the bounds that rounding allows."""
 
     value: float
     low: float
     high: float
     places: int = 0  # as printed
-    spread: float | None = None  # standard deviation over runs, where one is printed
+    spread: float | None = None  # standard deviation over runs, if printed
 
     @classmethod
     def read(cls, text: str) -> "Number":
-        """A number as a text prints it, uncertain by half a unit of its last place; StudyError for anything else."""
+        """Parse a number as printed, uncertain by half a unit in its last place.
+
+        Raises StudyError for anything else.
+        """
         if not isinstance(text, str) or not re.fullmatch(r"-?\d+(\.\d+)?", text):
             raise StudyError(
                 f"{text!r} is no printed number: give its digits in quotes, '0.80', since its places count"
@@ -38,11 +41,11 @@ class Number:
         return Number(self.value - other.value, self.low - other.high, self.high - other.low)
 
     def __truediv__(self, other: "Number") -> "Number":
-        """Of positive numbers."""
+        """Divide positive numbers."""
         return Number(self.value / other.value, self.low / other.high, self.high / other.low)
 
     def percent(self, less: float = 0.0) -> "Number":
-        """A ratio in %, less so many."""
+        """Return a ratio in %, minus `less`."""
         return Number(100 * self.value - less, 100 * self.low - less, 100 * self.high - less)
 
     @property
@@ -59,7 +62,7 @@ Names = Collection[str]
 
 
 def flatten(numbers: Numbers) -> list[Number]:
-    """Numbers one by one, those of a frame row by row; StudyError for a cell that its table leaves empty."""
+    """List numbers one by one, those of a frame row by row. Raises StudyError for a cell that is not printed."""
     found = numbers.to_numpy().ravel() if isinstance(numbers, pd.DataFrame | pd.Series) else numbers
     found = [found] if isinstance(found, Number) else list(found)
     if not all(isinstance(number, Number) for number in found):
@@ -68,7 +71,7 @@ def flatten(numbers: Numbers) -> list[Number]:
 
 
 def rising(function: Callable[[list[float]], float], numbers: Numbers) -> Number:
-    """A function that rises with each of its numbers."""
+    """Apply a function that rises with each of its arguments to the values and to both bounds."""
     found = flatten(numbers)
     return Number(*(function([getattr(number, bound) for number in found]) for bound in ("value", "low", "high")))
 
@@ -94,9 +97,9 @@ def f1(precision: Number, recall: Number) -> Number:
 
 
 def wins(ours: Numbers, theirs: Numbers) -> Number:
-    """How many are above their counterparts: as printed, for certain, and possibly.
+    """Count the numbers above their counterparts: as printed (value), certainly (low) and possibly (high).
 
-    A single number stands against each of the other side. StudyError for sides of two lengths, or of other rows.
+    A single number is compared with each on the other side. Raises StudyError if the sides differ in length or rows.
     """
     frames = [side for side in (ours, theirs) if isinstance(side, pd.DataFrame | pd.Series)]
     if len(frames) == 2 and not frames[0].index.equals(frames[1].index):
@@ -120,10 +123,10 @@ def wins(ours: Numbers, theirs: Numbers) -> Number:
 
 @cache
 def read_scores() -> pd.DataFrame:
-    """Every cell of published/scores.csv: its table (lee-4), row, column and metric, and its `number`.
+    """Read every cell of published/scores.csv: its table (lee-4), row, column, metric and `number`.
 
-    A cell is uncertain by half a unit of its last place. The file does not keep zeros at the end (86.10), so the places
-    are the most that the metric has in the table. Counts are exact.
+    A cell is uncertain by half a unit in its last place. The file drops trailing zeros (86.10), so a cell has the most
+    decimal places that its metric has in the table. Counts are exact.
     """
     scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype=str, keep_default_na=False)
     author = scores["paper"].str.split("-").str[0]
@@ -141,10 +144,10 @@ def read_cell(cell: dict) -> Number:
 
 
 def read(table: str, metric: str = "", rows: Names = (), columns: Names = (), but: Names = ()) -> pd.DataFrame:
-    """A printed table as Numbers: its rows and columns, in their order, or those that are given.
+    """Return a printed table as Numbers, with its rows and columns in their order, or those that are given.
 
-    `but`: rows and columns that are left out. A cell that is not printed is NaN. StudyError, with the nearest names,
-    for a name that the table does not have, and for cells of several metrics of which none is named.
+    `but`: rows and columns to leave out. A cell that is not printed is NaN. Raises StudyError, with the nearest names,
+    for a name that the table does not have, and if cells have several metrics and none is named.
     """
     scores = read_scores()
     require("table", [table], scores["table"])
@@ -164,34 +167,34 @@ def read(table: str, metric: str = "", rows: Names = (), columns: Names = (), bu
 
 
 def require(kind: str, names: Names, known: Iterable[str]) -> None:
-    """StudyError for a name that is not known, with the nearest that are."""
+    """Check that names are known. Raises StudyError, with the nearest names, for one that is not."""
     for name in names:
         if name not in set(known):
             raise unknown(kind, name, set(known))
 
 
 def read_one(table: str, row: str, column: str, metric: str = "") -> Number:
-    """A printed cell; StudyError as of read."""
+    """Return a printed cell. Raises StudyError as `read` does."""
     return read(table, metric, rows=[row], columns=[column]).iat[0, 0]
 
 
 def paper_of(table: str) -> str:
-    """The paper of a table; StudyError with the nearest names for none."""
+    """Return the paper of a table. Raises StudyError, with the nearest names, if there is none."""
     papers = {paper.split("-")[0]: paper for paper in results.list_papers()}  # as tables name them -> key
     require("paper in the name of a table", [table.split("-")[0]], papers)
     return papers[table.split("-")[0]]
 
 
 def judge_number(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:
-    """What a line of the audit says of a printed number and the recomputed one.
+    """Compare a printed number with the recomputed one, for a line of the audit.
 
-    `agrees`: the recomputed number, rounded, is the printed one. `rounding`: another one is that the recomputation can
-    come to within the rounding of its cells. `averaging`: one that lies lower by up to `averaging` is. `differs`: none.
-    `exact`: a count of comparisons, which is not itself rounded. The column `rounding` is half the width of what
-    rounding allows.
+    `agrees`: the recomputed number rounds to the printed one. `rounding`: it can, within the rounding of the cells that
+    it is computed from. `averaging`: it can if it is lowered by up to `averaging`. `differs`: it cannot. `exact`: the
+    number is a count of comparisons and so not itself rounded. The column `rounding` is half the width of the range
+    that rounding allows.
     """
     half = 0.0 if exact else stated.half
-    # Where cells are rounded, the ends take all of them at their ends at once: left out.
+    # Unless `exact`, the ends are excluded, since they need every cell at its own bound at once.
     edge = EPSILON if exact else -EPSILON
     low, high = found.low - half - edge, found.high + half + edge
     if abs(stated.value - found.value) <= half + EPSILON:
@@ -214,7 +217,7 @@ def check(
     paper: str, where: str, what: str, stated: str | Number, found: Number, *,
     kind: str = "text", exact: bool = False, averaging: float = 0.0, note: str = "",
 ) -> dict:  # fmt: skip
-    """A line of the audit: what a paper states, and what it comes to; StudyError for a paper that is not known."""
+    """Make a line of the audit: a stated number beside the recomputed one. Raises StudyError for an unknown paper."""
     require("paper", [paper], results.list_papers())
     stated = stated if isinstance(stated, Number) else Number.read(stated)
     judged = judge_number(stated, found, exact, averaging)
@@ -225,7 +228,7 @@ def count(
     paper: str, where: str, what: str, stated: str, ours: Numbers, theirs: Numbers, *,
     at_least: bool = False, note: str = "",
 ) -> dict:  # fmt: skip
-    """A line on how often some numbers are above others. `at_least`: `stated` is the least that the words allow."""
+    """Make a line on how many numbers exceed others. `at_least`: `stated` is the least that the text allows."""
     found = wins(ours, theirs)
     if not at_least:
         return check(paper, where, what, stated, found, exact=True, note=note)

@@ -17,12 +17,18 @@ if TYPE_CHECKING:
 
 
 def tabulate_cells(study: "Study", key: str) -> pd.DataFrame:
-    """A table of scores or a figure as a frame: see Study.published; StudyError for a table of another kind."""
+    """Return a table of scores or a figure as a frame, as Study.published describes.
+
+    Raises StudyError if the table is of another kind.
+    """
     return pd.DataFrame(list_lines(study, key))
 
 
 def list_lines(study: "Study", key: str) -> list[dict]:
-    """The same as records, made once for a study."""
+    """Return the lines of a table of scores or a figure as records, made once per study.
+
+    Raises StudyError if the table is of another kind.
+    """
     table = params.load("tables", key)
     if table.kind not in ("scores", "curves"):
         raise StudyError(f"{key} is a table of {table.kind}: no runs stand for its cells")
@@ -32,14 +38,17 @@ def list_lines(study: "Study", key: str) -> list[dict]:
 
 
 def list_table_runs(study: "Study", key: str) -> list[params.RunKey]:
-    """Every run that a table or figure needs and that can be made, each once."""
+    """List every run that a table or figure needs and that can be made, each once."""
     ran = [line for line in list_lines(study, key) if not line["why_not"]]
     return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in ran))
 
 
 def list_compared(study: "Study") -> list[params.RunKey]:
-    """Of the runs of tables of scores and of panels those under a paper's own protocol whose scores can be compared:
-    with those of another run of the model on the set, or by another definition."""
+    """List the runs under the papers' own protocols whose scores can be compared.
+
+    They come from tables of scores and panels, and are compared with another run of the model on the same dataset, or
+    by another definition of the score.
+    """
     planned = []
     for key in params.load_tables("scores"):
         planned += list_table_runs(study, key)
@@ -51,7 +60,10 @@ def list_compared(study: "Study") -> list[params.RunKey]:
 
 
 def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params.RunKey]]:
-    """Runs of one model on one set, on two versions or under two papers' protocols, in the order of these."""
+    """Pair the runs of one model on one dataset: two versions of it, or two papers' protocols.
+
+    Within a pair, runs are in the order of the papers' protocols.
+    """
     groups: dict[tuple[str, str], list[params.RunKey]] = {}
     order = results.list_protocols()
     for run in sorted(runs, key=lambda run: order.index(run[2])):
@@ -61,12 +73,12 @@ def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params
 
 
 def list_models(study: "Study", key: str) -> list[str]:
-    """The models that stand for something in a table or figure, registered ones and baselines."""
+    """List the models behind a table or figure: registered ones and baselines."""
     return list(dict.fromkeys(line["model"] for line in list_lines(study, key) if line["model"]))
 
 
 def list_cells(study: "Study", table: params.ScoreTable) -> list[dict]:
-    """The lines of a table of scores: of the columns that only we have, then of the printed cells."""
+    """Return the lines of a table of scores: first the columns that only we have, then the printed cells."""
     printed = results.read_published(table.paper, table.table).to_dict("records")
     metric_of = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
     added = [
@@ -83,9 +95,9 @@ def list_cells(study: "Study", table: params.ScoreTable) -> list[dict]:
 
 
 def list_figure_lines(study: "Study", figure: params.CurveTable) -> list[dict]:
-    """The lines of a figure: its tables' rows that are one dataset, by metric and by column of the figure.
+    """Return the lines of a figure: the single-dataset rows of its tables, by metric and column of the figure.
 
-    Of gains there are two lines a point: with `side` empty the score, with `than` the one that it is a gain over.
+    A gain has two lines per point: the score (`side` is empty), and the score that it is a gain over (`than`).
     """
     sizes, lines = read_sizes(figure.sizes), []
     for name, wanted in figure.of.items():
@@ -119,7 +131,7 @@ def list_figure_lines(study: "Study", figure: params.CurveTable) -> list[dict]:
 
 
 def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: str = "") -> list[dict]:
-    """A line for each dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
+    """Return a line for each dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
     run = substitute_run(study, asked)
     groups = run.mean_of or [[run.dataset]]
     places = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
@@ -148,20 +160,23 @@ def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: s
 
 
 def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run | None = None) -> params.Run:
-    """What all of a table, a row and a column say together; a column's word stands before a row's, `more` first."""
+    """Merge what a table, row and column say of a run: a column overrides a row, and `more` overrides both."""
     parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
     said = [part.model_dump(exclude_defaults=True) for part in parts if part]
     return params.Run(**{name: value for part in said for name, value in part.items()})
 
 
 def name_printed_model(table: params.ScoreTable, cell: dict) -> str:
-    """What a printed cell is named for in a table: its column, or its row where the columns are datasets."""
+    """Return the printed name of a cell's model: its column, or its row if the columns are datasets."""
     column = (table.columns | table.ours_only).get(cell["column"])
     return cell["row"] if column and (column.dataset or column.mean_of) else cell["column"]
 
 
 def substitute_run(study: "Study", run: params.Run) -> params.Run:
-    """A run as it is made at a scale: where no panel has it as named, another model or protocol may stand for it."""
+    """Return the run that a scale makes for the named one.
+
+    Unless the panels include the named run, a substitute model or protocol may take its place.
+    """
     budget = study.budget
     named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
     if {(run.model, dataset, run.protocol) for dataset in named} <= set(budget.panel_runs()):
@@ -172,13 +187,13 @@ def substitute_run(study: "Study", run: params.Run) -> params.Run:
 
 
 def describe_substitution(asked: params.Run, made: params.Run) -> str:
-    """What a run has in place of what was asked for, or an empty string."""
+    """Describe what a run has in place of what was requested, or return an empty string."""
     pairs = ((made.model, asked.model), (made.protocol, asked.protocol))
     return ", ".join(f"{one} in place of {other}" for one, other in pairs if one != other)
 
 
 def find_obstacle(study: "Study", model: str, groups: list[list[str]], protocol: str = "") -> str:
-    """Why runs cannot be made at a scale, or an empty string; what has been run needs its data no more."""
+    """Return why runs cannot be made at a scale, or an empty string; finished runs no longer need their data."""
     named = [dataset for group in groups for dataset in group if dataset]
     if not model or not named:
         return "no run is assigned to this cell"
@@ -192,7 +207,10 @@ def find_obstacle(study: "Study", model: str, groups: list[list[str]], protocol:
 
 
 def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protocol: str) -> str:
-    """Why none of a model's runs on some datasets is made at a scale, whatever data are at hand, or an empty string."""
+    """Return why a scale makes none of a model's runs on some datasets, or an empty string.
+
+    Whether the data are at hand does not matter.
+    """
     if why_not := params.why_no_weights(model, study.scale):
         return why_not
     planned = any(is_planned(study, model, [dataset], protocol) for dataset in datasets)
@@ -200,13 +218,16 @@ def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protoco
 
 
 def why_not_run(study: "Study", model: str, dataset: str, protocol: str) -> str:
-    """Why a run cannot be made at a scale, or an empty string; what has been run needs its data no more."""
+    """Return why a run cannot be made at a scale, or an empty string; a finished run no longer needs its data."""
     made = paths.find(paths.results(study.scale, model, dataset, protocol)).exists()
     return "" if made else study.why_not(dataset, protocol)
 
 
 def is_planned(study: "Study", model: str, named: list[str], protocol: str) -> bool:
-    """Whether a model's runs on some datasets are within the budget of a scale: it is compared, or panels have them."""
+    """Return whether a scale's budget covers a model's runs on some datasets.
+
+    It does if the scale compares the model, or if panels include all the runs.
+    """
     budget = study.budget
     if budget.compared is None or model in budget.compared:
         return True
@@ -214,7 +235,7 @@ def is_planned(study: "Study", model: str, named: list[str], protocol: str) -> b
 
 
 def place_on_axis(study: "Study", axis: str | None, line: dict) -> float:
-    """Where a run stands on a figure's axis; nan without one, and where only the run itself would say it."""
+    """Return a run's position on a figure's axis; nan without an axis, or if only a missing run gives it."""
     match axis:
         case "steps":
             return sum(phase.steps for phase in params.load_pretraining(line["model"], study.scale).phases)
@@ -227,7 +248,7 @@ def place_on_axis(study: "Study", axis: str | None, line: dict) -> float:
 
 
 def read_sizes(key: str) -> dict[str, float]:
-    """The training instances that a table of counts prints, by row; none without a table."""
+    """Return the training set sizes that a table of counts prints, by row; empty without a table."""
     if not key:
         return {}
     counts = params.load("tables", key)

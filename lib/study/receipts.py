@@ -1,9 +1,9 @@
-"""Receipts: what the graph has as output of a job, a file that names what the job made below outputs/<scale>/.
+"""Receipts: the output files of jobs in the graph; each names what a job made below outputs/<scale>/.
 
-Snakemake deletes what a job declares as output before it runs it again, and when it fails or is killed. The artefact
-itself lies beside its receipt, and stays until another takes its place. Each is named with a fingerprint of its
-content: Snakemake compares small files by their bytes, so what reads a job is done again by the next run where its
-content has changed, and only there.
+Snakemake deletes the declared output of a job before rerunning it, and when it fails or is killed. The artefact itself
+is a separate file, and stays until another replaces it. A receipt lists each artefact with a fingerprint of its
+content: Snakemake compares small files by their bytes, so the next run repeats the jobs that read it only if its
+content has changed.
 """
 
 import ast
@@ -15,21 +15,22 @@ from lib import artefacts, provenance
 from lib.errors import StudyError
 from lib.study import paths
 
-MACHINE = {"commit", "versions", "device", "seconds", "seconds of the start"}  # that differ where the content does not
-IDENTITY = {"stage", "version", "settings", "inputs", "fingerprint"}  # of a record: what is made from, not what is made
+MACHINE = {"commit", "versions", "device", "seconds", "seconds of the start"}  # may differ for the same content
+IDENTITY = {"stage", "version", "settings", "inputs", "fingerprint"}  # of a record: what something is made from
 CONTENT = ("*.parquet", "*.safetensors", "config.json", "tokenizer.json", "vocab.txt")  # of a folder with a record
 
 
 def write_receipt(receipt: Path, *made: Path) -> None:
-    """Say what a job made, a line each: the fingerprint of its content, and where it lies."""
+    """Write what a job made, one line each: the fingerprint of its content, and its path."""
     lines = [f"{fingerprint_content(path)}  {path.relative_to(paths.ROOT)}\n" for path in made]
     artefacts.write_text(receipt, "".join(lines))
 
 
 def fingerprint_content(path: Path) -> str:
-    """Of a file's content, without times, commits and machines; of a record with that of the files beside it.
+    """Return the fingerprint of a file's content, without times, commits and machines.
 
-    A folder stands for all of its files. What a record says of its `content` is not read once more.
+    For a record it includes the files beside it, unless the record has their `content`, which is not read again. For a
+    folder it covers all files.
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -45,21 +46,22 @@ def fingerprint_content(path: Path) -> str:
 
 
 def drop_names(content, names: set[str]):
-    """JSON without what has one of these names, at any depth."""
+    """Drop the entries with these names from JSON, at any depth."""
     if isinstance(content, dict):
         return {name: drop_names(value, names) for name, value in content.items() if name not in names}
     return [drop_names(part, names) for part in content] if isinstance(content, list) else content
 
 
 def name(scale: str, stage: str, keys: Iterable[str]) -> str:
-    """The receipt of a job, as the graph calls it: from the repository's root."""
+    """Return the name of a job's receipt in the graph: its path from the repository's root."""
     return f"outputs/{scale}/done/{stage}/{'--'.join(keys)}"
 
 
 def read_job_settings(receipt: str) -> dict | None:
-    """The settings with which a job was done, as Snakemake keeps them between runs; None where it has none of it.
+    """Return the settings of a job's last run, as Snakemake keeps them between runs; None if there are none.
 
-    They stand among its parameters, each as Python shows it. A receipt with a long name is kept elsewhere.
+    They are one of the job's parameters, each stored as a Python literal. None too for a receipt with a long name,
+    which Snakemake keeps elsewhere.
     """
     kept = paths.ROOT / ".snakemake" / "metadata" / urlsafe_b64encode(receipt.encode()).decode()
     try:
@@ -70,7 +72,7 @@ def read_job_settings(receipt: str) -> dict | None:
 
 
 def forget_deleted(scale: str) -> None:
-    """Take away the receipts of what somebody has deleted, so that it is made again."""
+    """Delete the receipts of artefacts that somebody has deleted, so that these are made again."""
     for receipt in paths.output(scale, "done").glob("*/*"):
         made = [line.rpartition("  ")[2] for line in receipt.read_text(encoding="utf-8").splitlines()]
         if not all((paths.ROOT / one).exists() for one in made):

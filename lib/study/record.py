@@ -1,6 +1,6 @@
-"""The record: what a run at a scale with real data found, taken over into outputs/record/<scale>/, which is committed.
+"""The record: results of runs on real data, copied to outputs/record/<scale>/, which is committed.
 
-Runs and opened pages write below outputs/<scale>/, which git ignores. `take_over` alone changes the record.
+Runs and opened pages write below outputs/<scale>/, which git ignores. Only `take_over` changes the record.
 """
 
 import json
@@ -17,23 +17,23 @@ from lib.study import claims, exploring, gains, open_study, params, paths, resul
 from lib.study.tables import PLACE
 
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
-# All pages but those of single corpora, models and runs, some of which show documents.
+# All pages except those of single corpora, models and runs, because some of these show documents.
 PAGES = "0[0145]_*", "1[1-4]_*", "15_without_pretraining", "2[124]_*", "33_*", "[4-9]*"
-POINTS = 25  # of the log of a run: a curve as one sees it
+POINTS = 25  # rows kept of a run's log, enough to draw its curve
 PRETRAININGS = (
     "Scores: mean ± standard deviation over pretrainings (their number), each fine-tuned once. Losses: on held-out "
     "text, one for each pretraining; comparable between models of one text, vocabulary and masking only."
 )
-LINK = re.compile(r'(?<=\]\()[\w-]+(?=\.ipynb\))|(?<=href=\\")[\w-]+(?=\.ipynb\\")')  # in the JSON of a notebook
+LINK = re.compile(r'(?<=\]\()[\w-]+(?=\.ipynb\))|(?<=href=\\")[\w-]+(?=\.ipynb\\")')  # links in a notebook's JSON
 SOURCES = "../../../../notebooks/"  # from a page of the record
-FIGURES = "brief", "claims", "integers"  # that show no published table; README has the first
+FIGURES = "brief", "claims", "integers"  # recorded although no published table has them; README shows the first
 
 
 def take_over(scale: str) -> list[Path]:
-    """Copy what a run here found into the record; the files of the record that are new or changed.
+    """Copy the results of a run here into the record; return its files that are new or changed.
 
-    StudyError, and nothing is changed, for made-up data, where nothing has been run or a notebook failed or was broken
-    off, for a damaged file on either side, and where a filled cell of a published table would become empty.
+    Raises StudyError, and changes nothing, if the data are made up, if nothing has been run, if a notebook failed or
+    was interrupted, if a file on either side is damaged, or if a filled cell of a published table would become empty.
     """
     if params.load("scales", scale).made_up:
         raise StudyError(f"scale '{scale}' has made-up data, of which nothing is recorded")
@@ -64,8 +64,10 @@ def take_over(scale: str) -> list[Path]:
 
 
 def list_recorded(scale: str) -> list[Path]:
-    """What is recorded of a scale: runs of the study's own models, tables, FIGURES and those with a number of ours,
-    pages, vocabularies."""
+    """List the files of a scale to record: runs of the study's own models, tables, figures, pages and vocabularies.
+
+    Figures are those in FIGURES and those with a number of ours.
+    """
     here = paths.output(scale)
     runs = [path for path in here.glob("results/*.json") if is_ours(*path.stem.split("--")[:2])]
     tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
@@ -75,14 +77,16 @@ def list_recorded(scale: str) -> list[Path]:
         recorded += here.glob(f"notebooks/{pattern}.ipynb")
     for name in VOCABULARY:
         recorded += here.glob(f"vocabularies/*/{name}")
-    lists = here.glob("vocabularies/*/vocab.txt")  # of Japanese; elsewhere tokenizer.json says it too
+    lists = here.glob("vocabularies/*/vocab.txt")  # needed for Japanese; others have it in tokenizer.json
     recorded += [path for path in lists if not path.with_name("tokenizer.json").exists()]
     return sorted(recorded)
 
 
 def mend_links(page: str, beside: Collection[str]) -> str:
-    """The text of an executed notebook with links to those beside it; of one that ran for several keys to the first,
-    of one that is not there to its source."""
+    """Return an executed notebook's text with its links mended to the notebooks `beside` it.
+
+    A notebook that ran for several keys is linked by its first copy, one that is not there by its source.
+    """
 
     def find_target(link: re.Match) -> str:
         if link[0] in beside:
@@ -94,25 +98,28 @@ def mend_links(page: str, beside: Collection[str]) -> str:
 
 
 def is_ours(model: str, dataset: str) -> bool:
-    """Whether runs of a model on a dataset are the study's, and not of somebody's encoder or data."""
+    """Return whether a model and a dataset are the study's, not a user's encoder or data."""
     return dataset in registry.DATASETS and (
         params.is_model(model) or model in (*params.BASELINES, exploring.SHIPPED)
     )
 
 
 def has_ours(scale: str, key: str) -> bool:
-    """Whether a published table has a cell with a number of ours."""
+    """Return whether a published table has a number of ours."""
     table = results.find_table(paths.table(scale, key))
     return table is not None and "ours" in table and bool(table["ours"].notna().any())
 
 
 def list_emptied(path: Path) -> list[tuple]:
-    """The published cells of a table that have a number of ours in the record and none here."""
+    """List the published cells of a table that have a number of ours in the record but not here."""
     return sorted(list_filled(paths.recorded(path)) - list_filled(path))
 
 
 def list_filled(path: Path) -> set[tuple]:
-    """Row, column and metric of each published cell of a table with a number of ours; StudyError when it is damaged."""
+    """Return row, column and metric of each published cell of a table with a number of ours.
+
+    Raises StudyError if the table is damaged.
+    """
     table = results.read_table(path) if path.exists() else pd.DataFrame()
     if not {*PLACE, "ours"} <= {*table}:
         return set()
@@ -121,8 +128,10 @@ def list_filled(path: Path) -> set[tuple]:
 
 
 def read_content(path: Path) -> bytes:
-    """A file as it is recorded: the results of runs with thinner logs, vocabularies without white space; StudyError
-    when one is damaged."""
+    """Return a file's content as recorded: results of runs with thinned logs, vocabularies without white space.
+
+    Raises StudyError if the file is damaged.
+    """
     if path.name == "tokenizer.json":
         return json.dumps(artefacts.read_json(path), ensure_ascii=False, separators=(",", ":")).encode()
     if path.parent.name != "results":
@@ -133,22 +142,21 @@ def read_content(path: Path) -> bytes:
 
 
 def thin(log: list) -> list:
-    """At most POINTS rows of a log, evenly spread, with the first and the last."""
+    """Return at most POINTS rows of a log, evenly spaced, including the first and the last."""
     if len(log) <= POINTS:
         return log
     return [log[round(number * (len(log) - 1) / (POINTS - 1))] for number in range(POINTS)]
 
 
 def update_summaries(scale: str) -> None:
-    """Write the scale's summary, and what was found at all scales, between their marks in README.md and docs/*.md,
-    where they are."""
+    """Write the scale's summary and the findings between their marks in README.md and docs/*.md."""
     for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
         write_between(path, scale, lambda: summarise_scale(scale))
         write_between(path, "findings", list_findings)
 
 
 def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
-    """Write what is generated between the marks of that name in a page, where it has them."""
+    """Write generated text between the marks of a name in a page, if the page has them."""
     begin, end = f"<!-- {name}: generated -->", f"<!-- /{name} -->"
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
@@ -157,7 +165,7 @@ def write_between(path: Path, name: str, make: Callable[[], str]) -> None:
 
 
 def list_findings() -> str:
-    """What a reader should know first, from the record's tables (Markdown)."""
+    """List the main findings in the record's tables (Markdown)."""
     audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "gains"))
     recipes = claims.list_measured_recipes(claims.read_verdicts(open_study("weekend")))
     findings = [say_audit(audit)]
@@ -177,7 +185,7 @@ def say_audit(audit: pd.DataFrame) -> str:
 
 
 def say_recipes(measured: pd.DataFrame) -> str:
-    """How many claims came out which way, and the first in the order of the list: not the one with most effect."""
+    """Count the verdicts on recipes, and quote the first claim in list order, not the one with the largest effect."""
     counts = measured["verdict"].value_counts()
     ways = ", ".join(f"{counts[verdict]} {words}" for verdict, words in claims.VERDICTS.items() if verdict in counts)
     first = measured.iloc[0]
@@ -199,7 +207,7 @@ def say_beaten(bought: pd.DataFrame) -> str:
 
 
 def say_tagger() -> str:
-    """How the tagger that ships stands beside the baselines; the first dataset of its table as an example."""
+    """Compare the tagger that ships with the baselines, with the first dataset of its table as an example."""
     scored = results.read_table(exploring.TAGGER / "scores.csv")
     above, first = (scored["f1"] > scored["baseline f1"]).sum(), scored.iloc[0]
     return (
@@ -210,8 +218,11 @@ def say_tagger() -> str:
 
 
 def summarise_scale(scale: str) -> str:
-    """The state of the study (Markdown): scores against the scale's target where it has one; where models were
-    pretrained several times, what that says of each claim; else the claims of each kind by verdict."""
+    """Summarise a scale (Markdown).
+
+    A scale with a target gets its scores against the target; one that pretrains models several times gets the
+    measured claims about recipes and the models' scores; any other gets its claims counted by kind and verdict.
+    """
     study = open_study(scale)
     said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
     if study.budget.target:

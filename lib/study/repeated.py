@@ -1,4 +1,4 @@
-"""Scores that the papers print more than once: the model, dataset and metric of each, under one name."""
+"""Scores that the papers print more than once, with consistent names for model, dataset and metric."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from lib.study import open_study, params, paths, published, results, scores
 from lib.study.printed import read_scores
 
 GIORGI = "the system of Giorgi and Bader"
-MODELS = {  # what stands for a row or column -> whose scores these are
+MODELS = {  # model that stands for a row or column -> its common name
     "bert-uncased": "BERT uncased",
     "bert-general": "BERT cased",
     "biobert-1m": "BioBERT",
@@ -21,8 +21,8 @@ MODELS = {  # what stands for a row or column -> whose scores these are
     "pubmedbert": "PubMedBERT",
     "bio-electra-plus": "Bio-ELECTRA++",
 }
-OF_ANOTHER = "ozyurt-bert"  # a protocol that is a paper's own for one model, and no ablation's
-QUOTED = {  # table and column -> set -> whose score it is; of naseem's as the note under its table has it
+OF_ANOTHER = "ozyurt-bert"  # a paper's own protocol for another model, not for an ablation
+QUOTED = {  # table and column -> set -> whose score it is; for naseem, from the note under its table
     ("lee-4", "State-of-the-art"): {"LINNAEUS": GIORGI},
     ("naseem-7", "SOTA"): {
         **dict.fromkeys(["NCBI disease", "BC5 disease", "BC5 chemical", "Species-800", "EU-ADR"], "BioBERT"),
@@ -31,7 +31,7 @@ QUOTED = {  # table and column -> set -> whose score it is; of naseem's as the n
         "LINNAEUS": GIORGI,
     },
 }
-SETS = {  # where the registry's title says more
+SETS = {  # datasets whose registered title is longer
     "ebm-pico": "EBM PICO",
     "euadr": "EU-ADR",
     "bioasq-4b-factoid": "BioASQ 4b",
@@ -44,11 +44,12 @@ SCORES = {"F1 entity-level": "F1", "micro F1": "F1", "macro F1 word-level": "F1 
 
 
 def list_all_printed() -> pd.DataFrame:
-    """Every score that the papers' tables print, a line each: models in the order of MODELS, tables in the papers'.
+    """Return every score that the papers' tables print, one row each.
 
-    Columns: paper, table, row, column, metric, number; name (the row or column of its model) and run (what stands for
-    that here, empty for what is quoted); model, set and score, in one name for all papers: empty for a model that no
-    other table prints or that is an ablation's, and for a mean that is in one table only.
+    Sorted by model in the order of MODELS, then by table in the order of the papers.
+    Columns: paper, table, row, column, metric, number; name (the row or column of its model) and run (the model that
+    stands for it here, empty for a quoted score); model, set and score, named alike for all papers. `model` is empty if
+    no other table prints the model, and for ablations; `set` is empty for a mean that is in one table only.
     """
     keys = [key for paper in results.list_papers() for key in scores.list_tables(paper)]
     lines = pd.concat([name_scores(key) for key in keys], ignore_index=True)
@@ -57,9 +58,9 @@ def list_all_printed() -> pd.DataFrame:
 
 
 def name_scores(key: str) -> pd.DataFrame:
-    """Those of one table, in its order."""
+    """Return the scores of one table with their common names, in the order of the table."""
     place, table = ["row", "column", "metric"], params.load("tables", key)
-    # At the scale of the papers nothing stands in place of what they name.
+    # Scale `paper` substitutes nothing for what the papers name.
     runs = open_study("paper").published(key).dropna(subset="published").drop_duplicates(place)
     found = runs.merge(read_scores().query("table == @key"), on=place, validate="one_to_one")
     own = found["protocol"].isin([*results.list_protocols(), OF_ANOTHER])
@@ -77,14 +78,14 @@ def name_scores(key: str) -> pd.DataFrame:
 
 
 def name_set_of(cell: dict) -> str:
-    """The set of a cell of Study.published, or what its mean is called."""
+    """Return the dataset of a cell of Study.published, or the name of its mean."""
     if cell["is_mean"]:
         return MEANS.get(cell["row"]) or MEANS.get(cell["column"], "")
     return SETS.get(cell["dataset"]) or versions.name_set(cell["dataset"])
 
 
 def describe_differences(before: str, after: str, model: str, known: str) -> str:
-    """What is known to differ between two tables that print a score of a model on a set."""
+    """Describe the known differences between two tables that print a model's score on the same dataset."""
 
     def is_in(table: str, where: str) -> bool:
         return where in (table, table.split("-")[0])
@@ -100,5 +101,8 @@ def describe_differences(before: str, after: str, model: str, known: str) -> str
 
 @cache
 def read_reasons() -> pd.DataFrame:
-    """What differs between two places, a table or a paper each, that print the same; model and set empty: of all."""
+    """Read the known differences between two places, each a table or a paper, that print the same score.
+
+    An empty model or set stands for all.
+    """
     return pd.read_csv(paths.PUBLISHED / "repeated.csv", keep_default_na=False)

@@ -1,4 +1,4 @@
-"""The report: executed notebooks as a site that works from a folder, offline; what was found opens first."""
+"""The report: executed notebooks as a site that works offline from a folder and opens on the findings."""
 
 import base64
 import html
@@ -30,12 +30,12 @@ CHAPTERS = {  # by the first digit of a notebook's number
     "8": "Bio-ELECTRA",
     "9": "Across papers",
 }
-LINKS = (  # to an executed notebook, in prose and in what cells show: it may have been run for many keys, or not at all
+LINKS = (  # to notebooks, in prose and in outputs of cells; a notebook may have been run for many keys, or not at all
     r"\[(?P<text>[^\]]+)\]\((?:[./]+/notebooks/)?(?P<name>[\w-]+)\.ipynb\)(?P<rest>)",
     r'<a href="(?:[./]+/notebooks/)?(?P<name>[^"/:#]+)\.ipynb"(?P<rest>[^>]*)>(?P<text>.*?)</a>',
 )
 ASSETS = {kind: Path(__file__).with_suffix(f".{kind}") for kind in ("css", "js")}  # the site's own style and script
-HEADING = re.compile(r"(?:#+ ([^\n]*)\s*)?")  # of a text cell, where it has one; what stands behind it is prose
+HEADING = re.compile(r"(?:#+ ([^\n]*)\s*)?")  # of a text cell, if it has one; the rest is prose
 SETTINGS = {
     "project": TITLE,
     "extensions": ["myst_nb"],
@@ -53,9 +53,9 @@ SETTINGS = {
 
 
 def build_report(scale: str) -> tuple[Path, bool]:
-    """Write outputs/<scale>/report/ from what is there; its index page, and whether it had to be built.
+    """Write outputs/<scale>/report/ from the executed notebooks. Return its index page and whether it was rebuilt.
 
-    Raises StudyError when nothing has been run at this scale.
+    Raises StudyError if nothing has been run at this scale.
     """
     pages = collect_pages(scale)
     if not pages:
@@ -69,16 +69,18 @@ def build_report(scale: str) -> tuple[Path, bool]:
     with artefacts.whole_folder(folder) as site, tempfile.TemporaryDirectory(prefix="study-") as temporary:
         source = Path(temporary) / "source"
         write_source(scale, pages, source)
-        run_sphinx(source, Path(temporary) / "site")  # myst-nb leaves a folder of its own beside what it builds
+        run_sphinx(source, Path(temporary) / "site")  # myst-nb leaves a folder of its own beside the site
         shutil.copytree(Path(temporary) / "site", site, dirs_exist_ok=True)
         artefacts.write_json(site / "built.json", {"state": state})
     return folder / "index.html", True
 
 
 def collect_pages(scale: str) -> dict[Path, str]:
-    """Executed copies, of runs here and of the record, in reading order, with their state. Of a notebook that failed
-    when it was run again, or was interrupted, only that copy: what an earlier run found may no longer hold. A copy that
-    another process is still writing is left out, and moves away when it ends."""
+    """Return the executed copies, from runs here and from the record, in reading order, each with its state.
+
+    A notebook whose last run failed or was interrupted has only that copy, because results of an earlier run may no
+    longer hold. A copy that another process is still writing is left out; that process moves it when it ends.
+    """
     found = {path.name: (path, "done") for path in paths.find_all(scale, "notebooks", "*.ipynb")}
     for folder, state in (("running", "interrupted"), ("failed", "failed")):
         for path in paths.output(scale, folder).glob("*.ipynb"):
@@ -89,14 +91,14 @@ def collect_pages(scale: str) -> dict[Path, str]:
 
 
 def name_page(path: Path, state: str) -> str:
-    """What a copy's page is called; the front page is the one that a site opens on."""
+    """Name the page of an executed copy; the front page is the index of the site."""
     if state != "done":
         return f"{path.stem}--{state}"
     return "index" if path.stem == FRONT else path.stem
 
 
 def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
-    """What Sphinx reads: the notebooks as pages, lists of runs, and the front page, run or not."""
+    """Write the source of the site: notebooks as pages, lists of runs, and a front page even if it was not run."""
     for kind, file in ASSETS.items():
         artefacts.write_text(folder / "_static" / f"study.{kind}", file.read_text(encoding="utf-8"))
     artefacts.write_text(folder / "_static" / "datatables.js", load_datatables())
@@ -129,29 +131,34 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
 
 
 def load_datatables() -> str:
-    """DataTables, as itables ships it, as a script that hands it to `sortTables`; from a data address, since a browser
-    imports no module from a file on disk."""
-    from itables import options  # here, as the command line need not wait for it
+    """Return a script that passes DataTables, as itables ships it, to `sortTables`.
+
+    It imports from a data URL because a browser imports no module from a file on disk.
+    """
+    from itables import options  # here, so that the command line does not wait for it
 
     bundle = base64.b64encode(Path(options.dt_bundle).read_bytes()).decode()
     return f'import("data:text/javascript;base64,{bundle}").then(module => sortTables(module.default));\n'
 
 
 def read_copy(path: Path) -> nbformat.NotebookNode | None:
-    """An executed copy; None, and a line that says so, for one that is damaged: the others are a report without it."""
+    """Read an executed copy. For a damaged one, print a line and return None, so that the report does without it."""
     try:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         find_title(notebook)
-    except Exception as error:  # nbformat has many kinds for what is no notebook
+    except Exception as error:  # nbformat raises errors of many kinds for a file that is not a notebook
         print(f"{show_path(path)}: damaged ({type(error).__name__}), left out of the report; delete it or run it again")
         return None
     return notebook
 
 
 def prepare(path: Path, state: str, notebook: nbformat.NotebookNode, groups: dict[str, dict[str, str]]) -> None:
-    """Make an executed copy a page: its state in the title, today's prose, what it found on top, its code folded,
-    pictures described, links that lead to pages."""
+    """Turn an executed copy into a page.
+
+    The title gets its state, the prose is updated, the answer moves to the top, code is folded, pictures are described,
+    and links lead to pages.
+    """
     group = path.stem.split("--")[0]
     take_current_prose(notebook, group)
     title = find_title(notebook)
@@ -177,7 +184,7 @@ def link(page: str, text: str, rest: str = "") -> str:
 
 
 def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
-    """Links to notebooks as links to their pages, or to the lists of their runs; those without one as plain text."""
+    """Point links to notebooks at their pages or lists of runs; links to notebooks without a page become plain text."""
 
     def turn(found: re.Match) -> str:
         name, text = found["name"], found["text"]
@@ -198,7 +205,7 @@ def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
 
 
 def take_current_prose(notebook: nbformat.NotebookNode, name: str) -> None:
-    """Give an executed copy its text cells and tags as they stand now: these can be mended without running anything."""
+    """Update text cells and tags of an executed copy from the notebook, since these may change without a new run."""
     source = paths.NOTEBOOKS / f"{name}.ipynb"
     if not source.exists():
         return
@@ -214,13 +221,16 @@ def take_current_prose(notebook: nbformat.NotebookNode, name: str) -> None:
 
 
 def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The cell with the title; papermill puts a mark before it when a notebook fails."""
+    """Return the title cell; it is not the first of a failed notebook, because papermill puts a mark before it."""
     return next(cell for cell in notebook.cells if cell.cell_type == "markdown" and cell.source.startswith("# "))
 
 
 def lead_with_answer(notebook: nbformat.NotebookNode) -> None:
-    """Move what cells tagged `answer` show, and the pictures of the one tagged `figure`, up under the title, with the
-    heading and the prose that lead to them. Their code stays where it ran; a page without an answer stays as it is."""
+    """Move outputs of cells tagged `answer`, and pictures of the first tagged `figure`, up under the title.
+
+    The heading and prose that introduce them move too; their code stays where it ran. A page without an answer, or
+    whose answer failed, stays as it is.
+    """
     cells = notebook.cells
     answers = [cell for cell in cells if "answer" in cell.metadata.get("tags", []) and cell.outputs]
     figures = [cell for cell in cells if "figure" in cell.metadata.get("tags", []) and find_pictures(cell)]
@@ -242,14 +252,14 @@ def lead_with_answer(notebook: nbformat.NotebookNode) -> None:
 
 
 def find_lead(cells: list[nbformat.NotebookNode], shown: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
-    """The text that stands before what a cell shows; None where something else is shown in between, or the title."""
+    """Return the text cell before a cell's outputs; None if other outputs come between, or if it is the title."""
     before = cells[: next(number for number, cell in enumerate(cells) if cell is shown)]
     found = next((c for c in reversed(before) if c.cell_type == "markdown" or c.outputs), None)
     return found if found and found.cell_type == "markdown" and not found.source.startswith("# ") else None
 
 
 def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode:
-    """What a cell shows as a cell of its own, without code; of a figure's cell the pictures alone."""
+    """Move a cell's outputs to a new cell without code; for tag `figure`, only the pictures."""
     taken = find_pictures(cell) if tag == "figure" else cell.outputs
     cell.outputs = [output for output in cell.outputs if output not in taken]
     metadata = {**cell.metadata, "tags": [tag, "remove-input"]}
@@ -257,12 +267,12 @@ def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode
 
 
 def find_pictures(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """The pictures among what a cell shows."""
+    """Return the pictures among a cell's outputs."""
     return [output for output in cell.outputs if "image/svg+xml" in output.get("data", {})]
 
 
 def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Cells without texts of which nothing is left, and without headings below which nothing is shown any more."""
+    """Drop text cells that have become empty, and headings with nothing left below them."""
     kept = []
     for cell in reversed(cells):
         if cell.cell_type == "markdown":
@@ -288,12 +298,15 @@ def describe_pictures(notebook: nbformat.NotebookNode) -> None:
             label = html.escape(". ".join(["Figure", *filter(None, parts)]))
             for data in (output.data for output in find_pictures(cell)):
                 svg = data["image/svg+xml"].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-                data["text/html"] = f'<div class="figure">{svg}</div>'  # as part of the page its points have texts
+                data["text/html"] = f'<div class="figure">{svg}</div>'  # inline, so that its points have texts
 
 
 def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> str:
-    """The menu (MyST): each notebook under its chapter, with its number and question; one that was run several times as
-    the list of its runs. The front page does not show it where it has something else to show."""
+    """Return the menu (MyST): each notebook under its chapter, with its number and question.
+
+    A notebook that was run several times leads to the list of its runs. The menu is hidden on a front page that has
+    content of its own.
+    """
     entries = {group: group if len(copies) > 1 else next(iter(copies.values())) for group, copies in groups.items()}
     hidden = [":hidden:"] if entries.get(FRONT) == "index" else []
     lines = []
@@ -309,14 +322,14 @@ def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> 
 
 
 def name_entry(title: str, chapter: str) -> str:
-    """A page's title as the menu has it: without the paper that the chapter names."""
+    """Return a page's title for the menu, without the paper that the chapter names."""
     return title.removeprefix("# ").replace(f"({chapter}, ", "(")
 
 
 def list_copies(group: str, copies: dict[str, str]) -> str:
-    """The page of a notebook that was run for several keys: its question, and a link to each run.
+    """Return the page of a notebook that was run for several keys: its question, and a link to each run.
 
-    The runs are not in the menu: every page carries the whole menu, which would grow with their square.
+    The runs are not in the menu because every page carries the whole menu, so the site would grow with their square.
     """
     source = paths.NOTEBOOKS / f"{group}.ipynb"
     title = f"# {group}"
@@ -330,8 +343,8 @@ def list_copies(group: str, copies: dict[str, str]) -> str:
 
 
 def run_sphinx(source: Path, site: Path) -> None:
-    """Build the site; StudyError when Sphinx fails."""
-    from sphinx.application import Sphinx  # here, as the command line need not wait for it
+    """Build the site. Raises StudyError if Sphinx fails."""
+    from sphinx.application import Sphinx  # here, so that the command line does not wait for it
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     trees = source / "_trees"

@@ -1,4 +1,4 @@
-"""What `evaluate` asked for of an encoder, kept in a file from which its jobs and pages read it."""
+"""Requests of `evaluate` for an encoder, kept in a file that its jobs and pages read."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +10,14 @@ from lib.study import params, paths
 if TYPE_CHECKING:
     from lib.modeling.models import Checkpoint
 
-# What may be asked for of an encoder: the keys of others beside it, what its vocabulary makes of each dataset's words
-# (workload.share_cut), of data of one's own how many instances of each part are longer than a sequence
-# (workload.count_cut), and a folder to save models in.
+# Defaults of a request: keys of the encoders compared with it; how its vocabulary tokenizes each dataset's words
+# (workload.share_cut); for the user's own data, how many instances of each split are longer than a sequence
+# (workload.count_cut); and a folder to save models in.
 REQUEST = {"compared": [], "words": {}, "cut": {}, "save": ""}
 
 
 def read_request(scale: str, model: str, protocol: str) -> dict:
-    """What was asked for of somebody's encoder, its source and datasets; StudyError where nothing was."""
+    """Read the request for an encoder, with its source and datasets. Raises StudyError if there is none."""
     path = paths.evaluation(scale, model, protocol)
     if not path.exists():
         raise StudyError(
@@ -28,14 +28,16 @@ def read_request(scale: str, model: str, protocol: str) -> dict:
 
 
 def write_request(scale: str, encoder: "Checkpoint", protocol: str, **asked) -> None:
-    """Keep what is asked for of an encoder: its `datasets`, and what else REQUEST has."""
+    """Write the request for an encoder: its `datasets`, and further entries of REQUEST."""
     source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
     artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), REQUEST | asked | {"source": source})
 
 
 def name_save_folder(scale: str, model: str, dataset: str, protocol: str) -> Path | None:
-    """Where the best model of an encoder on a dataset is to be saved, as `evaluate --save` asked; None where nothing
-    did."""
+    """Return where to save an encoder's best model on a dataset, as `evaluate --save` requested.
+
+    None if nothing was requested.
+    """
     if not paths.evaluation(scale, model, protocol).exists():
         return None
     request = read_request(scale, model, protocol)

@@ -1,4 +1,4 @@
-"""One encoder's results as one JSON file that travels: page 02 writes it, page 03 reads it (docs/results_format.md)."""
+"""One encoder's results as one portable JSON file: page 02 writes it, page 03 reads it (docs/results_format.md)."""
 
 import json
 import math
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from lib.benchmarks.datasets import Dataset
     from lib.study import Study
 
-VERSION = 1  # of the schema: raised when older files cannot be read any more
-TASK_TYPES = {  # family -> MTEB's word; where MTEB has no such task, the hub's
+VERSION = 1  # of the schema; raised when older files can no longer be read
+TASK_TYPES = {  # family -> MTEB's task type, or the hub's where MTEB has none
     "tagging": "TokenClassification", "pico": "TokenClassification", "relations": "RelationClassification",
     "similarity": "STS", "inference": "PairClassification", "documents": "Classification",
     "answers": "Classification", "questions": "QuestionAnswering", "ranking": "Reranking",
 }  # fmt: skip
 LANGUAGES = {"en": "eng-Latn", "ja": "jpn-Jpan"}
 PARTS = ("train", "dev", "test")
-ROUNDED = 0.006  # how far a mean that is rounded to two decimals may lie from that of the scores
+ROUNDED = 0.006  # how far a mean rounded to two decimals may be from the mean of the scores
 DESCRIBED = "docs/results_format.md"
-NOT_ALWAYS = {"device": "", "versions": {}, "jackknife": []}  # kept of a run: what stands where it was not
+NOT_ALWAYS = {"device": "", "versions": {}, "jackknife": []}  # fields that a run may lack -> the value then
 
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -40,7 +40,7 @@ Points = Annotated[Number, Field(ge=-100, le=100)]
 
 
 class Data(Settings):
-    """A dataset and its revision: the fingerprint of its files, and that of each part; empty where not kept."""
+    """A dataset and its revision: the fingerprint of its files, and of each part; empty if not kept."""
 
     path: Key
     revision: str
@@ -49,7 +49,7 @@ class Data(Settings):
 
 
 class Score(Settings):
-    """One run, scored on the test part. `main_score`: in points; None where it is undefined."""
+    """The scores of one run on the test part. `main_score`: in points; None if undefined."""
 
     seed: int
     fold: int
@@ -65,7 +65,7 @@ class Score(Settings):
 
 
 class Task(Settings):
-    """One dataset: its runs and what they come to. `main_score` is the name of a score, as in MTEB's metadata."""
+    """One dataset with its runs and their summary. `main_score` is the name of a score, as in MTEB's metadata."""
 
     task_name: str
     task_type: str
@@ -82,7 +82,7 @@ class Task(Settings):
     baselines: dict[str, Points]
 
     def by_seed(self) -> list[float]:
-        """The main score of each seed, averaged over its folds; nan where it is undefined."""
+        """Return the main score of each seed, averaged over folds; nan if undefined."""
         found = defaultdict(list)
         for run in self.scores:
             found[run.seed].append(math.nan if run.main_score is None else run.main_score)
@@ -100,7 +100,7 @@ class ModelEntry(Settings):
 
 
 class ResultFile(Settings):
-    """What a file holds."""
+    """The content of a file."""
 
     schema_version: Literal[1]
     model: ModelEntry
@@ -112,21 +112,21 @@ class ResultFile(Settings):
 
 @dataclass(frozen=True)
 class Sent:
-    """A result file and where it was found, as pages name it."""
+    """A result file and its source, as pages name it."""
 
     source: str
     content: ResultFile
 
     @property
     def what(self) -> tuple[str, str, str]:
-        """What a file is the only one of: model, protocol and scale."""
+        """What identifies a file: model, protocol and scale."""
         return self.content.model.name, self.content.protocol, self.content.scale
 
 
 def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> dict:
-    """What is known of one encoder under a protocol, as the file has it: numbers, never a text of a dataset.
+    """Return the file's content for one encoder under a protocol: numbers, never texts of a dataset.
 
-    `keys`: datasets; those without a result are left out. Empty where none has one.
+    `keys`: datasets; those without a result are left out. Empty if none has a result.
     """
     found = [result for key in keys if (result := results.read_result(study.scale, model, key, protocol))]
     if not found:
@@ -145,11 +145,11 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
     tasks = [describe_task(find_dataset(study, result["dataset"]), result, baselines) for result in found]
     head = {"schema_version": VERSION, "model": about, "protocol": protocol, "scale": study.scale}
     content = head | {"made_up": study.budget.made_up, "results": tasks}
-    return TypeAdapter(dict).dump_python(content, mode="json")  # null for nan, which JSON does not know
+    return TypeAdapter(dict).dump_python(content, mode="json")  # null for nan, which JSON lacks
 
 
 def describe_task(dataset: "Dataset", result: dict, baselines: dict[str, dict[str, float]]) -> dict:
-    """The runs of a result, and what they come to."""
+    """Return the runs of a result and their summary."""
     over, first = scores.summarise_runs(result), result["runs"][0]
     inputs = first.get("inputs", {})
     parts = {name: value for name, value in inputs.items() if name.split()[0] in PARTS}
@@ -172,20 +172,20 @@ def describe_task(dataset: "Dataset", result: dict, baselines: dict[str, dict[st
 
 
 def name_task(dataset: "Dataset") -> str:
-    """The type of a dataset's task."""
+    """Return the type of a dataset's task."""
     several = dataset.family == "documents" and dataset.multilabel
     return "MultilabelClassification" if several else TASK_TYPES[dataset.family]
 
 
 def describe_score(run: dict, main_score: str) -> dict:
-    """One run as the file has it."""
+    """Return one run in the form of the file."""
     kept = {name: run[name] for name in ("seed", "fold", "scores", "instances", "collapsed", "seconds", "commit")}
     about = {name: run.get(name, missing) for name, missing in NOT_ALWAYS.items()}
     return kept | about | {"main_score": run["scores"][main_score]}
 
 
 def find_source(study: "Study", model: str, protocol: str) -> str:
-    """Where an encoder comes from: a name on the hub, the name of a folder, or the study's own pretraining."""
+    """Return where an encoder comes from: its name on the hub, its folder's name, or pretraining here; else empty."""
     if params.is_released(model, study.scale):
         return params.say_released(model)
     if params.is_model(model):
@@ -197,12 +197,12 @@ def find_source(study: "Study", model: str, protocol: str) -> str:
 
 
 def find_dataset(study: "Study", key: str) -> "Dataset":
-    """A dataset, whose files need not be here where it is registered."""
+    """Return a dataset; a registered one needs no files here."""
     return registry.DATASETS.get(key) or study.dataset(key)
 
 
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
-    """What datasets score on their main score without an encoder: dataset -> kind of baseline -> score."""
+    """Return the baselines for the main score of datasets: dataset -> kind of baseline -> score."""
     found: dict[str, dict[str, float]] = {}
     for line in own_sets.list_all_baselines(study, keys).to_dict("records"):
         key = line["dataset"]
@@ -213,7 +213,7 @@ def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float
 
 
 def write_result_file(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> list[Path]:
-    """Write an encoder's file below outputs/<scale>/; its path, or none where nothing has been run."""
+    """Write an encoder's file below outputs/<scale>/. Return its path, or an empty list if nothing has been run."""
     path = paths.result_file(study.scale, model, protocol)
     if content := describe_encoder(study, model, protocol, keys):
         artefacts.write_json(path, content)
@@ -221,10 +221,10 @@ def write_result_file(study: "Study", model: str, protocol: str, keys: Iterable[
 
 
 def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
-    """The result files of some folders, each once.
+    """Read the result files of some folders, each once.
 
-    StudyError for a folder that is not there or has no such file, a file as in `read_result_file`, one of made-up data
-    among real ones or the other way round, and two that differ on one model, protocol and scale.
+    Raises StudyError for a folder that is missing or has no such file, for a file that `read_result_file` rejects, for
+    made-up data on a page of real data or the reverse, and for two files of one model, protocol and scale that differ.
     """
     found: dict[tuple, Sent] = {}
     for path in [path for folder in folders for path in find_result_files(folder)]:
@@ -241,7 +241,7 @@ def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
 
 
 def find_result_files(folder: Path) -> list[Path]:
-    """The JSON files of a folder; StudyError where it is not there, or has none."""
+    """List the JSON files of a folder. Raises StudyError if it is missing or has none."""
     if not folder.is_dir():
         raise StudyError(f"no folder {show_path(folder)}")
     if not (files := sorted(folder.glob("*.json"))):
@@ -251,13 +251,13 @@ def find_result_files(folder: Path) -> list[Path]:
 
 
 def name_source(path: Path) -> str:
-    """A file as messages and pages print it: as any other, but with its folder, as files of one name are sent."""
+    """Name a file for messages and pages, always with its folder, because files that people send may share a name."""
     shown = show_path(path)
     return f"{path.parent.name}/{shown}" if shown == path.name else shown
 
 
 def read_result_file(path: Path) -> ResultFile:
-    """A result file, checked; StudyError names the file, the field and what is wrong with it."""
+    """Read and check a result file. Raises StudyError that names the file, the field and the problem."""
     where = name_source(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -272,7 +272,11 @@ def read_result_file(path: Path) -> ResultFile:
 
 
 def check_result_file(where: str, found: ResultFile) -> ResultFile:
-    """The same file; StudyError where its parts contradict each other, or the study does not know its protocol."""
+    """Return the file if it is consistent.
+
+    Raises StudyError if its parts contradict each other, or if its protocol, the model's name or a main score does not
+    fit the study.
+    """
     if found.protocol not in params.keys("protocols"):
         raise StudyError(f"{where}: {unknown('protocol', found.protocol, params.keys('protocols'))}")
     if found.model.name in show.REFERENCES.values():

@@ -1,4 +1,4 @@
-"""Reading what exists: our results, and the papers' printed numbers."""
+"""Our results and the papers' printed numbers: reading them, and writing tables."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,7 +23,10 @@ BASELINES = {  # kinds of baselines -> columns
 
 
 def read_published(paper: str, table: str) -> pd.DataFrame:
-    """Every printed cell of one table: row, column, metric, value, std."""
+    """Read every printed cell of one table: row, column, metric, value, std.
+
+    Raises StudyError if there is no such table.
+    """
     scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype={"table": str})
     cells = scores[(scores["paper"] == paper) & (scores["table"] == table)]
     if cells.empty:
@@ -32,35 +35,38 @@ def read_published(paper: str, table: str) -> pd.DataFrame:
 
 
 def list_papers() -> dict[str, str]:
-    """The papers in the order of pages: key in published/ -> what pages call it."""
+    """Return the papers in the order of pages: key in published/ -> title on pages."""
     return {paper.paper: paper.title for paper in papers.read_all(paths.PARAMS / "papers")}
 
 
 def list_protocols() -> list[str]:
-    """The papers' own protocols of fine-tuning, in the order of pages."""
+    """List the papers' own fine-tuning protocols, in the order of pages."""
     return [paper.all.protocol for paper in papers.read_all(paths.PARAMS / "papers")]
 
 
 def read_claims() -> pd.DataFrame:
-    """What the papers claim."""
+    """Read the papers' claims."""
     return pd.read_csv(paths.PUBLISHED / "claims.csv")
 
 
 def read_terms() -> pd.DataFrame:
-    """The cells of the printed vocabulary tables."""
+    """Read the cells of the printed vocabulary tables."""
     return pd.read_csv(paths.PUBLISHED / "vocabulary_terms.csv", dtype=str, keep_default_na=False)
 
 
 def read_result(scale: str, model: str, dataset: str, protocol: str) -> dict | None:
-    """The results of one model on one dataset, of a run here or of the record; None when it has not been run."""
+    """Read the result of a model on a dataset, from a run here or the record; None if it has not been run."""
     path = paths.find(paths.results(scale, model, dataset, protocol))
     return artefacts.read_json(path) if path.exists() else None
 
 
 def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
-    """Gold and predicted of one run of a result; StudyError where they are not here, or are those of another run."""
+    """Read the gold and predicted labels of one run of a result.
+
+    Raises StudyError if they are not on this machine, or belong to another run.
+    """
     keys = result["model"], result["dataset"], result["protocol"]
-    registered = registry.DATASETS.get(result["dataset"])  # data of one's own have no folds
+    registered = registry.DATASETS.get(result["dataset"])  # the user's own data have no folds
     name = runs.name_run(run["seed"], run["fold"], registered.folds if registered else 1)
     path = paths.predictions(scale, *keys, name)
     if not path.exists():
@@ -71,7 +77,7 @@ def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
 
 
 def list_runs(result: dict) -> pd.DataFrame:
-    """The runs of a model on a dataset, a line each: dataset, seed, fold, scores, seconds, why it learnt nothing."""
+    """Return a model's runs on a dataset, one row each: dataset, seed, fold, scores, seconds, why it learnt nothing."""
     runs = pd.DataFrame(
         {"seed": run["seed"], "fold": run["fold"]} | run["scores"] | {n: run[n] for n in ("seconds", "collapsed")}
         for run in result["runs"]
@@ -81,16 +87,17 @@ def list_runs(result: dict) -> pd.DataFrame:
 
 
 def list_tried(result: dict) -> pd.DataFrame:
-    """The settings that were tried on one dataset, a line each, or those that were given where nothing was searched."""
+    """Return the settings tried on a dataset, one row each, or the given ones if nothing was searched."""
     tried = pd.DataFrame(result["candidates"] or [result["chosen on dev"]])
     tried.insert(0, "dataset", result["dataset"])
     return tried.astype({"learning_rate": str})
 
 
 def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over seeds of each dataset's scores, a seed's being the mean over its folds.
+    """Return the mean and standard deviation over seeds of each dataset's scores, averaged over folds first.
 
-    Where some runs learnt nothing, also without them. `runs`: of list_runs, of any number of datasets.
+    If some runs learnt nothing, the frame also has both without them. `runs`: from list_runs, of any number of
+    datasets.
     """
     scores = [*runs.columns.drop(["dataset", "seed", "fold", "seconds", "collapsed"])]
     parts = []
@@ -106,14 +113,14 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def gather_runs(scale: str) -> pd.DataFrame:
-    """Every run of a registered model or encoder on a test set at one scale, one row each."""
+    """Return every run of a registered model or encoder on a test set at one scale, one row each."""
     columns = ["scale", "model", "dataset", "protocol", "metric", "seed", "fold", "score name", "score",
                "collapsed", "test instances", "test rows", "steps", "tokens", "device", "commit"]  # fmt: skip
     rows = []
     for path in paths.find_all(scale, "results", "*.json"):
         model, dataset, protocol = path.stem.split("--")
         if not params.find_kind(model) or dataset not in registry.DATASETS:
-            continue  # somebody's own encoder or data: not part of the study
+            continue  # a user's encoder or data: not part of the study
         result = artefacts.read_json(path)
         named = {"scale": scale, "model": model, "dataset": dataset, "protocol": protocol, "metric": result["metric"]}
         for run in result["runs"]:
@@ -127,10 +134,11 @@ def gather_runs(scale: str) -> pd.DataFrame:
 
 
 def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
-    """Every score of every run on a test set at one scale, here or in the record, a line each; `model` is its key.
+    """Return every score of every run at one scale, here or in the record, one row each; `model` is its key.
 
-    `own`: on data of one's own too, which are no part of the study.
-    `jackknife`: of the score that ranks models, that without each group of test documents; empty where it was not kept.
+    `own`: include the user's own datasets, which are not part of the study.
+    `jackknife`: the main score without each group of test documents in turn; empty for other scores, and where it was
+    not kept.
     """
     files = tuple((path, path.stat().st_mtime_ns) for path in paths.find_all(scale, "results", "*.json"))
     scores = read_run_scores(files)
@@ -139,7 +147,7 @@ def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
 
 @lru_cache(maxsize=4)
 def read_run_scores(files: tuple[tuple[Path, int], ...]) -> pd.DataFrame:
-    """The scores of result files, each with the time it was written at: read again when one has changed."""
+    """Read the scores of result files. Each comes with its time of change, so that a changed file is read again."""
     lines = []
     for path, _ in files:
         result = artefacts.read_json(path)
@@ -159,10 +167,10 @@ def read_run_scores(files: tuple[tuple[Path, int], ...]) -> pd.DataFrame:
 
 
 def read_baselines(scale: str) -> pd.DataFrame:
-    """What datasets score without an encoder: of each kind of method the best one; no lines where page 15 has not run.
+    """Read the best baseline of each kind without an encoder, by dataset; empty if page 15 has not run.
 
-    Of real data these do not depend on a scale, but for how much unlabelled text there is: where one has none of its
-    own, those of `laptop`.
+    On real data only the amount of unlabelled text depends on the scale, so a scale without baselines of its own uses
+    those of `laptop`.
     """
     found = find_table(paths.table(scale, "baselines"))
     if found is None and not params.load("scales", scale).made_up:
@@ -171,11 +179,13 @@ def read_baselines(scale: str) -> pd.DataFrame:
 
 
 def pivot_baselines(found: pd.DataFrame | None) -> pd.DataFrame:
-    """Rows of baseline_scores.measure_dataset as a line for each dataset and score, with the best of each kind in a
-    column."""
+    """Reshape rows of baseline_scores.measure_dataset to one row for each dataset and score.
+
+    Each kind of baseline is a column with the best score.
+    """
     if found is None:
         return pd.DataFrame(columns=["dataset", "score", *BASELINES.values()])
-    measured = found[found["kind"].isin(BASELINES)]  # what is printed of other systems stands in the table too
+    measured = found[found["kind"].isin(BASELINES)]  # the table also has printed scores of other systems
     wide = measured.pivot_table(index=["dataset", "metric"], columns="kind", values="score", aggfunc="max")
     return wide.reindex(columns=list(BASELINES)).rename(columns=BASELINES).reset_index(names=["dataset", "score"])
 
@@ -187,7 +197,7 @@ def write_csv(path: Path, rows) -> None:
 
 
 def write_table(scale: str, name: str, table: pd.DataFrame) -> None:
-    """Write one of our tables; a published one with COLUMNS, a figure with its places too."""
+    """Write one of our tables: a published one with COLUMNS, a figure also with its positions on the axis."""
     if name in params.keys("tables"):
         printed = params.load("tables", name)
         places = ["x", "published_x"] if printed.kind == "curves" else []
@@ -196,24 +206,27 @@ def write_table(scale: str, name: str, table: pd.DataFrame) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """One of our tables, in which n/a is a word and an empty cell is empty; StudyError when it is damaged."""
+    """Read one of our tables, keeping `n/a` as a word and an empty cell as missing.
+
+    Raises StudyError if the file is damaged.
+    """
     try:
         return pd.read_csv(path, keep_default_na=False, na_values=[""])
-    except ValueError as error:  # of the parser too
+    except ValueError as error:  # includes the parser's errors
         raise StudyError(f"{show_path(path)}: damaged ({error}); restore or delete it") from None
 
 
 def find_table(path: Path) -> pd.DataFrame | None:
-    """One of our tables, of a run here or of the record; None where there is neither."""
+    """Read one of our tables, from a run here or the record; None if there is neither."""
     path = paths.find(path)
     return read_table(path) if path.exists() else None
 
 
 def computed(path: Path, scale: str, make: Callable[..., object], *arguments) -> pd.DataFrame:
-    """A table of a page: made of what is at hand, and written; or, without the scale's data, that of the record.
+    """Compute a page's table and write it; without the scale's data, return the recorded table.
 
-    So a page that is opened where there are neither data nor weights shows what was measured, and changes nothing.
-    Raises StudyError where nothing is at hand.
+    A page opened without data or weights therefore shows what was measured, and changes nothing. Raises StudyError if
+    there is nothing to compute the table from.
     """
     if not paths.data(scale).is_dir() and (recorded := find_table(path)) is not None:
         return recorded

@@ -1,4 +1,4 @@
-"""Runs one notebook: checked parameters, a title of its own, and an executed copy that is whole or marked failed."""
+"""Execution of one notebook: checked parameters, a title of its own, and a copy that is whole or marked failed."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ from lib.study.submit import name_copy
 if TYPE_CHECKING:
     from lib.study.warm import Kernel
 
-LOCK_SECONDS = 30  # how long a killed run may take to let go of its lock
+LOCK_SECONDS = 30  # how long a killed run may take to release its lock
 
 
 def run(
@@ -36,12 +36,12 @@ def run(
     expected: Iterable[Path] = (),
     kernel: "Kernel | None" = None,
 ) -> Path:
-    """Execute a notebook of the study and put the copy under outputs/<scale>/notebooks/<name>.ipynb.
+    """Execute a notebook of the study and write the copy to outputs/<scale>/notebooks/<name>.ipynb.
 
-    It runs under outputs/<scale>/running/ and moves when it is whole; a failed copy moves to failed/ instead.
-    `kernel`: one that the warm parent has forked, in place of one that is started here.
-    Raises StudyError for parameters that do not fit, a notebook that fails (with its message), and a notebook that
-    ends without having written `expected`.
+    The copy stays under outputs/<scale>/running/ until it is whole; a failed copy moves to failed/ instead. `kernel`:
+    one that the warm parent has forked; otherwise a new one is started. Raises StudyError for an unknown notebook,
+    parameters that do not fit, a notebook that fails (with its message), and one that ends without having written
+    `expected`.
     """
     source = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not source.exists():
@@ -69,21 +69,21 @@ def run(
 
 
 def list_parameters(source: Path) -> dict[str, str]:
-    """The types of a notebook's parameters, by name."""
+    """Return the types of a notebook's parameters, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: known["inferred_type_name"] for name, known in papermill.inspect_notebook(str(source)).items()}
 
 
 def check_parameters(source: Path, parameters: dict) -> None:
-    """StudyError for parameters that do not fit the notebook's cell of parameters."""
+    """Check parameters against the notebook's parameters cell. Raises StudyError if they do not fit."""
     declared = list_parameters(source)
     for name, value in parameters.items():
         params.check_parameter(source.name, name, value, declared)
 
 
 def prepare_environment(scale: str, progress_file: Path) -> None:
-    """What the kernel inherits."""
+    """Set the environment variables that the kernel inherits."""
     threads = str(params.load("scales", scale).threads)
     os.environ |= {
         "OMP_NUM_THREADS": threads,
@@ -93,7 +93,7 @@ def prepare_environment(scale: str, progress_file: Path) -> None:
 
 
 def take_lock(lock, name: str) -> None:
-    """Hold the lock file of this run; StudyError when another process keeps it."""
+    """Take the lock of this run. Raises StudyError if another process holds it."""
     for _ in range(LOCK_SECONDS * 2):
         try:
             return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +103,7 @@ def take_lock(lock, name: str) -> None:
 
 
 def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
-    """The notebook with its keys in the title, so that copies can be told apart."""
+    """Return the notebook with its keys in the title, so that copies can be told apart."""
     notebook = nbformat.read(source, as_version=4)
     if keys:
         lines = notebook.cells[0].source.splitlines()
@@ -113,8 +113,10 @@ def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
 
 
 class Copy(NotebookExecutionManager):
-    """The copy of a notebook that runs, saved before each code cell and as a long one prints. papermill saves at both
-    ends of every cell, which is half of its own work or more."""
+    """The copy of a running notebook, saved before each code cell and while a long one prints.
+
+    papermill saves at both ends of every cell, which takes half of its own work or more.
+    """
 
     saves = True
 
@@ -131,14 +133,14 @@ class Copy(NotebookExecutionManager):
         super().notebook_complete(**given)
 
     def save(self, **given) -> None:
-        if self.saves:  # whole: a run that is stopped leaves what the cells before had shown
+        if self.saves:  # whole, so that a stopped run leaves the outputs of the cells before
             with artefacts.whole_file(Path(self.output_path)) as temporary:
                 nbformat.write(self.nb, temporary)
             self.last_save_time = self.now()
 
 
 class Engine(NBClientEngine):
-    """papermill's engine, with a copy that is saved less often."""
+    """papermill's engine with a copy that is saved less often."""
 
     @classmethod
     def execute_notebook(cls, nb, kernel_name, output_path, progress_bar, **options) -> nbformat.NotebookNode:
@@ -155,7 +157,7 @@ papermill_engines.register("study", Engine)
 
 
 def manager_of(kernel: "Kernel") -> type[AsyncKernelManager]:
-    """What papermill starts kernels with, for one that waits already."""
+    """Return a kernel manager for papermill that uses a waiting kernel instead of launching one."""
 
     class ForkedKernelManager(AsyncKernelManager):
         async def _async_launch_kernel(self, kernel_cmd: list[str], **options) -> None:
@@ -169,9 +171,9 @@ def manager_of(kernel: "Kernel") -> type[AsyncKernelManager]:
 def execute(
     notebook: nbformat.NotebookNode, running: Path, parameters: dict, kernel: "Kernel | None" = None
 ) -> str | None:
-    """Run the notebook, saving as it goes; the message of the error that stopped it, or None."""
+    """Run the notebook, saving as it goes. Return the message of the error that stopped it, or None."""
     problem = None
-    # Sockets in a folder of this run's own: under their default names, kernels that start together share them.
+    # Sockets are in a folder of this run's own, because kernels that start together would share the default names.
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="study-") as sockets:
         warnings.simplefilter("ignore")
         transport = {"transport": "ipc", "ip": f"{sockets}/kernel"}
@@ -198,7 +200,7 @@ def execute(
 
 
 def clean(path: Path) -> None:
-    """Take the machine's own paths out of an executed copy."""
+    """Remove the paths of this machine from an executed copy."""
     text = path.read_text(encoding="utf-8")
     places = {f"{paths.ROOT}/": "", str(paths.ROOT): ".", sys.prefix: "$PREFIX", str(Path.home()): "~"}
     if os.environ.get("STUDY_DATA"):
@@ -207,16 +209,18 @@ def clean(path: Path) -> None:
         if len(place) > 1:
             text = text.replace(place, shown)
     notebook = nbformat.reads(text, as_version=4)
-    for key in ("input_path", "output_path"):  # a path of this machine, and the whole notebook once more
+    for key in ("input_path", "output_path"):  # the whole notebook once more, and a path of this machine
         notebook.metadata.papermill.pop(key, None)
     nbformat.write(notebook, path)
 
 
 def main(kernel: "Kernel | None" = None) -> int:
-    """`python -m lib.study.runner SCALE RECEIPT NOTEBOOK MADE ... [PARAMETER=VALUE ...]`, MADE below outputs/<scale>/.
+    """Run one notebook from the command line.
 
-    The executed copy of a notebook with such parameters is named for the receipt too. Lists have commas. Text of
-    datasets is shown where it is made up alone.
+    `python -m lib.study.runner SCALE RECEIPT NOTEBOOK MADE ... [PARAMETER=VALUE ...]`, MADE below outputs/<scale>/.
+
+    If there are parameters, the name of the executed copy includes the receipt's. Lists are separated by commas. Texts
+    of datasets are shown only if they are made up.
     """
     parent.watch()
     scale, receipt, notebook, *words = sys.argv[1:]

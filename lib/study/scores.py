@@ -1,4 +1,4 @@
-"""Encoders on many datasets under a protocol, beside the paper's printed scores and the baselines."""
+"""Scores of encoders on many datasets under a protocol, beside the paper's printed scores and the baselines."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -24,15 +24,15 @@ PRINTED = ["paper", "dataset", "whose", "table", "published"]
 
 
 def choose_printed_datasets(protocol: str) -> list[str]:
-    """The datasets that a protocol's paper prints scores on."""
+    """List the datasets on which a protocol's paper prints scores."""
     paper = params.load("protocols", protocol).paper.split("-")[0]
     return [dataset.key for dataset in registry.ROWS if any(table.startswith(f"{paper}-") for table in dataset.results)]
 
 
 def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame:
-    """A line for each run, here or in the record: mean and spread over seeds, what it took, or why there is none.
+    """Return a row for each run, here or in the record: mean and spread over seeds, its cost, or why it is missing.
 
-    COLUMNS, and the 95% t interval of the mean in `low` and `high`. `score`: the one that ranks models on the dataset.
+    Columns: COLUMNS, and the 95% t-interval of the mean in `low` and `high`. `score`: the dataset's main score.
     """
     lines = []
     for model, key, protocol in runs:
@@ -48,7 +48,7 @@ def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame
 
 
 def summarise_runs(result: dict) -> dict:
-    """What the runs of a result come to."""
+    """Return the summary of a result's runs: mean, spread and interval over seeds, collapsed runs, cost."""
     values = [scores[result["main score"]] for scores in average_folds(result).values()]
     low, high = statistics.find_interval(values)
     costs = [name for name in ("tokens", "seconds", "FLOPs") if name in result["runs"][0]]
@@ -64,17 +64,22 @@ def summarise_runs(result: dict) -> dict:
 
 
 def list_study_runs(study: "Study") -> pd.DataFrame:
-    """Study.results, also on data of one's own, with the names that models have in files: `pubmedbert.2` of a second
-    pretraining."""
+    """Return Study.results, user data included, with models named as in files.
+
+    The second pretraining of a model is named `pubmedbert.2`.
+    """
     runs = study.results(own=True)
     names = list(map(params.name_model, runs["model"], runs["pretraining"]))
-    return runs.assign(model=pd.Series(names, runs.index, dtype=str))  # text too where there is no run
+    return runs.assign(model=pd.Series(names, runs.index, dtype=str))  # text even if there is no run
 
 
 def compare_pretrainings(study: "Study") -> pd.DataFrame:
-    """Models that were pretrained several times, a line each: their score on each dataset, mean and standard deviation
-    over pretrainings and the number of these, and the losses on held-out text at the end of each, where page 25 has
-    listed them; of models that others continue the losses alone."""
+    """Return a row for each model that was pretrained several times.
+
+    Columns: its score on each dataset (mean and standard deviation over pretrainings, and their number), and the final
+    held-out loss of each pretraining, if page 25 has listed them. Models without such scores, for example those that
+    others continue, have only losses.
+    """
     runs = keep_main(study.results())
     each = runs.groupby(["model", "pretraining", "protocol", "dataset"])["value"].mean()
     over = each.groupby(["model", "protocol", "dataset"], sort=False).agg(ours="mean", ours_std="std", n="count")
@@ -88,27 +93,29 @@ def compare_pretrainings(study: "Study") -> pd.DataFrame:
 
 
 def list_losses(pretrained: pd.DataFrame) -> pd.Series:
-    """The losses on held-out text of all pretrainings of each model, as text."""
+    """Return the held-out losses of all pretrainings of each model, as text."""
     models = [params.split_seed(name)[0] for name in pretrained["model"]]
     losses = pretrained.assign(model=models).groupby("model")["held-out loss"]
     return losses.agg(lambda values: ", ".join(values.map("{:.2f}".format)))
 
 
 def list_tables(paper: str) -> list[str]:
-    """The keys of a paper's tables of scores, in its order."""
+    """List the keys of a paper's score tables, in the paper's order."""
     found = [key for key, table in params.load_tables("scores").items() if table.paper == paper]
     return sorted(found, key=lambda key: (len(key), key))
 
 
 def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
-    """The scores that papers print of single datasets, of the score that ranks models there: lines of
-    `list_single_scores`."""
+    """Return the main scores that papers print for single datasets: rows of `list_single_scores`."""
     return keep_main(list_single_scores(study, papers))
 
 
 def list_single_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
-    """The scores that papers print of single datasets: lines of Study.published with `paper`, `table` (its key) and
-    `whose` (as printed); differences, which some tables print too, are left out."""
+    """Return the scores that papers print for single datasets.
+
+    These are rows of Study.published with `paper`, `table` (its key) and `whose` (the model, as printed). Differences,
+    which some tables print too, are left out.
+    """
     found = []
     for key in (key for paper in papers for key in list_tables(paper)):
         cells, table = study.published(key), params.load("tables", key)
@@ -120,7 +127,7 @@ def list_single_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
 
 
 def list_registered_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
-    """The same of the tables that a dataset is registered with, without what a table repeats."""
+    """Return `list_printed_scores` for the tables each dataset is registered with, without repeats within a table."""
     lines = list_printed_scores(study, papers)
     places = zip(lines["dataset"], lines["table"], strict=True)
     registered = [table in registry.lookup(dataset).results for dataset, table in places]
@@ -128,15 +135,15 @@ def list_registered_scores(study: "Study", papers: Iterable[str]) -> pd.DataFram
 
 
 def keep_main(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines, of printed cells or of runs, of the score that ranks models on their dataset."""
+    """Keep the rows (printed cells or runs) whose score is the main score of their dataset."""
     return lines[lines["score"] == [registry.lookup(dataset).main_score for dataset in lines["dataset"]]]
 
 
 def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
-    """What stands beside our scores: a line for each protocol, dataset and score of `lines`.
+    """Return the references for our scores: a row for each protocol, dataset and score of `lines`.
 
-    Columns besides: those of tables.BASELINES; published, the best score that the protocol's paper prints of the
-    dataset, or at a scale that has a target the score of that model; whose it is, and in which table.
+    Further columns: those of tables.BASELINES; `published`, the best score that the protocol's paper prints for the
+    dataset, or the target model's score at a scale that has a target; `whose` score it is, and its `table`.
     """
     rows = lines[SET].drop_duplicates()
     rows["paper"] = rows["protocol"].map(lambda key: params.load("protocols", key).paper)
@@ -150,12 +157,12 @@ def references(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank_lines(study: "Study", lines: pd.DataFrame) -> list[int | None]:
-    """The rank of each line of `tabulate_runs` on its dataset under its protocol: one more than how many are above and
-    apart.
+    """Return the rank of each row of `tabulate_runs` on its dataset under its protocol.
 
-    Two are apart where the 95% t-interval of their difference leaves out zero: by their seeds and, where both kept
-    them, the draws of test documents. None for a line of fewer runs than their scatter takes, which counts for no
-    other, and on made-up data.
+    A rank is one more than the number of models that are better and apart. Two models are apart if the 95% t-interval
+    of their difference excludes zero; its error comes from seeds and, where both models kept them, draws of test
+    documents. None on made-up data, and for a model with too few seeds to measure their scatter, which counts in no
+    other rank either.
     """
     if study.budget.made_up:
         return [None] * len(lines)
@@ -171,9 +178,9 @@ def rank_lines(study: "Study", lines: pd.DataFrame) -> list[int | None]:
 
 
 def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:
-    """The lines of `tabulate_runs` with a row for each set and a column for each model: mean, spread and rank, as text.
+    """Return `tabulate_runs` with a row for each dataset and a column for each model: mean, spread and rank, as text.
 
-    `beside`: what stands beside each set (`references`), in the last columns. Empty: no such line.
+    `beside`: each dataset's `references`, shown in the last columns. A cell is empty if there is no such run.
     """
     ranks = [f" ({rank})" if rank else "" for rank in rank_lines(study, lines)]
     shown = lines.assign(said=[show.show_ours(line) for line in lines.to_dict("records")])
@@ -184,7 +191,7 @@ def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.Data
 
 
 def split_models(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The runs of each model that has as many seeds as their scatter takes (SEEDS)."""
+    """Return the runs of each model that has enough seeds to measure their scatter (SEEDS)."""
     sides = {}
     for model, found in runs.groupby("model", sort=False):
         if found["seed"].nunique() >= statistics.SEEDS:
@@ -193,14 +200,14 @@ def split_models(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
-    """Whether runs of one dataset are better than others by more than their seeds and test documents may make."""
+    """Return whether runs on one dataset are better than others by more than the noise of seeds and test documents."""
     seeds = [[found.groupby("seed")["value"].mean().tolist()] for found in (better, than)]
     sample = tables.find_sample(better, than) or (0.0, 1)
     return statistics.judge(statistics.estimate_on_few([seeds[0]], [seeds[1]], [sample]))["verdict"] == "holds"
 
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[int, list[str]]]:
-    """The means over datasets that a paper prints: name and first table -> the datasets of each group."""
+    """Return the means over datasets that a paper prints: name and first table -> the datasets of each group."""
     found: dict[str, dict[int, list[str]]] = {}
     for key in list_tables(paper):
         cells, table = study.published(key), params.load("tables", key)
@@ -214,10 +221,10 @@ def list_means(study: "Study", paper: str) -> dict[str, dict[int, list[str]]]:
 
 
 def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
-    """The means over datasets that the papers print, of our models: a line for each protocol, mean and model that has a
-    set.
+    """Return our models' means over the datasets that the papers average.
 
-    The mean over groups of the mean over a group's sets, as in the BLURB score; empty unless all `of` sets were run.
+    There is a row for each protocol, mean and model that ran at least one of the datasets. A mean is taken within each
+    group of datasets, then over groups, as in the BLURB score; it is empty unless all `of` datasets were run.
     """
     found = []
     ran = lines.dropna(subset="ours")
@@ -236,9 +243,9 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:
-    """Each score of a scale with a target against the printed one, in a sentence (Markdown); none without a target.
+    """Compare each score with the target's printed one, in a sentence each (Markdown); none if the scale has no target.
 
-    Reached: the mean over seeds is no lower than the printed number.
+    A target is reached if the mean over seeds is no lower than the printed number.
     """
     target = study.budget.target
     if not target:

@@ -1,4 +1,4 @@
-"""What the files of params/ say: scales and the science, each kind with its schema.
+"""Schemas of the files in params/: scales, and the settings of the science.
 
 Budget (how much compute) lives in params/scales/, science (what is computed) everywhere else.
 """
@@ -15,32 +15,32 @@ from lib.training.optimization import Optimization, Phase, Stretch
 
 
 class PhaseBudget(Stretch):
-    """A phase whose steps follow from a budget of pieces."""
+    """A phase whose number of steps follows from a token budget."""
 
-    share: float = Field(gt=0, le=1)  # of a model's pieces
+    share: float = Field(gt=0, le=1)  # share of a model's tokens
 
 
 class Recipe(Optimization):
-    """How a scale pretrains every model, so that all are alike."""
+    """A scale's pretraining recipe, shared by all its models so that they are comparable."""
 
-    tokens: int = Field(gt=0)  # pieces; a model trains on its `share` of them
-    start: Start  # what a model whose file says `start: skip-gram` starts with; all else is random
-    masked_share: float | None = Field(default=None, gt=0, lt=1)  # in place of a model's own, unless that one rises
+    tokens: int = Field(gt=0)  # a model trains on its `share` of them
+    start: Start  # how models with `start: skip-gram` are initialised; everything else is random
+    masked_share: float | None = Field(default=None, gt=0, lt=1)  # replaces a model's own, unless that is a rising list
     phases: list[PhaseBudget] = Field(min_length=1)
 
 
 class PublishedRecipe(Optimization):
-    """How a paper, or the implementation that it names, pretrains a model: what the scale `paper` does."""
+    """The pretraining recipe of a paper, or of the implementation that it names; used at scale `paper`."""
 
     phases: list[Phase] = Field(min_length=1)
-    duplicates: int | None = None  # so many masks of one text, then the same again; None: always new ones
-    source: str  # section of the paper, and where what it does not say is taken from
+    duplicates: int | None = None  # maskings of each text, reused in turn; None: a new masking every time
+    source: str  # section of the paper, and the source of what it leaves out
 
 
 class PretrainingBudget(Settings):
     recipe: Recipe | None  # None: each model's own, as published
-    micro_batch: int = Field(gt=0)  # pieces in memory at once on each device
-    compile: bool  # by torch, as lib/training/optimization.py says
+    micro_batch: int = Field(gt=0)  # tokens in memory at once on each device
+    compile: bool  # by torch; see lib/training/optimization.py
     workers: int = Field(ge=0)  # processes that prepare batches; 0: the training process itself
     held_out_blocks: int = Field(gt=0)
     evaluations: int = Field(gt=0)  # of the held-out loss, spread evenly over a phase
@@ -52,47 +52,47 @@ Family = Literal[
 
 
 class Changes(Settings):
-    """What a scale changes of a protocol; lists are candidates, chosen between on the development set."""
+    """A scale's changes to a protocol; lists are candidates, chosen on the development set."""
 
     epochs: Numbers | None = None
     batch_size: Numbers | None = None
     learning_rate: list[float] | None = Field(default=None, min_length=1)
-    min_steps: int | None = Field(default=None, gt=0)  # small sets are gone through more often
+    min_steps: int | None = Field(default=None, gt=0)  # small datasets get more epochs
     train_instances: int | None = Field(default=None, gt=0)  # a cap; None: all
-    folds: int | None = Field(default=None, gt=0)  # the first ones of a set that has several; None: all
-    trials: int | None = Field(default=None, gt=1)  # of a protocol that searches
+    folds: int | None = Field(default=None, gt=0)  # only the first ones of a dataset with several; None: all
+    trials: int | None = Field(default=None, gt=1)  # only for protocols that search
 
 
 class FinetuningBudget(Changes):
-    """What a scale changes for all, and for a family of tasks."""
+    """A scale's changes to every protocol: for all tasks, and for single families."""
 
-    first_candidate: bool = False  # of those that a protocol chooses between, and nothing is searched
+    first_candidate: bool = False  # take a protocol's first candidate and search nothing
     families: dict[Family, Changes] = {}
 
     def list_changes(self, family: str) -> dict:
-        """What is changed for a family, its own word last."""
+        """Return the changes for a family: the shared ones, overridden by the family's own."""
         own = self.families.get(family, Changes())
         shared = self.model_dump(exclude_none=True, include=set(Changes.model_fields))
         return shared | own.model_dump(exclude_none=True)
 
 
-# Of lib/study/classifiers.py: they stand where models do, and are not pretrained.
+# Classifiers of lib/study/classifiers.py: used like model keys, but not pretrained.
 BASELINES = ("tfidf-svm", "cnn", "bilstm")
 BASELINES_VERSION = 1  # raised when the same settings and examples give other scores
 
 
 class Substitutes(Settings):
-    """What a scale runs in place of what tables and claims name, so that one run serves several of them."""
+    """Substitutes for models and protocols that tables and claims name, so that one run serves several of them."""
 
-    models: dict[str, str] = {}  # that differ in their published steps alone, which the scale's recipe replaces
-    protocols: dict[str, str] = {}  # of which the scale's budget leaves little
+    models: dict[str, str] = {}  # differ only in published steps, which the scale's recipe replaces
+    protocols: dict[str, str] = {}  # hardly differ under the scale's budget
 
 
 RunKey = tuple[str, str, str]  # model, dataset and protocol
 
 
 def name_model(key: str, seed: int) -> str:
-    """A model's name in files and tables: its key, and the seed of its pretraining where it is not the first."""
+    """Return a model's name in files and tables: its key, plus the pretraining seed unless that is 1."""
     return key if seed == 1 else f"{key}.{seed}"
 
 
@@ -106,40 +106,40 @@ class Panel(Settings):
 
 class Scale(Settings):
     title: str
-    made_up: bool  # the data are generated, and no number is a finding
-    text: Literal["samples", "full"]  # which sources the corpora are made of
-    first_files: dict[str, PositiveInt] = {}  # how many of a source's files are read, by name; of other sources all
-    # pretrained: every model is; as the papers: but for those whose public weights the papers take; released: none is,
-    # and only those with public weights are there
+    made_up: bool  # the data are generated, so no number is a finding
+    text: Literal["samples", "full"]  # which sources the corpora are built from
+    first_files: dict[str, PositiveInt] = {}  # source -> number of files to read, first by name; others: all
+    # pretrained: every model is pretrained; as the papers: except those whose public weights the papers use; released:
+    # none is pretrained, so only models with public weights are available
     weights: Literal["pretrained", "as the papers", "released"] = "pretrained"
     bodies: dict[Literal["small", "base", "large"], Body]
-    vocabulary_size: int | None = Field(gt=0)  # at most; None: as the papers have it
+    vocabulary_size: int | None = Field(gt=0)  # at most; None: the papers' sizes
     sequence_length: int = Field(gt=8)
-    precision: Literal["float32", "auto"]  # auto: bfloat16 where the device computes in it
-    threads: int = Field(gt=0)  # of one notebook; part of the budget, since sums depend on it
-    processes: int | None = Field(default=1, gt=0)  # that pretrain one model; None: one for each GPU
+    precision: Literal["float32", "auto"]  # auto: bfloat16 if the device supports it
+    threads: int = Field(gt=0)  # per notebook; in the budget because sums depend on it
+    processes: int | None = Field(default=1, gt=0)  # per pretraining; None: one per GPU
     seeds: list[int] = Field(min_length=1)
-    datasets: list[str] | None = None  # None: every dataset that is present
-    shown_corpora: list[str] | None = None  # that pages set beside each other; None: all that can be built
-    shown_vocabularies: list[str] | None = None  # likewise; None: all that can be had
-    tables: list[str] | None = None  # published ones that the whole study makes; None: all
-    models: list[str] = []  # pretrained and shown beside each other, besides those that tables need
-    pretrainings: int = Field(default=1, gt=0)  # of each model and of those of the panels, by their seeds
+    datasets: list[str] | None = None  # None: every dataset at hand
+    shown_corpora: list[str] | None = None  # compared on pages; None: all that can be built
+    shown_vocabularies: list[str] | None = None  # compared on pages; None: all that are available
+    tables: list[str] | None = None  # published tables that the whole study makes; None: all
+    models: list[str] = []  # pretrained and compared, in addition to those that tables need
+    pretrainings: int = Field(default=1, gt=0)  # per model, here and in the panels, one for each seed
     substitutes: Substitutes = Substitutes()
-    panels: list[Panel] = []  # what is fine-tuned besides
-    target: str = ""  # the model, as a paper's tables name it, whose printed scores the panels are to reach
-    compared: list[str] | None = None  # the models whose every cell of a table is filled; None: all. Others: by panels
+    panels: list[Panel] = []  # fine-tuned in addition
+    target: str = ""  # the model, as printed in a paper's tables, whose scores the panels aim for
+    compared: list[str] | None = None  # models that get all of a table's cells; None: all. Others: by panels
     pretraining: PretrainingBudget
     finetuning: FinetuningBudget
 
     def list_models(self) -> list[str]:
-        """The names in files of `models`, one after the other with all its pretrainings."""
+        """List the names of `models`, each followed by its other pretrainings."""
         return [name_model(key, seed) for key in self.models for seed in range(1, self.pretrainings + 1)]
 
     def panel_runs(self) -> list[RunKey]:
-        """Model, dataset and protocol of every run of the panels, whether or not it can be made.
+        """List model, dataset and protocol of every panel run, whether or not it can be made.
 
-        Each set with all models, pretraining after pretraining.
+        Each dataset comes with all models, one pretraining seed after another.
         """
         seeds = range(1, self.pretrainings + 1)
         return [(name_model(model, seed), key, panel.protocol) for panel in self.panels for key in panel.datasets
@@ -151,9 +151,9 @@ class SourceSettings(Settings):
 
     title: str
     reader: str  # a name in lib/corpora/readers.py
-    files: str = Field(pattern=r"^[\w./-]+/[^/]+$")  # a glob below the data folder, with a folder of plain names
+    files: str = Field(pattern=r"^[\w./-]+/[^/]+$")  # a glob below the data folder; no wildcards in folders
     leave_out: dict[str, str] = {}  # file name -> reason
-    language: str = ""  # where the reader cannot know it
+    language: str = ""  # if the reader cannot tell
     access: Literal["public", "credentialed"] = "public"  # credentialed: no text may leave the data folder
     missing: str = "run ./run_all.sh data"  # how to get it
 
@@ -161,26 +161,26 @@ class SourceSettings(Settings):
 class CorpusSettings(Settings):
     title: str
     papers: list[str]
-    sources: list[str]  # of the papers, read at the scales whose text is "full"
-    samples: list[str]  # what stands in for them elsewhere; of one PMID the last is kept, of one text the first
+    sources: list[str]  # the papers' sources, read at scales whose text is "full"
+    samples: list[str]  # substitutes at other scales; the last document of a PMID and the first of a text are kept
     cleaning: str
     selection: str | None = None
-    part: float = Field(default=1.0, gt=0, le=1)  # of what would be kept; a larger one holds it
-    until: str = added("", pattern=r"^\d{4}-\d\d-\d\d$")  # the last day of entry into PubMed, of the papers' sources
+    part: float = Field(default=1.0, gt=0, le=1)  # of the documents kept; a larger part includes a smaller one
+    until: str = added("", pattern=r"^\d{4}-\d\d-\d\d$")  # last day of entry into PubMed, for `sources`
     differs: str
 
 
 class VocabularySettings(Settings):
-    """Trained here on `corpora`, or published: a `file` below the data folder."""
+    """A vocabulary: trained here on `corpora`, or published as a `file` below the data folder."""
 
     title: str
     cased: bool
     algorithm: Literal["wordpiece", "bpe", "unigram"] = "wordpiece"
     corpora: list[str] = []
-    amplify: list[str] = []  # those of the corpora that are repeated until they are as large as the others
-    size: int = Field(gt=0)  # a scale may ask for less
+    amplify: list[str] = []  # corpora repeated until they are as large as the others
+    size: int = Field(gt=0)  # a scale may set a smaller one
     file: str = ""
-    comes_with: str = ""  # the model with whose public weights it comes, where a scale takes these
+    comes_with: str = ""  # the model whose public weights include it, where a scale uses those
     language: Literal["en", "ja"] = "en"
     differs: str
 
@@ -194,32 +194,32 @@ class VocabularySettings(Settings):
 
 
 class ModelSettings(Settings):
-    """What is pretrained on what, to predict what, from which weights."""
+    """A model to pretrain: its architecture, text, objective and initial weights."""
 
     title: str
-    papers: list[str]  # that name it
+    papers: list[str]  # papers that name it
     architecture: Architecture
     size: Literal["small", "base", "large"]
     vocabulary: str
     corpora: list[str]  # empty: not pretrained
-    core: list[str] = []  # those of the corpora that are the small, special ones
-    mixing: Mixing = "as they are"  # of several corpora
+    core: list[str] = []  # the small, specialised ones among the corpora
+    mixing: Mixing = "as they are"  # how several corpora are mixed
     pairs: Pairs
     masking: Unit
-    masked_share: float | list[float]  # a list: of equal parts of the training, one after the other
+    masked_share: float | list[float]  # a list: one value for each equal part of training
     adversarial: bool = False
-    start: Literal["random", "skip-gram"] = "random"  # skip-gram: as the scale's recipe says, from its own text
-    initial: str | None = None  # the model that it continues; with another vocabulary, of its body alone
-    share: float = Field(default=1.0, gt=0)  # of the scale's budget of pieces
-    part: float = Field(default=1.0, gt=0, le=1)  # of the steps that its share, or what is published, comes to
+    start: Literal["random", "skip-gram"] = "random"  # skip-gram: from its own text, as the scale's recipe says
+    initial: str | None = None  # the model that it continues; only its body if the vocabularies differ
+    share: float = Field(default=1.0, gt=0)  # of the scale's token budget
+    part: float = Field(default=1.0, gt=0, le=1)  # of the steps given by its share or published recipe
     published: PublishedRecipe | None = None
-    released: str = Field(default="", pattern="^([^/]+/[^/]+)?$")  # the hub's name of its public weights
-    # Of these, as repositories that pin them have it; empty: none was found, and the newest is taken.
+    released: str = Field(default="", pattern="^([^/]+/[^/]+)?$")  # name of its public weights on the hub
+    # Their revision, from repositories that pin it; empty: none was found, so the newest is used.
     revision: str = Field(default="", pattern="^([0-9a-f]{40})?$")
-    as_released: bool = False  # the papers take its public weights, and none of them pretrains it
-    unreleased: str = ""  # why there are none to fetch
+    as_released: bool = False  # the papers use its public weights; none pretrains it
+    unreleased: str = ""  # why there are no public weights
     parameters: float | None = None  # millions, as printed
-    not_run: str = ""  # why it cannot be pretrained from what is at hand
+    not_run: str = ""  # why it cannot be pretrained with the data at hand
     differs: str
 
     @model_validator(mode="after")
@@ -237,20 +237,20 @@ class ModelSettings(Settings):
 
 
 class PublishedEncoder(Settings):
-    """Public weights that are in none of the papers."""
+    """An encoder with public weights that is in none of the papers."""
 
     title: str
     released: str = Field(pattern=r"^(\./.+|[^/]+/[^/]+)$")  # on the hub, or ./ and a folder of this repository
-    revision: str = Field(default="", pattern="^([0-9a-f]{40})?$")  # empty: none was found, and the newest is taken
-    size: Literal["base", "large"]  # of the BERT that takes about as long
+    revision: str = Field(default="", pattern="^([0-9a-f]{40})?$")  # empty: none was found, so the newest is used
+    size: Literal["base", "large"]  # the BERT size with about the same running time
     parameters: float  # millions, as printed
-    source: str  # its paper, and what it was pretrained on
+    source: str  # its paper and pretraining text
 
 
 class Protocol(Settings):
-    """How one paper fine-tunes: settings for all, for a family, for a dataset; the later ones replace the earlier.
+    """One paper's fine-tuning: settings for all tasks, a family and a dataset, each overriding those before it.
 
-    `like`: another protocol, whose settings come before all of these.
+    `like`: another protocol, whose settings are applied first.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What a notebook shows of frames: a table, ours beside the paper's, what stands for what, the settings in force."""
+"""Display functions for notebooks: tables, our scores beside the paper's, sentences on runs, the settings in force."""
 
 import html
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lib.study import Study
 
-REFERENCES = {  # of tables.baselines, in words
+REFERENCES = {  # column of tables.baselines -> its name on pages
     "chance": "chance", "without_pretraining": "best without pretraining",
     "unlabelled_text": "best with unlabelled text",
 }  # fmt: skip
@@ -30,17 +30,17 @@ AS_NUMBER = """function (cell, what) {
 
 
 def table(rows, decimals: int = 2, escape: str | None = "html", caption: str = "") -> HTML:
-    """A table without its index; empty cells as n/a. `escape=None` where cells are HTML already.
+    """Show rows as a table without its index; empty cells read n/a. `escape=None` if the cells are HTML already.
 
-    Without the name and class that pandas gives each cell, which are three times as long as what is in it.
+    The names and classes that pandas gives to cells are left out: they are three times as long as the content.
     """
     style = pd.DataFrame(rows).style.hide(axis="index").format(precision=decimals, na_rep="n/a", escape=escape)
     return HTML(style.to_html(exclude_styles=True, caption=caption or None))
 
 
 def load_sorting() -> HTML:
-    """What the tables of `sortable` take, about 1 MB, once a page; it asks no host for anything."""
-    from itables import options  # here, as other pages need not wait
+    """Return the scripts that `sortable` tables need, about 1 MB, once per page; they contact no host."""
+    from itables import options  # here, so that other pages need not wait
     from itables.javascript import generate_init_offline_itables_html
 
     options.display_logo_when_loading = False  # a link to its makers' site
@@ -48,10 +48,10 @@ def load_sorting() -> HTML:
 
 
 def sortable(rows, name: str, filters: Collection[str] = (), caption: str = "", paged: bool = False) -> HTML:
-    """A table that sorts by each column in a browser; the columns of `filters` have a list to choose values from.
+    """Show rows as a table that a browser can sort by any column; the columns of `filters` get a list of values.
 
-    Text that begins with a number sorts as that number, and empty cells come below all numbers. `name`: of the table,
-    one on its page; `paged`: 25 rows at a time.
+    Text that begins with a number sorts as that number; empty cells sort below all numbers. `name`: the table's id,
+    unique on its page; `paged`: 25 rows at a time.
     """
     from itables import JavascriptFunction, to_html_datatable
 
@@ -69,21 +69,23 @@ def sortable(rows, name: str, filters: Collection[str] = (), caption: str = "", 
 
 
 def is_number(cells: pd.Series) -> bool:
-    """Whether all cells of a column that are not empty begin with a number, and some are not empty."""
+    """Return whether every non-empty cell of a column begins with a number, and there is at least one."""
     filled = cells.astype(str)[lambda texts: texts != ""]
     return len(filled) > 0 and filled.str.match(r"-?\d+(\.\d+)?( |$)").all()
 
 
 def sentences(study: "Study", *said: str) -> Markdown:
-    """What a page says of its frames, a line each; of made-up data, that they say nothing."""
+    """List a page's findings, one per line; on made-up data, say instead that no number means anything."""
     if study.budget.made_up:
         return Markdown("**The data are made up**, so no number on this page says anything about a paper.")
     return Markdown("\n".join(f"- {one}" for one in said))
 
 
 def say_budget(study: "Study") -> str:
-    """What a scale gives each of its models, in two sentences; the seeds alone where the papers decide the rest, or
-    nothing is a finding."""
+    """Say in two sentences what budget each model has at a scale.
+
+    Only the seeds are named if the papers decide the rest, or if the data are made up.
+    """
     budget, tuned = study.budget, study.budget.finetuning.train_instances
     said = f"Seeds {', '.join(map(str, budget.seeds))}."
     if budget.pretraining.recipe is None or budget.made_up:
@@ -96,8 +98,10 @@ def say_budget(study: "Study") -> str:
 
 
 def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> str:
-    """A sentence as text, its entities in brackets, with `kinds` their types behind; an I of another type, or without a
-    B before it, begins one, as in predictions."""
+    """Return a sentence as text with its entities in brackets, with `kinds` followed by their types.
+
+    An I tag of another type, or without a B before it, begins an entity, as in predictions.
+    """
     out = []
     for word, tag, before, after in zip(words, tags, ("O", *tags), (*tags[1:], "O"), strict=False):
         if tag == "O":
@@ -109,27 +113,27 @@ def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> s
         if ends:
             shown += "]"
             if kinds:
-                shown += tag[2:].replace("|I-", "+")  # of overlapping elements a word has several
+                shown += tag[2:].replace("|I-", "+")  # a word in overlapping elements has several types
         out.append(shown)
     return " ".join(out)
 
 
 def tokens_of(text: str, tokenizers: Mapping[str, "PreTrainedTokenizerBase"]) -> HTML:
-    """The tokens of a text in some vocabularies, by name."""
+    """Show how several vocabularies tokenize a text, a row per vocabulary."""
     cut = {name: tokenizer.tokenize(text) for name, tokenizer in tokenizers.items()}
     return table({"vocabulary": name, "tokens": len(found), "text": " ".join(found)} for name, found in cut.items())
 
 
 def may_show(dataset: Dataset, show_text: bool) -> bool:
-    """Whether a page may hold text of a dataset: where that is public or their own, and whoever runs the page wants it.
-    """
+    """Return whether a page may show text of a dataset: it is public or the user's own, and `show_text` is set."""
     return show_text and dataset.access in ("public", "own")
 
 
 def readable(dataset: Dataset, show_text: bool) -> Dataset:
-    """A dataset to show instances of; where its own may not be shown, or are not here, made-up ones of its format.
+    """Return a dataset whose instances may be shown: this one, or made-up data in its format.
 
-    Of a set that is not made up, those of another one of its task.
+    Made-up data are used if this dataset's text may not be shown or is not here. If this dataset has no made-up
+    version, that of another dataset of its family is used.
     """
     if may_show(dataset, show_text) and "train" in dataset.splits:
         return dataset
@@ -139,20 +143,20 @@ def readable(dataset: Dataset, show_text: bool) -> Dataset:
 
 
 def list_made_up(number: int) -> list[str]:
-    """Made-up sentences, to show in place of text that is not to be shown."""
+    """List made-up sentences, to show in place of text that may not be shown."""
     sentences = registry.lookup("bc5cdr-chem").at(paths.MADE_UP).load("train")
     return [" ".join(sentence.words) for sentence in sentences[:number]]
 
 
 def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Markdown:
-    """Rows with text of a dataset as a table; a sentence in their place where that may not be shown."""
+    """Show rows with text of a dataset as a table, or a sentence instead if that text may not be shown."""
     if not may_show(dataset, show_text):
         return Markdown("No text is shown here: only of public sets, where a person runs this page with `show_text`.")
     return table(rows) if rows else Markdown("There is none.")
 
 
 def say_runs(study: "Study", result: dict) -> list[str]:
-    """What the runs of one model on one dataset came to, and of how much text, in sentences."""
+    """Summarise the runs of one model on one dataset in sentences: scores, training data, settings, baselines."""
     runs, main = results.list_runs(result), result["main score"]
     seeds = runs.groupby("seed")[main].mean()
     first = result["runs"][0]
@@ -179,14 +183,14 @@ def say_runs(study: "Study", result: dict) -> list[str]:
 
 
 def without_encoder(study: "Study", result: dict) -> dict[str, float]:
-    """What the dataset of some runs scores by chance, and best without pretraining, as far as page 15 has it."""
+    """Return the baselines of a result's dataset that page 15 has, by the names in REFERENCES."""
     known = study.baselines().set_index(["dataset", "score"])
     found = known.reindex([(result["dataset"], result["main score"])]).iloc[0]
     return {name: found[key] for key, name in REFERENCES.items() if pd.notna(found[key])}
 
 
 def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
-    """A sentence a step: what ours adds on average, and what the paper prints on the same places and on all of its.
+    """Say in a sentence per step what it adds on average: ours, and the paper's on the same places and on all of its.
 
     `effect`: indexed by step and place, with the columns paper and ours, as for figures.effects.
     """
@@ -202,7 +206,7 @@ def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
 
 
 def say_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
-    """The mean of what a paper prints by place: over those of the places that were run here, and over all."""
+    """Say the mean effect that a paper prints: over the places that were run here, and over all."""
     if printed.empty:
         return "none"
     on_all = f"{printed.mean():+.2f} on all of its {len(printed)}"
@@ -214,14 +218,14 @@ def say_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
 
 
 def say_substitutions(filled: pd.DataFrame) -> list[str]:
-    """What our numbers have in place of what the paper names, in a sentence; none where they have all of it."""
+    """Say in a sentence which models or protocols our numbers substitute for the paper's; empty if none."""
     made = filled.dropna(subset="ours")
     substituted = dict.fromkeys(part for said in made["substituted"] for part in said.split(", ") if part)
     return [f"Ours has {', '.join(substituted)}."] if substituted else []
 
 
 def say_baselines(filled: pd.DataFrame) -> str:
-    """How many of our cells are no better than the best baseline, of those that have one."""
+    """Say how many of our scores do not beat the best baseline, among the cells that have one."""
     known = filled.dropna(subset=["ours", "without_pretraining"])
     if known.empty:
         return "No cell has both a score of ours and a baseline."
@@ -230,16 +234,16 @@ def say_baselines(filled: pd.DataFrame) -> str:
 
 
 def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
-    """What the datasets of a published table run along, `row` or `column`, and what its models do: the other."""
+    """Return the side of a published table that lists datasets, `row` or `column`, and the side that lists models."""
     sets = cells.groupby(PLACE, sort=False)["dataset"].agg(tuple).reset_index()
     return ("row", "column") if (sets.groupby("row")["dataset"].nunique() <= 1).all() else ("column", "row")
 
 
 def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "", decimals: int = 2) -> HTML:
-    """The paper's line above ours for each printed row, and the baselines; ours leads to the pages of its runs.
+    """Show a published table with our scores below the paper's, linked to their runs, and the baselines.
 
-    `filled`: of tables.summarise_cells and tables.baselines; `cells`: of Study.published; `metric`: as printed, empty
-    where each row or column has its own. Above them, how datasets differ from the paper's.
+    `filled`: from tables.summarise_cells and tables.baselines; `cells`: from Study.published; `metric`: as printed,
+    empty if each row or column has its own. The caption says how datasets differ from the paper's.
     """
     along, across = name_axes(cells)
     lines = (filled[filled["metric"] == metric] if metric else filled).copy()
@@ -250,7 +254,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
         lines[name] = lines[name].map(html.escape)
     parts = [lines.assign(whose="paper", said=lines["published"]), lines.assign(whose="ours", said=ours)]
     whose = "ours" if along == "row" else ""
-    for key, name in REFERENCES.items():  # as columns, or as rows
+    for key, name in REFERENCES.items():  # on the side that lists models
         parts.append(lines.assign(**{across: name}, whose=whose, said=lines[key]))
     long = pd.concat(parts).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
     long["said"] = [show_value(value, decimals) for value in long["said"]]
@@ -260,7 +264,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
 
 
 def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame, decimals: int) -> list[str]:
-    """Our number of each line as HTML that leads to the pages of its runs; n/a where there is none."""
+    """List our number for each line as HTML linked to the pages of its runs; n/a if there is none."""
     runs = {place: behind[["model", "dataset", "protocol"]].values.tolist() for place, behind in cells.groupby(PLACE)}
     shown = []
     for line in lines.to_dict("records"):
@@ -273,7 +277,7 @@ def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame, decimals
 
 
 def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """A line for each `row` and `whose`, the paper's first, with what is `said` in these columns where they occur."""
+    """Pivot to a line for each `row` and `whose`, the paper's first, with `said` in those `columns` that occur."""
     wide = long.pivot(index=["row", "whose"], columns="column", values="said")
     order = pd.MultiIndex.from_product([long["row"].unique(), ["paper", "ours", ""]], names=wide.index.names)
     lines = order[order.isin(wide.index)]
@@ -284,11 +288,11 @@ def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def link_runs(study: "Study", text: str, runs: list[params.RunKey]) -> str:
-    """A number as HTML that leads to the executed notebooks beside this one which made it, as far as they are there.
+    """Return a number as HTML linked to those executed notebooks of its runs that are there, beside this page.
 
-    A number of several runs unfolds into their links.
+    A number of several runs unfolds into a list of links.
     """
-    links = {}  # a run -> the tag that opens its link
+    links = {}  # run -> opening tag of its link
     for run in runs:
         name, page = " ".join(run), paths.find_page(study.scale, *run)
         if page:
@@ -300,7 +304,7 @@ def link_runs(study: "Study", text: str, runs: list[params.RunKey]) -> str:
 
 
 def link_table(study: "Study", key: str) -> str:
-    """A published table's key as HTML that leads to its executed page beside this one, where that is there."""
+    """Return a published table's key as HTML, linked to its executed page if that is there, beside this page."""
     if key not in params.keys("tables"):
         return key
     notebook = params.load("tables", key).notebook
@@ -311,10 +315,10 @@ def link_table(study: "Study", key: str) -> str:
 
 
 def models(cells: pd.DataFrame, study: "Study") -> HTML:
-    """Which model of ours stands for which printed name, what it is pretrained on, and how it differs from the paper's.
+    """Show which of our models stands for each printed name, its pretraining, and how it differs from the paper's.
 
-    `in its place`: where the scale runs another model or protocol than the one that differs so. Of public weights the
-    repository and its revision stand in place of text and vocabulary.
+    `in its place`: the substitution, if the scale runs another model or protocol than the one assigned. For public
+    weights, the repository and revision replace text and vocabulary.
     """
     _, across = name_axes(cells)
     found = cells[cells["model"].map(params.is_model)].groupby(["model", "substituted"], sort=False)[across].unique()
@@ -332,17 +336,17 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
 
 
 def encoders(models: Iterable[str]) -> HTML:
-    """Published encoders: where their weights lie, and what they were pretrained on."""
+    """Show published encoders: their public weights, papers and pretraining text."""
     found = {key: params.load("encoders", key) for key in models}
     return table({"encoder": key, "title": one.title, "public weights": params.say_released(key), "from": one.source}
                  for key, one in found.items())  # fmt: skip
 
 
 def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
-    """How long each model of a table is pretrained at this scale, on how much of what, and how it differs; or its
-    public weights, with repository and revision.
+    """Show how each model of a table is pretrained at this scale: text, steps, tokens, differences from the paper.
 
-    `words of its text`: of the last text, where it is at hand; of a small one the tokens come again and again.
+    Models with public weights show repository and revision instead. `words of its text`: the size of the last text,
+    if it is at hand; a small text is repeated, so `tokens` may exceed it many times.
     """
     rows = []
     for key in dict.fromkeys(name for name in cells["model"] if params.is_model(name)):
@@ -360,8 +364,7 @@ def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
-    """The settings in force of the runs: a row for each protocol and dataset, without settings that none of them
-    has."""
+    """Show the settings in force, a row for each protocol and dataset; columns that no run sets are left out."""
     rows = []
     runs = cells.loc[cells["why_not"] == "", ["protocol", "dataset"]].drop_duplicates()
     for key, dataset in runs.itertuples(index=False, name=None):
@@ -376,7 +379,7 @@ def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
 
 
 def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
-    """The settings in force on some datasets under a protocol, and the file that each comes from."""
+    """Show the settings in force on some datasets under a protocol, and the file that each comes from."""
     rows = [
         {"dataset": key} | row
         for key in datasets
@@ -388,14 +391,14 @@ def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> H
 
 
 def show_value(value: float | str, decimals: int = 2) -> str:
-    """A number of a table as text; a small one, such as a p value, with four decimals, and words as they are."""
+    """Format a table's number as text, positive ones below 0.1 (p values) with four decimals; return text unchanged."""
     if isinstance(value, str):
         return value
     return f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
 
 
 def show_ours(line: dict, decimals: int = 2) -> str:
-    """Ours in a line of a table, with its deviation over seeds where there are several."""
+    """Format our score in a line of a table, with its standard deviation over seeds if there are several."""
     if pd.isna(line["ours"]):
         return "n/a"
     return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")

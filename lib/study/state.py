@@ -1,6 +1,6 @@
-"""What a job is done again for, besides its input jobs: settings, versions, raw files, printed numbers, cells.
+"""What makes a job run again, besides its input jobs: settings, versions, raw files, printed numbers, cells.
 
-Never the code of lib: what computes has a version, which is raised by hand; `--again` makes anything anew.
+The code of lib never does: each computation has a version, which is raised by hand. `--again` reruns anything.
 """
 
 from collections.abc import Iterable
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
 
 
 def dump(kind: str, *named: str, **options) -> list:
-    """The settings of some keys; without any of all that are registered."""
+    """Return the settings of the named keys, or of all registered ones."""
     return [params.load(kind, key).model_dump(**options) for key in named or params.keys(kind)]
 
 
 def budget(study: "Study", *named: str) -> dict:
-    """What a scale says of these; without any all of it."""
+    """Return the named settings of a scale, or all of them."""
     return study.budget.model_dump(include=set(named) or None)
 
 
 def raw_files_state(files: Iterable[Path]) -> list:
-    """Name, size and time of raw files: enough to see that one has changed."""
+    """Return name, size and time of raw files: enough to see that one has changed."""
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
 
 def readers() -> dict[str, int]:
-    """The version of every dataset's reader, which is raised when the same files are read otherwise."""
+    """Return the version of every dataset's reader, which is raised when the same files are read differently."""
     return {key: dataset.version for key, dataset in registry.DATASETS.items()}
 
 
 def dataset_files(study: "Study") -> list:
-    """With how they are read."""
+    """Return the state of the datasets' files and the versions of their readers."""
     return [raw_files_state(registry.files(study.data)), readers()]
 
 
@@ -60,28 +60,28 @@ def vocabulary_files(study: "Study") -> list:
 
 
 def printed() -> list[str]:
-    """Of the papers' numbers: what shows them is done again when one is corrected."""
+    """Return fingerprints of the papers' numbers, so that pages that show them run again when one is corrected."""
     return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
 
 
 def recorded_tables(*named: str) -> list[str]:
-    """Of tables of real data that are committed, and read as such."""
+    """Return fingerprints of the named tables of real data in the record."""
     files = [paths.recorded(paths.table("laptop", name)) for name in named]
     return [provenance.file_fingerprint(file) for file in files if file.exists()]
 
 
 def measured() -> list[str]:
-    """Of what benchmarks/ measured, which is committed."""
+    """Return fingerprints of the committed measurements of benchmarks/."""
     return [provenance.file_fingerprint(file) for file in sorted(paths.output("record", "benchmarks").glob("*.csv"))]
 
 
 def dump_tables(*kinds: str) -> list:
-    """The settings of the published tables and figures of some kinds."""
+    """Return the settings of the published tables and figures of some kinds."""
     return dump("tables", *params.load_tables(*kinds))
 
 
 def timed(study: "Study") -> dict:
-    """What decides the size of a scale's models and their steps, and on what these are computed."""
+    """Return what decides the size of a scale's models and steps, and how steps are computed."""
     named = ("bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up")
     return budget(study, *named)
 
@@ -104,7 +104,7 @@ def vocabulary_state(study: "Study", key: str) -> dict:
 
 
 def pretraining_state(study: "Study", model: str) -> dict:
-    """What its page tells of it too."""
+    """Return what the weights depend on, and what the model's page shows besides."""
     told = params.load("models", model).model_dump(include=params.TOLD) | budget(study, "precision", "processes")
     version = params.load_pretraining(model, study.scale).version
     return params.identify_weights(model, study.scale) | told | {"version": version}
@@ -120,7 +120,7 @@ def finetuning_state(study: "Study", model: str, dataset: str, protocol: str) ->
 
 
 def saved(study: "Study", *run: str) -> dict:
-    """Where its model is to be saved, of runs of which that was asked."""
+    """Return the folder to save a run's model in; empty if saving was not requested."""
     folder = requests.name_save_folder(study.scale, *run)
     return {"saved in": str(folder)} if folder else {}
 

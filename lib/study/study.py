@@ -1,4 +1,4 @@
-"""A scale of the study, opened: what stands behind each key, as objects."""
+"""The study at one scale: the objects behind its keys."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -14,7 +14,7 @@ from lib.finetuning.protocol import FinetuningSettings
 from lib.study import own_sets, params, paths, requests
 from lib.training.optimization import Machine
 
-if TYPE_CHECKING:  # pandas, tokenizers and torch, which they import, take a while
+if TYPE_CHECKING:  # these import pandas, tokenizers and torch, which is slow
     import pandas as pd
     from matplotlib.figure import Figure
 
@@ -31,7 +31,7 @@ read_mesh = cache(Mesh.read)
 
 @dataclass(frozen=True)
 class Study:
-    """Opening it reads nothing but the scale's budget; all else is read when it is asked for."""
+    """The study at one scale. Opening it reads only the scale's budget; everything else is read on demand."""
 
     scale: str
 
@@ -44,17 +44,17 @@ class Study:
 
     @property
     def outside_budget(self) -> str:
-        """What is said of a run or a set that the budget leaves out."""
+        """The reason given for a run or dataset that the budget leaves out."""
         return f"outside the budget of scale '{self.scale}'"
 
     @cached_property
     def cells(self) -> dict[str, list[dict]]:
-        """The cells of the tables that were asked for, by key: published.list_lines makes those of each once."""
+        """The cells of the tables used so far, by key; published.list_lines adds those of each table once."""
         return {}
 
     @property
     def data(self) -> Path:
-        """The folder of raw data, which need not be there."""
+        """The folder of raw data, which may be missing."""
         return paths.data(self.scale)
 
     @property
@@ -64,24 +64,26 @@ class Study:
 
     @property
     def mesh(self) -> Mesh:
-        """MeSH's descriptors, of as many releases as are in the data folder; StudyError for a malformed table."""
+        """MeSH's descriptors, from the releases in the data folder. Raises StudyError for a malformed table."""
         return read_mesh(self.mesh_tables)
 
     def corpus(self, key: str) -> "Corpus":
-        """A registered corpus; StudyError with the nearest names for no such one."""
+        """Return a registered corpus. Raises StudyError, with the nearest names, for an unknown key."""
         from lib.study.corpora import Corpus
 
         return Corpus(key, self)
 
     def vocabulary(self, key: str) -> "Vocabulary":
-        """A registered vocabulary; StudyError with the nearest names for no such one."""
+        """Return a registered vocabulary. Raises StudyError, with the nearest names, for an unknown key."""
         from lib.study.vocabularies import Vocabulary
 
         return Vocabulary(key, self)
 
     def dataset(self, key: str) -> Dataset:
-        """A registered dataset where its files lie at this scale, or that of a folder given to `evaluate --data`;
-        StudyError with the nearest names for no such one."""
+        """Return a registered dataset with its files at this scale, or one from a folder given to `evaluate --data`.
+
+        Raises StudyError, with the nearest names, for an unknown key.
+        """
         if key not in registry.DATASETS and own_sets.is_own(self.scale, key):
             return own_sets.find_own(self.scale, key)
         dataset = registry.lookup(key)
@@ -93,65 +95,71 @@ class Study:
         return Machine(precision=self.budget.precision, threads=self.budget.threads)
 
     def model(self, key: str) -> "Model":
-        """A registered model, to pretrain; StudyError with the nearest names for no such one.
+        """Return a registered model, to pretrain. Raises StudyError, with the nearest names, for an unknown key.
 
-        One that is pretrained again, `pubmedbert.2`, continues models of its own seed. Word vectors that a model starts
-        from are those of its text, for all seeds.
+        A repeated pretraining, `pubmedbert.2`, continues models of its own seed. Word vectors that a model starts from
+        are those of its text, the same for all seeds.
         """
         from lib.study.pretrained import Model
 
         return Model(key, self)
 
     def encoder(self, name: str) -> "Checkpoint":
-        """A pretrained model: a registered key, a folder or a name on the hub; StudyError as in models.find."""
+        """Return a pretrained model by registered key, folder or name on the hub.
+
+        Raises StudyError as in encoders.find_model.
+        """
         from lib.study import encoders
 
         return encoders.find_model(self, name)
 
     def protocol(self, key: str, dataset: str) -> FinetuningSettings:
-        """How a dataset is fine-tuned on under a protocol, with what the budget changes of it; StudyError for none."""
+        """Return the settings of fine-tuning on a dataset under a protocol, with the budget's changes.
+
+        Raises StudyError for an unknown protocol or dataset.
+        """
         return params.load_finetuning(key, dataset, self.dataset(dataset).family, self.scale)
 
     def published(self, table: str) -> "pd.DataFrame":
-        """A published table or figure of scores: a line for each printed cell and dataset, with the run that stands for
-        it.
+        """Return a published table or figure of scores, a line for each printed cell and dataset with its run.
 
-        Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of the datasets
-        that a mean is of), is_mean; why_not (it has no run here), substituted (what its run has in place of what the
-        paper names), differs (how its dataset is another than the paper's). Columns that only we have are there without
-        a printed number. A figure also has `side` (`than` for lines whose score is subtracted), and `x` and
-        `published_x`, where our run and the paper's stand on its axis.
-        What can be run is as it was when a table was first asked for. StudyError with the nearest names.
+        Columns: row, column, metric, published, published_std; model, dataset, protocol, score; group (of datasets
+        within a mean), is_mean; why_not (why there is no run here), substituted (what the run has in place of the model
+        or protocol that the paper names), differs (how the dataset differs from the paper's). Columns that only we have
+        carry no printed number. A figure also has `side` (`than` for lines whose score is subtracted), and `x` and
+        `published_x`, the positions of our run and the paper's on its axis.
+
+        Which runs are possible is determined once, when a table is first used. Raises StudyError, with the nearest
+        names, for an unknown key.
         """
         from lib.study import published
 
         return published.tabulate_cells(self, table)
 
     def results(self, own: bool = False) -> "pd.DataFrame":
-        """Every score of every run at this scale, made here or in the record; neither data nor weights are needed.
+        """Return every score of every run at this scale, made here or in the record, without needing data or weights.
 
-        `own`: on data of one's own too.
-        Columns: model, pretraining (its seed), dataset, protocol, seed, fold, train (its instances), device (on what an
-        encoder was computed, and how precisely), score, value.
+        `own`: include the user's own data. Columns: model, pretraining (its seed), dataset, protocol, seed, fold, train
+        (number of training instances), device (hardware and precision of the encoder), score, value.
         """
         from lib.study import results
 
         return results.list_scores(self.scale, own)
 
     def baselines(self) -> "pd.DataFrame":
-        """What datasets score without an encoder, of page 15 here or of the record; no lines where neither is there.
+        """Return the datasets' baselines from page 15, here or in the record; empty if neither is there.
 
-        Columns: dataset, score; chance, without_pretraining, unlabelled_text (classes of its words in a CRF): the best
-        of the methods tried, on the test set.
+        Columns: dataset, score; chance, without_pretraining, unlabelled_text (a CRF with word classes from it). Each is
+        the best method of its kind, scored on the test set.
         """
         from lib.study import results
 
         return results.read_baselines(self.scale)
 
     def save(self, name: str, what: "pd.DataFrame | Figure") -> None:
-        """Keep a page's table or figure below outputs/<scale>/; a published table gets the columns of the record.
+        """Write a page's table or figure below outputs/<scale>/; a published table gets the columns of the record.
 
-        Nothing is written where there are no data: the page then shows what the record holds.
+        Without data nothing is written, because the page then shows what the record holds.
         """
         from lib.study import figures, results
 
@@ -163,15 +171,15 @@ class Study:
             results.write_table(self.scale, name, what)
 
     def keep(self, name: str, table: "pd.DataFrame") -> "pd.DataFrame":
-        """Save a table; what a page shows of it: the same, or without the scale's data that of the record."""
+        """Save a table and return the one to show: the same or, without the scale's data, the record's."""
         from lib.study import results
 
         return results.computed(paths.table(self.scale, name), self.scale, lambda: table)
 
     def why_missing(self, dataset: str, protocol: str = "") -> str:
-        """Why some split of a dataset cannot be read, or an empty string when all can.
+        """Return why a split of a dataset cannot be read, or an empty string.
 
-        With a protocol, also of the set on which it fine-tunes before this one.
+        With a protocol, this includes the dataset on which the protocol fine-tunes first.
         """
         found = self.dataset(dataset)
         reasons = found.missing
@@ -183,15 +191,15 @@ class Study:
         return (some if len(reasons) < len(found.files) else "") + next(iter(reasons.values()))
 
     def why_not(self, dataset: str, protocol: str = "") -> str:
-        """Why a dataset cannot be run here, or an empty string when it can; with a protocol, under that."""
-        # Made-up data are written by the study itself, so they need not be there yet.
+        """Return why a dataset cannot be run here (under a protocol, if one is given), or an empty string."""
+        # The study writes made-up data itself, so they need not be there yet.
         reason = "" if self.budget.made_up else self.why_missing(dataset, protocol)
         if not reason and self.budget.datasets is not None and dataset not in self.budget.datasets:
             return self.outside_budget
         return reason
 
     def finetuning(self, model: str, dataset: str, protocol: str) -> "Finetuning":
-        """The fine-tuning of a model on a dataset under a protocol, with its files below outputs/<scale>/."""
+        """Return the fine-tuning of a model on a dataset under a protocol, with its files below outputs/<scale>/."""
         from lib.finetuning.finetuning import Finetuning, First
 
         encoder, settings, first = self.encoder(model), self.protocol(protocol, dataset), None
@@ -211,10 +219,10 @@ class Study:
         )
 
     def finetune(self, model: str, dataset: str, protocol: str, save: Path | None = None) -> dict:
-        """Choose settings, then train and test with every seed and fold; what is there already is not made again.
+        """Choose settings, then train and test with every seed and fold, without repeating finished runs.
 
-        `save`: a folder for the best run's model, as Finetuning.run has it; without it, the one that `evaluate --save`
-        asked for. Returns the results record, also written to outputs/<scale>/results/.
+        Returns the results record, which is also written to outputs/<scale>/results/. `save`: a folder for the best
+        run's model, as in Finetuning.run; by default the one requested with `evaluate --save`.
         """
         work = self.finetuning(model, dataset, protocol)
         keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "protocol": protocol,
@@ -228,17 +236,17 @@ class Study:
         return result
 
     def tune(self, model: str, dataset: str, protocol: str) -> dict:
-        """Search the settings of a protocol that has `trials`; the record, also written to outputs/<scale>/tuning/.
+        """Search the settings of a protocol that has `trials`.
 
-        Several workers may call this at once for one model and dataset, and share the trials. StudyError for a protocol
-        that searches nothing.
+        Returns the record, which is also written to outputs/<scale>/tuning/. Several workers may call this at once for
+        one model and dataset, and share the trials. Raises StudyError for a protocol without trials.
         """
         from lib.finetuning import tuning
 
         if not self.protocol(protocol, dataset).trials:
             raise StudyError(f"params/protocols.yaml, {protocol}, has no trials: it tries all of its candidates")
         work = self.finetuning(model, dataset, protocol)
-        seed = params.list_seeds(work.encoder.key, self.scale)[0]  # whose search the fine-tuning takes
+        seed = params.list_seeds(work.encoder.key, self.scale)[0]  # fine-tuning uses this seed's search
         chosen, trials = work.choose(seed)
         record = {
             "model": work.encoder.key, "dataset": dataset, "protocol": protocol, "scale": self.scale, "seed": seed,

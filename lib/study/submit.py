@@ -1,7 +1,7 @@
-"""Ask the warm parent of a run (lib/study/warm.py) for a job, and end as it ends; without one, do it here.
+"""Submit a job to a run's warm parent (lib/study/warm.py) and exit with its status; without a parent, do it here.
 
-`python -SP lib/study/submit.py MODULE WORDS...` stands for `python -m MODULE WORDS...`. It imports next to nothing,
-since each job of the graph begins with it.
+`python -SP lib/study/submit.py MODULE WORDS...` replaces `python -m MODULE WORDS...`. It imports almost nothing,
+because each job of the graph starts with it.
 """
 
 import json
@@ -9,12 +9,12 @@ import os
 import socket
 import sys
 
-SECONDS = 0.5  # between looks at whether the process that wants the job still lives
+SECONDS = 0.5  # between checks that the process that wants the job is alive
 
 
 def find_parent() -> socket.socket | None:
-    """A connection to the warm parent, where there is one."""
-    address = os.environ.get("STUDY_WARM", "no")  # as lib/study/warm.py says them, which would take longer to import
+    """Connect to the warm parent; None if there is none."""
+    address = os.environ.get("STUDY_WARM", "no")  # as in lib/study/warm.py, which is slow to import
     if address == "no":
         return None
     connection = socket.socket(socket.AF_UNIX)
@@ -31,12 +31,12 @@ def find_parent() -> socket.socket | None:
 
 
 def name_copy(receipt: str, notebook: str, words: list[str]) -> str:
-    """The name of an executed copy: the notebook, and the keys of its receipt where it is told some."""
+    """Return the name of an executed copy: the notebook, and the keys of its receipt if it has parameters."""
     return f"{notebook}--{os.path.basename(receipt)}" if any("=" in word for word in words) else notebook
 
 
 def ask_parent(parent: socket.socket, words: list[str]) -> int:
-    """The exit status of a job that the warm parent does, with our environment and on our pipes."""
+    """Have the warm parent do a job, with our environment and pipes; return the job's exit status."""
     wanted_by = os.getppid()
     socket.send_fds(parent, [b"\n"], [0, 1, 2])
     request = {"words": words, "environment": dict(os.environ), "folder": os.getcwd()}
@@ -53,7 +53,7 @@ def ask_parent(parent: socket.socket, words: list[str]) -> int:
         name = name_copy(*words[2:4], words[4:]) if runner else name
         print(f"FAILED  {name}: its process was ended (too little memory?)", flush=True)
         break
-    return 1  # and with our end of the connection the job ends, where it still runs
+    return 1  # closing our end of the connection ends the job if it is still running
 
 
 if __name__ == "__main__":

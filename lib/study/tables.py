@@ -1,6 +1,6 @@
-"""A published table with our scores in its cells: functions of frames, Study.published, .results and .baselines.
+"""Published tables with our scores in their cells: functions of frames, Study.published, .results and .baselines.
 
-A cell is a row, a column and a metric; its lines are the datasets that it is a mean of, or the one that it is of.
+A cell is a row, a column and a metric; it has one line for each dataset that it averages, or for its only dataset.
 """
 
 from typing import TYPE_CHECKING
@@ -20,11 +20,10 @@ BASELINES = [*results.BASELINES.values()]
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """A line for each cell, pretraining and seed, with `ours`: the mean over folds, over each group of sets, over
-    groups; of a figure of gains, the gain.
+    """Return a line for each cell, pretraining and seed, with our score in `ours`; in a figure of gains, our gain.
 
-    A seed that not every set of a cell has is left out: a mean of sets is of all of them, or empty. A cell without a
-    seed keeps one line.
+    Scores are averaged over folds, over the datasets of a group, then over groups. A seed that lacks a dataset of the
+    cell is left out, so that every mean covers all datasets. A cell without a seed keeps one line.
     """
     if "side" not in cells:
         return score_seeds(cells, runs)
@@ -34,7 +33,7 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_seeds(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The scores of cells as of `by_seed`."""
+    """Return the scores of cells as in `by_seed`."""
     over_folds = runs.groupby([*RUN, *SEED], as_index=False)["value"].mean()
     cells = cells.assign(sets=cells.groupby(PLACE)["dataset"].transform("size"))
     found = cells[cells["why_not"] == ""].merge(over_folds, on=RUN)
@@ -49,13 +48,12 @@ def score_seeds(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
-    """A line for each cell: mean and standard deviation of ours, their number, the verdict (none on made-up data), and
-    a note.
+    """Return a line for each cell: mean and standard deviation of ours, number of seeds, verdict and note.
 
-    The note says why there is none of ours, or what ours has in place of what the paper names, and where it prints no
-    number.
+    The note says why ours is missing, what ours has in place of what the paper names, and whether the paper prints no
+    number. On made-up data the verdict is n/a.
 
-    Runs of several pretrainings count as seeds alike: what they have in common is not told from what they have not.
+    Runs of several pretrainings are pooled as seeds: variation between pretrainings and within them is not separated.
     """
     each = seeds.groupby(PLACE, sort=False)["ours"]
     table = seeds.drop_duplicates(PLACE).drop(columns=SEED).reset_index(drop=True)
@@ -63,7 +61,7 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
     table["ours_std"] = each.std().round(2).to_numpy()
     table["n_seeds"] = each.count().to_numpy()
 
-    unprinted = "the paper prints no value" if "side" in table else "not in the paper"  # a figure's are plotted alone
+    unprinted = "the paper prints no value" if "side" in table else "not in the paper"  # a figure only plots values
     remarks = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["substituted"]
     ran_note = results.MADE_UP if made_up else remarks.str.removesuffix("; ")
     missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
@@ -77,9 +75,9 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
 
 
 def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
-    """A line for each cell with what it comes to without an encoder, in columns of BASELINES, means as of `by_seed`.
+    """Return a line for each cell with its baselines without an encoder, averaged as in `by_seed`.
 
-    Empty where the score of a dataset of the cell is not known. `known`: of Study.baselines.
+    Columns: BASELINES, empty if the score of a dataset of the cell is unknown. `known`: from Study.baselines.
     """
     found = cells.merge(known, how="left", on=["dataset", "score"])
     for keys in ([*PLACE, "group"], PLACE):
@@ -89,22 +87,24 @@ def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
 
 def fill(cells: pd.DataFrame, seeds: pd.DataFrame, study: "Study") -> pd.DataFrame:
-    """A line for each cell: ours as of `summarise_cells`, and what it comes to without an encoder."""
+    """Return a line for each cell: ours as in `summarise_cells`, and its baselines without an encoder."""
     filled = summarise_cells(seeds, study.budget.made_up)
     return filled.merge(baselines(cells, study.baselines()), how="left", on=PLACE)
 
 
 def find_sample(better: pd.DataFrame, than: pd.DataFrame) -> tuple[float, float] | None:
-    """The variance of the difference of runs of one dataset over draws of test documents, with its degrees of freedom;
-    None unless every run kept what it takes."""
+    """Return the variance of the difference between two sides' runs on one dataset, and its degrees of freedom.
+
+    The variance is over draws of test documents. None unless every run kept its jackknife scores.
+    """
     return jackknife.compare_sides(*({fold: [*runs] for fold, runs in side.groupby("fold")["jackknife"]}
                                for side in (better, than)))  # fmt: skip
 
 
 def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """The gains of the lines of one frame of `by_seed` over those of another at the same place, pretraining and seed.
+    """Return the gains of one frame of `by_seed` over another at the same place, pretraining and seed.
 
-    `published` stays: a figure of gains has the printed gain there.
+    `published` stays, because in a figure of gains it already is the printed gain.
     """
     seed = [*PLACE, *SEED]
     columns = [*seed, "ours"]
@@ -117,10 +117,10 @@ def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 def tabulate_effects(
     seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column", with_means: bool = False
 ) -> pd.DataFrame:
-    """What each step adds, by place: the printed difference, the mean of ours over seeds, its deviation and number.
+    """Return what each step adds, by place: the printed difference, and mean, deviation and number of ours over seeds.
 
     `steps`: name -> the better one and the other, as for `differences`. Indexed by step and place, with the columns
-    paper, ours, sd and n. Places that have neither are left out, and so are means over datasets, unless asked for.
+    paper, ours, sd and n. Places that have neither are left out, and so are means over datasets unless `with_means`.
     """
     seeds = seeds if with_means else seeds[~seeds["is_mean"]]
     gains = pd.concat(differences(seeds, *pair, across=across).assign(step=name) for name, pair in steps.items())
@@ -130,11 +130,13 @@ def tabulate_effects(
 
 
 def recompute_means(cells: pd.DataFrame) -> pd.DataFrame:
-    """A line for each printed mean: as printed, and as it follows from the printed cells of its datasets, where all
-    are."""
+    """Return a line for each printed mean: as printed, and recomputed from the printed cells of its datasets.
+
+    The recomputed mean is empty unless all of these cells are printed.
+    """
 
     def average(values: pd.Series) -> float:
-        return values.mean(skipna=False)  # empty where a part is
+        return values.mean(skipna=False)  # empty if a part is empty
 
     single = cells[~cells["is_mean"]]
     parts = cells[cells["is_mean"] & cells["published"].notna()]
@@ -148,17 +150,17 @@ def recompute_means(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def missing(filled: pd.DataFrame) -> pd.DataFrame:
-    """How many cells have no number of ours, by reason: of the printed ones, or of all where none is printed."""
+    """Count the cells without a score of ours, by reason, among the printed cells, or all if none is printed."""
     printed = filled["published"].notna()
     empty = filled[filled["ours"].isna() & (printed | ~printed.any())]
     return empty.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
 
 
 def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "column") -> pd.DataFrame:
-    """One column minus another, a line for each row and seed that both have; with `across="row"`, one row minus
-    another.
+    """Return one column minus another, a line for each row and seed that both have.
 
-    `place`: the row, or the column; `published`: the difference as printed; `ours`: empty where one has not been run.
+    With `across="row"`, one row minus another. `place`: the row, or the column; `published`: the printed difference;
+    `ours`: empty if one has not been run.
     """
     place = "row" if across == "column" else "column"
     on = [place, "metric"]

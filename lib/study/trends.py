@@ -1,4 +1,4 @@
-"""Claims that scores rise with text or steps of pretraining, or that gains fall with the size of the training set."""
+"""Claims that scores rise with pretraining text or steps, or that gains fall with the size of the training set."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +14,12 @@ from lib.study.verdicts import Judgement, Test, decide_all
 if TYPE_CHECKING:
     from lib.study import Study
 
-FEWEST = 3  # points of a curve that make a trend
+FEWEST = 3  # points that a curve needs for a trend
 
 
 @dataclass(frozen=True)
 class Trend:
-    """The curves of a figure that has an axis, on whose logarithm they rise, or fall."""
+    """The curves of a figure that are claimed to rise, or fall, with the logarithm of its axis."""
 
     figure: str
     only: tuple[str, ...] = ()  # the curves that count; empty: all
@@ -28,16 +28,16 @@ class Trend:
 
 
 def trend(*parts: Trend) -> Test:
-    """That the curves of figures rise with the logarithm of their axes, or fall."""
+    """Return a test that curves of figures rise, or fall, with the logarithm of their axes."""
     figures = tuple(part.figure for part in parts)
     return Test(partial(decide_trends, parts), "recipe", figures, parts=parts, by_interval=True)
 
 
 def decide_trends(parts: tuple[Trend, ...], study: "Study") -> Judgement:
-    """A claim that scores rise with pretraining, or that gains fall with the size of the fine-tuning set.
+    """Judge a claim that scores rise with pretraining, or that gains fall with the size of the fine-tuning set.
 
-    That a curve also *levels off* (lee-corpus-size, lee-steps) is not tested: it would take more points near the end
-    than the figures have. Nor is that gains are *large*: only that smaller sets gain more.
+    It does not test whether a curve also *levels off* (lee-corpus-size, lee-steps), which needs more points near the
+    end than the figures have, nor whether gains are *large*: only whether smaller sets gain more.
     """
     judged = [judge_trend(part, study) for part in parts]
     decided = decide_all(judged) if any(one.n for one in judged) else judged[0]
@@ -45,9 +45,10 @@ def decide_trends(parts: tuple[Trend, ...], study: "Study") -> Judgement:
 
 
 def judge_trend(part: Trend, study: "Study") -> Judgement:
-    """The mean slope of a figure's curves of three points or more on the logarithm of its axis, turned where they fall.
+    """Judge the mean slope of a figure's curves, of three points or more each, on the logarithm of its axis.
 
-    Where the axis is along rows each point is a dataset, and the error is by points.
+    The sign is reversed if the claim is that they fall. If the axis is along rows, each point is a dataset, and the
+    error comes from the points.
     """
     table = params.load("tables", part.figure)
     sign = -1 if part.falls else 1
@@ -76,30 +77,30 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
 
 
 def name_curves(table: params.CurveTable) -> str:
-    """What the curves of a figure are named for: its rows, or its columns where the axis is along rows."""
+    """Return what names the curves of a figure: its rows, or its columns if the axis is along rows."""
     return "row" if table.along == "columns" else "column"
 
 
 def list_curve_seeds(part: Trend, study: "Study") -> pd.DataFrame:
-    """The points of the curves that count, a line for each seed as of tables.by_seed; of gains, the gains."""
+    """Return the points of the curves that count, a row for each seed as in tables.by_seed; for gains, the gains."""
     seeds = tables.by_seed(study.published(part.figure), study.results())
     name = name_curves(params.load("tables", part.figure))
     return seeds[seeds[name].isin(part.only or seeds[name])]
 
 
 def list_points(seeds: pd.DataFrame, sign: int) -> statistics.Curve:
-    """A curve: each of its places on the axis, with the values of its seeds, turned where it is said to fall."""
+    """Return a curve: its places on the axis, each with the values of its seeds times `sign`."""
     each = seeds.groupby(tables.PLACE, sort=False)
     return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in each]
 
 
 def is_long(curve: statistics.Curve) -> bool:
-    """Whether a curve has points at enough places to make a trend."""
+    """Return whether a curve has points at enough places for a trend."""
     return len({x for x, _ in curve}) >= FEWEST
 
 
 def find_printed_slope(points: pd.DataFrame, name: str) -> float:
-    """The mean slope of some curves as printed, of three points or more; nan where none is."""
+    """Return the mean slope of the printed curves of three points or more; nan if there are none."""
     printed = points.drop_duplicates(tables.PLACE).dropna(subset=["published_x", "published"])
     slopes = []
     for _, points_of_curve in printed.groupby(name):

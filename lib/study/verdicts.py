@@ -1,4 +1,4 @@
-"""The test of a claim, its result, and how several parts decide."""
+"""The test of a claim, its result, and the combination of several parts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from lib.study.trends import Trend
 
 
-Unit = Literal["recipe", "checkpoint", ""]  # compared are recipes of pretraining, uses of one model, or neither
+Unit = Literal["recipe", "checkpoint", ""]  # compares pretraining recipes, uses of one checkpoint, or neither
 About = Literal["scores", "text", "arithmetic"]  # of models; of text, vocabularies and cost; of a paper's own numbers
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a test found: `n` is 0 where nothing was measured, `p` empty where no interval decides.
+    """The result of a test: `n` is 0 if nothing was measured, `p` nan if no interval decides.
 
-    `paper_effect`: the same of the printed scores, over all sets of the comparison; `_here`: over those that ran.
-    `part`: of several parts of a claim the number of that which decides, whose effects these are; 1 of one alone.
-    `substituted`: what its runs have in place of what the claim names.
-    `n_sets`, and of each side on each of them at least `n_pretrainings` and `n_seeds`; `below_baseline`: on how many of
-    them a side is below the best baseline without pretraining.
+    `paper_effect`: the effect in printed scores over all datasets of the comparison; `paper_effect_here`: over those
+    that ran. `part`: the number of the decisive part, whose effects these are; 1 if there is only one. `substituted`:
+    the models or protocols that replace those of the claim. `n_sets`: the datasets, on each of which each side has at
+    least `n_pretrainings` and `n_seeds`. `below_baseline`: on how many of them a side is below the best baseline
+    without pretraining.
     """
 
     effect: float = np.nan
@@ -46,26 +46,26 @@ class Judgement:
     below_baseline: str = ""
 
     def leave_open(self) -> "Judgement":
-        """The same of what has not been tested in full."""
+        """Return this judgement as undecided, because the claim has not been tested in full."""
         return replace(self, verdict="undecided", p=1.0)
 
 
 @dataclass(frozen=True)
 class Test:
-    """How a claim is decided, and what of the study it reads."""
+    """How a claim is decided, and what it reads from the study."""
 
     decide: Callable[["Study"], Judgement]
     unit: Unit = ""
     tables: tuple[str, ...] = ()
     vocabularies: tuple[str, ...] = ()
     parts: "tuple[Pairs, ...] | tuple[Trend, ...]" = ()
-    by_interval: bool = False  # of the claims that p is corrected for, whether or not it has been measured
+    by_interval: bool = False  # counts among the claims that p is corrected for, even if not measured
     about: About = "scores"
-    measured_in: str = ""  # the unit of its effects, where no parts say it
+    measured_in: str = ""  # the unit of its effects, if it has no parts to set it
 
 
 def find_decisive(judged: list[Judgement]) -> int:
-    """Which of the parts that were measured decides: the first that fails, else that with the highest p."""
+    """Return the index of the decisive part: the first that fails, else the measured one with the highest p."""
     fails = [number for number, one in enumerate(judged) if one.n and one.verdict == "fails"]
     if fails:
         return fails[0]
@@ -74,11 +74,11 @@ def find_decisive(judged: list[Judgement]) -> int:
 
 
 def decide_all(judged: list[Judgement]) -> Judgement:
-    """A claim of several parts, some of which were measured: it holds when every part does, and fails when one does.
+    """Combine the parts of a claim, of which some were measured: it holds if every part does and fails if one does.
 
-    Effects, interval and p are those of the part that decides. That any of so many fails comes about by chance more
-    often than that one does: p of a failure is multiplied by their number, and where it does not survive the claim
-    only points the other way.
+    Effects, interval and p are those of the decisive part. One of several parts fails by chance more often than a
+    single one, so p of a failure is multiplied by their number; if it is then not significant, the claim only points
+    the other way.
     """
     decisive = find_decisive(judged)
     decided = replace(judged[decisive], part=decisive + 1)

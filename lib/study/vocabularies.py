@@ -1,4 +1,4 @@
-"""The registered vocabularies at a scale: whether each can be had, its training, tokenizer and packed corpora."""
+"""Registered vocabularies at a scale: their availability, training, tokenizers and packed corpora."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -13,12 +13,12 @@ from lib.study import params, paths
 from lib.study.corpora import Corpus
 from lib.vocabularies import learning, tokenization, words
 
-if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks why_not
+if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only needs why_not
     from transformers import PreTrainedTokenizerBase
 
     from lib.study import Study
 
-# English ones to set beside each other, those that everybody knows first.
+# English vocabularies to compare, the best-known first.
 COMMON = ("bert-cased", "bert-uncased", "scibert-uncased", "pubmedbert-uncased", "wiki-books-cased",
           "wiki-books-uncased", "pubmed-cased", "pubmed-uncased")  # fmt: skip
 
@@ -28,35 +28,35 @@ class Vocabulary(params.Registered):
 
     @property
     def folder(self) -> Path:
-        """Where it is trained to; one that is published is a file below the data folder."""
+        """The folder of a vocabulary trained here; a published one is a file below the data folder."""
         return paths.vocabulary(self.study.scale, self.key)
 
     @property
     def saved(self) -> Path:
-        """The file that its tokens follow from, where it is trained; BertJapaneseTokenizer has a list of tokens."""
+        """The file that defines a trained vocabulary; for Japanese, BertJapaneseTokenizer saves a list of tokens."""
         return self.folder / ("vocab.txt" if self.settings.language == "ja" else "tokenizer.json")
 
     @property
     def corpora(self) -> list[Corpus]:
-        """What it is trained on."""
+        """The corpora that it is trained on."""
         return [self.study.corpus(key) for key in self.settings.corpora]
 
     @property
     def released(self) -> str:
-        """The model with whose public weights it comes, at a scale that takes these, or an empty string."""
+        """The model whose public weights include it, at a scale that uses these, or an empty string."""
         model = self.settings.comes_with
         return model if model and params.is_released(model, self.study.scale) else ""
 
     @property
     def fingerprint(self) -> str:
-        """Of what decides which tokens a text becomes."""
+        """A fingerprint of everything that determines how a text is tokenized."""
         if self.released:
             return tokenization.fingerprint_tokenizer(self.tokenizer())
         return provenance.file_fingerprint(self.saved)
 
     @property
     def why_not(self) -> str:
-        """Why it cannot be had, or an empty string when it can."""
+        """Why it is neither available nor can be trained here, or an empty string."""
         if self.settings.file:
             if self.study.budget.made_up:
                 return "published vocabularies are not shown beside made-up data"
@@ -68,29 +68,29 @@ class Vocabulary(params.Registered):
 
     @property
     def why_not_trained(self) -> str:
-        """Why one of ours cannot be trained, or an empty string when it can."""
+        """Why it cannot be trained here, or an empty string."""
         reasons = [corpus.why_not for corpus in self.corpora if corpus.why_not]
         return reasons[0] if reasons else ""
 
     @property
     def recipe(self) -> dict:
-        """All settings that it follows from, of the scale's size where that is less."""
+        """All settings that determine it, with its size limited to the scale's."""
         limit = self.study.budget.vocabulary_size
         size = min(self.settings.size, limit or self.settings.size)
         recipe = self.settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size}
         return recipe if self.settings.language == "en" else recipe | {"language": self.settings.language}
 
     def sample(self) -> Iterator[str]:
-        """The part of its text that unknown tokens are counted in: each document that pretraining holds out, once."""
+        """Yield the texts in which unknown tokens are counted: each document held out from pretraining, once."""
         for corpus in self.corpora:
             for document in corpus.documents():
                 if tokens.hash_text(document.text) % tokens.HELD_OUT == 0:
                     yield document.text
 
     def train(self) -> dict:
-        """Train it on its corpora, unless it is there already; returns the record.
+        """Train it on its corpora, unless that is done, and return the record.
 
-        StudyError for a published one, and where too many tokens of its own text are unknown.
+        Raises StudyError for a published vocabulary, and if too many tokens of its own text are unknown.
         """
         settings = self.settings
         if settings.file:
@@ -115,7 +115,7 @@ class Vocabulary(params.Registered):
             tokenizer = learning.train_vocabulary(texts, settings.algorithm, size, settings.cased, settings.language)
             unknown = words.check_unknown(tokenizer, self.sample(), f"vocabulary '{self.key}'")
             tokenizer.save_pretrained(new)
-            if settings.algorithm == "wordpiece":  # as others hand it on: a token a line
+            if settings.algorithm == "wordpiece":  # the usual exchange format: one token per line
                 names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
                 (new / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
             return {"repeats": repeated, "size": len(tokenizer), "unknown": round(unknown, 6)}
@@ -123,11 +123,11 @@ class Vocabulary(params.Registered):
         return artefacts.cached(self.folder, identity, write)
 
     def tokenizer(self) -> "PreTrainedTokenizerBase":
-        """Trained or published, its casing checked; StudyError when it cannot be had."""
+        """Return the trained or published tokenizer, its casing checked. Raises StudyError if it is not available."""
         return load(self)
 
     def pack(self, corpus: Corpus) -> dict:
-        """Write a corpus as tokens of this vocabulary, unless that is done; the sizes, and what is left out."""
+        """Write a corpus as tokens of this vocabulary, unless that is done; return its sizes and what is left out."""
         tokenizer, built = self.tokenizer(), corpus.record
         identity = provenance.record(
             "tokens",
@@ -148,9 +148,10 @@ class Vocabulary(params.Registered):
         return artefacts.cached(folder, identity, lambda new: tokens.pack(texts(), tokenizer, new))
 
     def packed(self, corpus: Corpus, split: str = "train") -> tokens.Tokens:
-        """A split of a corpus, `train` or `held_out`, in tokens of this vocabulary; memory-mapped, packed when needed.
+        """Open a split of a corpus, `train` or `held_out`, in tokens of this vocabulary, memory-mapped.
 
-        StudyError when a file is missing or cut off, and when the split holds no document.
+        The corpus is packed first if needed. Raises StudyError if a file is missing or truncated, and if the split has
+        no document.
         """
         self.pack(corpus)
         return tokens.open_packed(paths.tokens(self.study.scale, corpus.key, self.key), split, f"corpus '{corpus.key}'")
@@ -164,7 +165,7 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
             raise StudyError(f"vocabulary '{vocabulary.key}': {reason}")
         return tokenization.load_vocabulary(study.data / settings.file, settings.cased, settings.language)
     if vocabulary.released:
-        from lib.modeling.loading import load_tokenizer  # here, as torch takes seconds
+        from lib.modeling.loading import load_tokenizer  # here, because importing torch takes seconds
 
         found = study.encoder(vocabulary.released)
         return load_tokenizer(found.source, found.title, found.revision)
@@ -176,13 +177,13 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
 
 
 def at_hand(study: "Study") -> list[Vocabulary]:
-    """The registered vocabularies within the scale's budget that can be had."""
+    """List the registered vocabularies within the scale's budget that are available or can be trained here."""
     shown = study.budget.shown_vocabularies
     found = (study.vocabulary(key) for key in shown or params.keys("vocabularies"))
     return [vocabulary for vocabulary in found if not vocabulary.why_not]
 
 
 def choose_common(study: "Study") -> list[Vocabulary]:
-    """The first four of COMMON that can be had: published ones, or where these are not at hand ours."""
+    """Choose the first four of COMMON that at_hand lists: published ones, and ours if those are missing."""
     found = {vocabulary.key: vocabulary for vocabulary in at_hand(study)}
     return [found[key] for key in COMMON if key in found][:4]

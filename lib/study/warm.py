@@ -1,11 +1,10 @@
-"""A warm parent: what notebooks import is imported once, and every job and its kernel are forked from it.
+"""A warm parent process: it imports the notebooks' packages once, and every job and its kernel are forked from it.
 
-Starting a kernel and importing torch take a job of seconds most of its time. The parent imports packages of others
-alone, none of lib, so that an edited module is seen by the next job and one parent serves several copies of the study.
-It computes nothing: threads do not survive a fork, and a library that has started some hangs in the child. Each job is
-a child of it, which forks its kernel first thing, before it has a thread of its own. Where there is no parent (on a
-cluster, with GPUs, on other systems than Linux, with STUDY_WARM=no) a job is a process like any other, with the same
-results.
+Starting a kernel and importing torch take up most of a job that lasts seconds. The parent imports third-party packages
+only, nothing from lib, so that the next job sees an edited module and one parent serves several copies of the study. It
+computes nothing, because threads do not survive a fork and a library that has started some hangs in the child. Each job
+is a child of the parent and forks its kernel first, before it has a thread of its own. Without a parent (on a cluster,
+with GPUs, on systems other than Linux, with STUDY_WARM=no) a job is an ordinary process with the same results.
 
 python -P lib/study/warm.py ADDRESS
 """
@@ -28,7 +27,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-ADDRESS = "STUDY_WARM"  # in the environment: where a parent listens, or `no` where none is wanted
+ADDRESS = "STUDY_WARM"  # environment variable: where a parent listens, or `no` if none is wanted
 RUNNER = "lib.study.runner"  # the module whose jobs have a notebook, and so a kernel
 IMPORTED = (
     "papermill", "ipykernel.kernelapp", "ipykernel.ipkernel", "matplotlib.pyplot",
@@ -37,23 +36,23 @@ IMPORTED = (
     "transformers.models.electra.modeling_electra", "transformers.models.bert.tokenization_bert", "seqeval.metrics",
     "sklearn.svm", "sklearn.linear_model", "sklearn.feature_extraction.text", "optuna", "threadpoolctl",
 )  # fmt: skip
-# Read when a package is imported. Threads are set in each child, as its own environment says.
+# Read when packages are imported. Each child sets its threads from its own environment.
 BEFORE_IMPORT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
                  "MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # fmt: skip
-SECONDS = 0.5  # between looks at whether the process that started the parent still lives
+SECONDS = 0.5  # between checks that the process that started the parent is alive
 
 
 @contextlib.contextmanager
 def start_parent(address: Path, environment: dict[str, str]) -> Iterator[dict[str, str]]:
-    """A warm parent beside what is done in this context; gives the environment in which jobs find it.
+    """Run a warm parent during this context; yield the environment in which jobs find it.
 
-    Where a parent listens already, or none is wanted, the environment as it is.
+    If a parent is listening already, or none is wanted or possible, the environment is yielded unchanged.
     """
     if ADDRESS in environment or not sys.platform.startswith("linux"):
         yield environment
         return
     address.parent.mkdir(parents=True, exist_ok=True)
-    address.unlink(missing_ok=True)  # of a run that was killed
+    address.unlink(missing_ok=True)  # left by a run that was killed
     command = [sys.executable, "-P", __file__, address.name]  # a socket's whole path may be too long for the system
     server = subprocess.Popen(command, cwd=address.parent, env=environment, stdin=subprocess.DEVNULL)
     try:
@@ -67,11 +66,11 @@ def start_parent(address: Path, environment: dict[str, str]) -> Iterator[dict[st
 
 
 def serve(address: str) -> None:
-    """Fork a child for each job that is asked for, until the process that started this one has gone."""
+    """Fork a child for each requested job, until the process that started this one is gone."""
     starter = os.getppid()
     os.environ |= BEFORE_IMPORT
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its starter, after the jobs that are interrupted
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children answer for themselves; nobody waits for them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its starter, after the interrupted jobs
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children report their own status; nobody waits for them
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen(128)
@@ -82,7 +81,7 @@ def serve(address: str) -> None:
                 connection, _ = listener.accept()
             except TimeoutError:
                 continue
-            if not ready:  # now, and not for a run that finds nothing to do
+            if not ready:  # only now, so that a run with nothing to do is spared it
                 import_packages()
                 ready = True
             if os.fork() == 0:
@@ -92,15 +91,15 @@ def serve(address: str) -> None:
 
 
 def import_packages() -> None:
-    warnings.filterwarnings("ignore", "IProgress not found")  # of tqdm, which takes this process for a notebook
+    warnings.filterwarnings("ignore", "IProgress not found")  # from tqdm, which takes this process for a notebook
     for name in IMPORTED:
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # what is here stays shared: the collector of a child does not touch it
+    gc.freeze()  # keeps these pages shared: a child's garbage collector does not touch them
 
 
 def answer(connection: socket.socket) -> int:
-    """Do the job that a connection asks for, in this child, and send its exit status back."""
+    """Do the job that a connection requests, in this child, and send its exit status back."""
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -135,7 +134,7 @@ def answer(connection: socket.socket) -> int:
 
 
 def enter(folder: str, environment: dict[str, str]) -> None:
-    """Make this child what a process of its own would be: folder, environment, modules, random states, threads."""
+    """Make this child like a new process: folder, environment, module path, random states, threads."""
     import numpy
     import threadpoolctl
     import torch
@@ -153,13 +152,13 @@ def enter(folder: str, environment: dict[str, str]) -> None:
 
 
 def end_with(connection: socket.socket) -> None:
-    """End this child, at once, when the process that asked for it has gone."""
+    """End this child at once when the process that requested its job is gone."""
     if not connection.recv(1):
         os._exit(1)
 
 
 class Kernel:
-    """A child that waits to become the kernel of a notebook; with what jupyter_client asks of a process."""
+    """A child that waits to become a notebook's kernel, with the methods that jupyter_client calls on a process."""
 
     stdin = stdout = stderr = None
 
@@ -200,13 +199,13 @@ class Kernel:
 
 
 def become_kernel(orders: int, job: int) -> None:
-    """Wait for orders, then be a kernel until it is shut down or its job has gone; never returns."""
+    """Wait for orders, then run a kernel until it is shut down or its job is gone; never return."""
     try:
         with os.fdopen(orders) as pipe:
             said = pipe.read()
         if said and os.getppid() == job:
             order = json.loads(said)
-            os.setsid()  # an interrupt of the job does not reach it
+            os.setsid()  # so that an interrupt of the job does not reach the kernel
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             enter(order["folder"], order["environment"])
             from ipykernel.kernelapp import IPKernelApp

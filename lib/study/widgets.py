@@ -1,4 +1,4 @@
-"""Controls on a page that is open in JupyterLab. In batch a page has none."""
+"""Controls on pages open in JupyterLab; in batch there are none."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,23 +10,23 @@ from lib.errors import StudyError
 if TYPE_CHECKING:
     from ipywidgets import VBox
 
-SESSION = "JPY_SESSION_NAME"  # in the environment of a kernel: set by the Jupyter server, for a page that it opens
+SESSION = "JPY_SESSION_NAME"  # environment variable that a Jupyter server sets for the kernel of a page it opens
 
 
 def is_live() -> bool:
-    """Whether a person has the page open: a Jupyter server started its kernel, and no run of the study did."""
+    """Return whether a person has the page open: a Jupyter server started its kernel, not a run of the study."""
     return SESSION in os.environ and progress.FILE not in os.environ
 
 
 def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequence[str] = ()) -> "VBox | None":
-    """A field for a sentence, a choice where there are several, and a button; None in batch.
+    """Return a field for a sentence, a dropdown of `choices` if there are any, and a button; None in batch.
 
-    The button shows below what `show(text)` displays, with choices `show(text, choice)`, or the line of a StudyError.
-    The first choice is chosen.
+    The button displays `show(text)`, or with choices `show(text, choice)`, or the message of a StudyError. The first
+    choice is selected.
     """
     if not is_live():
         return None
-    import ipywidgets  # here, as only an open page needs it
+    import ipywidgets  # imported here because only an open page needs it
 
     field = ipywidgets.Textarea(value=text, description="Sentence", layout={"width": "95%"})
     choice = ipywidgets.Dropdown(options=choices, description="Encoder")
@@ -47,7 +47,7 @@ def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequenc
 
 
 def ask_for_parameters(variables: dict, choices: Mapping[str, Sequence[str]]) -> "VBox | None":
-    """A choice for each parameter, which sets it among the page's `variables`; None without choices."""
+    """Return a dropdown for each parameter, which sets it in the page's `variables`; None without choices."""
     if not choices:
         return None
     import ipywidgets

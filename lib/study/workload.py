@@ -1,4 +1,4 @@
-"""How many trainings a dataset takes, how long they take on this machine, and the size of public weights."""
+"""The number of trainings for a dataset, their time on this machine, and the size of public weights."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     from lib.study import Study
     from lib.study.plan import Plan
 
-SAMPLE = 200  # instances of which lengths are measured
-COUNTED_BY = "bert-cased"  # the vocabulary in whose pieces texts are counted before any model is there
+SAMPLE = 200  # instances whose lengths are measured
+COUNTED_BY = "bert-cased"  # the vocabulary that counts tokens of texts before any model is there
 
 
 def count_runs(study: "Study", key: str, protocol: str) -> tuple[int, int]:
-    """Seeds and folds of a model on a dataset; what settings are chosen by comes on top."""
+    """Return the number of seeds and folds of a model on a dataset, without the runs that settings are chosen by."""
     dataset = study.dataset(key)
     settings = study.protocol(protocol, key)
     return len(study.budget.seeds[: settings.runs]), min(dataset.folds, settings.folds or dataset.folds)
 
 
 def count_trainings(study: "Study", dataset: str, protocol: str) -> int:
-    """Trainings of a model on a dataset: of each candidate that settings are chosen from, then every seed and fold."""
+    """Count the trainings of a model on a dataset: for each candidate or trial of settings, then each seed and fold."""
     settings = study.protocol(protocol, dataset)
     candidates, (seeds, folds) = len(settings.candidates()), count_runs(study, dataset, protocol)
     return (settings.trials or candidates if candidates > 1 else 0) + seeds * folds
 
 
 def count_read_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSettings) -> float:
-    """Tokens that an encoder reads in a training on a dataset, the mean over candidates.
+    """Count the tokens that an encoder reads in one training on a dataset, averaged over candidates.
 
-    The first SAMPLE instances of the training set stand for the length of all.
+    Lengths are estimated from the first SAMPLE instances of the training set.
     """
     splits = Splits(encoder, dataset, settings)
     instances = splits.read("train", 1)
@@ -62,7 +62,7 @@ def count_read_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSe
 
 
 def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettings, machine: Machine) -> float:
-    """Tokens a second of training an encoder on a dataset, by steps on a few of its sequences."""
+    """Measure the training speed of an encoder on a dataset, in tokens a second, on a few of its sequences."""
     torch.set_num_threads(machine.threads)
     device = training.accelerator(machine.precision)
     splits = Splits(encoder, dataset, settings.model_copy(update={"train_instances": 8}))
@@ -80,8 +80,10 @@ def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettin
 
 
 def share_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> tuple[float, float]:
-    """Of the words that an encoder is trained on in a dataset, the shares that hold an unknown token, and that are cut
-    into three tokens or more; StudyError for a vocabulary that knows too little of them."""
+    """Return the shares of training words that hold an unknown token, and that are cut into three tokens or more.
+
+    Raises StudyError if the vocabulary knows too few of the words.
+    """
     found = study.dataset(dataset)
     instances = Splits(encoder, found, study.protocol(protocol, dataset)).read("train", 1)
     texts = [text for instance in instances for text in instance.inputs]
@@ -91,8 +93,10 @@ def share_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> 
 
 
 def count_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> dict[str, tuple[int, int]]:
-    """Of each split, how many instances are longer than a sequence, and of how many: texts lose what does not fit, and
-    sentences with entities are read in several sequences."""
+    """Count, for each split, the instances longer than a sequence, and all instances.
+
+    Longer texts are cut off; longer sentences with entities are read in several sequences.
+    """
     splits, counts = Splits(encoder, study.dataset(dataset), study.protocol(protocol, dataset)), {}
     for split in splits.dataset.files:
         sequences, instances = splits.encode(split, 1), splits.read(split, 1)
@@ -103,10 +107,10 @@ def count_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> 
 
 
 def estimate_hours(study: "Study", runs: Iterable[tuple[Encoder, str, str]]) -> float:
-    """Hours that the trainings of encoders on datasets under protocols take on this machine.
+    """Estimate the hours to train encoders on datasets under protocols on this machine.
 
-    An encoder's speed is that on the first of its datasets; encoders of one tokenizer read the same tokens. Reading and
-    scoring come on top, and what a protocol fine-tunes on before.
+    An encoder's speed is measured on the first of its datasets; encoders with the same tokenizer read the same tokens.
+    Reading, scoring, and the datasets that a protocol fine-tunes on first are not counted.
     """
     tokens, speeds, hours = {}, {}, 0.0
     for encoder, key, protocol in runs:
@@ -121,7 +125,7 @@ def estimate_hours(study: "Study", runs: Iterable[tuple[Encoder, str, str]]) -> 
 
 
 def describe_downloads(plan: "Plan") -> str:
-    """What a plan comes to that takes public weights: models, gigabytes of weights in float32, trainings, hours."""
+    """Describe the cost of a plan with public weights: models, gigabytes of weights in float32, trainings, hours."""
     runs = []
     for job in plan.jobs["finetune"]:
         runs += [run for run in plan.runs_in(*job) if params.find_kind(run[0])]
@@ -137,7 +141,7 @@ def describe_downloads(plan: "Plan") -> str:
 
 
 def count_encoder_parameters(study: "Study", model: str) -> int:
-    """Of a registered model's encoder, whose weights need not be there; of a published one as its paper has it."""
+    """Count the parameters of a registered model's encoder without loading it; for a published one, as printed."""
     if params.find_kind(model) == "encoders":
         return round(params.load("encoders", model).parameters * 1e6)
     with torch.device("meta"):
@@ -146,7 +150,7 @@ def count_encoder_parameters(study: "Study", model: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Stand(Encoder):
-    """An encoder with random weights: it takes as long as one that was pretrained."""
+    """An encoder with random weights, which takes as long to train as a pretrained one."""
 
     config: PretrainedConfig
 
@@ -155,8 +159,11 @@ class Stand(Encoder):
 
 
 def estimate_runs(study: "Study", runs: list[params.RunKey]) -> float:
-    """Hours of the trainings of some runs on this machine: their tokens, in pieces of BERT's vocabulary, at the speed
-    of a model of their architecture and size; a published encoder takes as long as BERT."""
+    """Estimate the hours of training for some runs on this machine.
+
+    Tokens are those of BERT's vocabulary, and the speed is that of a random model of the same architecture and size. A
+    published encoder is counted as BERT.
+    """
     stands, by_stand = {}, []
     tokenizer = study.vocabulary(COUNTED_BY).tokenizer()
     for model, dataset, protocol in runs:

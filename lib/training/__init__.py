@@ -1,1 +1,1 @@
-"""The one training loop, its optimizers and checkpoints."""
+"""The training loop, its optimizers and checkpoints."""

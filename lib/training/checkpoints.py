@@ -1,8 +1,8 @@
-"""Checkpoints: where a run of the training loop goes on after it was killed.
+"""Checkpoints, from which the training loop resumes a run that was killed.
 
-Each is a folder, step-0000001234, below the folder of its run. It holds the weights (safetensors), the optimiser's
-state, what the loop counts (state.json), and the checksums of these, as `sha256sum -c` reads. Random states are not
-kept: the loop seeds every step.
+Each is a folder, such as step-0000001234, in the folder of its run. It holds the weights (safetensors), the optimiser's
+state, the loop's progress (state.json), and their checksums in the format of `sha256sum -c`. Random states are not
+kept, because the loop seeds every step.
 """
 
 import errno
@@ -29,24 +29,24 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of the disk, of a quota,
 def save_checkpoint(
     folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer, state: dict
 ) -> None:
-    """Write a checkpoint, whole or not at all, then delete all but it and the one before.
+    """Write a checkpoint, whole or not at all, then delete all others but the previous one.
 
-    `state`: what JSON can hold, with the number of steps done under `step`. What goes: earlier checkpoints, those of
-    other runs, and those of later steps, which `load_checkpoint` has passed over as damaged. Raises StudyError when
-    there is no room on the disk; older checkpoints are untouched then.
+    `state`: a dict that JSON can hold, with the number of finished steps under `step`. Deleted are earlier checkpoints,
+    those of other runs, and those of later steps, which `load_checkpoint` has skipped as damaged. Raises StudyError if
+    the disk is full; older checkpoints are then left alone.
     """
     path = folder / f"step-{state['step']:010d}"
     try:
         artefacts.remove_leftovers(folder)  # a run that was killed here may have left gigabytes
         with artefacts.whole_folder(path) as temporary:
             save_model(model, str(temporary / "model.safetensors"))
-            with open(temporary / "optimizer.pt", "wb") as file:  # given a path, torch would not say why it failed
+            with open(temporary / "optimizer.pt", "wb") as file:  # because with a path torch hides why it failed
                 torch.save(optimizer.state_dict(), file)
             content = {"fingerprint": fingerprint, "state": state}
             (temporary / "state.json").write_text(json.dumps(content), encoding="utf-8")
             sums = "".join(f"{checksum(temporary / name)}  {name}\n" for name in FILES)
             (temporary / CHECKSUMS).write_text(sums, encoding="utf-8")
-    except Exception as error:  # each library has its own for a full disk
+    except Exception as error:  # because each library raises its own error for a full disk
         if not (reason := no_space(error)):
             raise
         older = find_checkpoints(folder, fingerprint)
@@ -61,10 +61,10 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict:
-    """Restore model and optimiser from the newest whole checkpoint; returns its `state`.
+    """Restore model and optimiser from the newest intact checkpoint and return its `state`.
 
-    Empty when there is none, and nothing is changed. Damaged ones are passed over with a line that names them, those
-    of other runs (settings, data or code have changed since) without one.
+    If there is none, change nothing and return an empty dict. Damaged checkpoints are skipped with a printed line that
+    names them, those of other runs (with other settings, data or code) silently.
     """
     damaged = []
     for path in list_folders(folder):
@@ -83,12 +83,12 @@ def load_checkpoint(folder: Path, fingerprint: str, model: torch.nn.Module, opti
 
 
 def clear(folder: Path) -> None:
-    """Delete the checkpoints of a run that is finished."""
+    """Delete the checkpoints of a finished run."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def list_folders(folder: Path) -> list[Path]:
-    """The checkpoints below a folder, of whatever run, newest first."""
+    """List the checkpoints in a folder, of any run, newest first."""
     return sorted(folder.glob("step-*"), reverse=True)
 
 
@@ -97,7 +97,7 @@ def step_of(path: Path) -> int:
 
 
 def find_checkpoints(folder: Path, fingerprint: str) -> list[Path]:
-    """The checkpoints of one run, newest first, as far as their state.json can be read."""
+    """List the checkpoints of one run whose state.json can be read, newest first."""
     found = []
     for path in list_folders(folder):
         try:
@@ -109,7 +109,10 @@ def find_checkpoints(folder: Path, fingerprint: str) -> list[Path]:
 
 
 def read_state(path: Path, fingerprint: str) -> dict | None:
-    """What state.json holds, every file checked; None for another run's. OSError or ValueError says what is wrong."""
+    """Check every file of a checkpoint and return the content of state.json, or None if it is another run's.
+
+    Raises OSError or ValueError if the checkpoint is damaged.
+    """
     if not (path / CHECKSUMS).is_file():
         raise ValueError(f"{CHECKSUMS} is missing")
     lines = (path / CHECKSUMS).read_text(encoding="utf-8", errors="replace")
@@ -138,7 +141,7 @@ def warn(damaged: list[str], what_now: str) -> None:
 
 
 def no_space(error: BaseException | None) -> str:
-    """What the system said when there was no room, in an error or in those that led to it; else an empty string."""
+    """Return the system's message for a full disk if an error or one of its causes is that, else an empty string."""
     while error:
         number = getattr(error, "errno", None)
         if said := re.search(r"\(os error (\d+)\)", str(error)):  # safetensors keeps the number in its message

@@ -1,4 +1,4 @@
-"""How fast a run is, and how near the machine's limit."""
+"""The speed of a run, and its share of the machine's limit."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -8,12 +8,12 @@ from accelerate import Accelerator
 
 from lib.modeling import costs
 
-WINDOW = 5.0  # seconds that a speed is a mean of
+WINDOW = 5.0  # seconds after which averaging of the speed starts afresh
 
 
 @dataclass
 class Progression:
-    """Where a run stands: what a checkpoint holds besides weights and optimiser."""
+    """The progress of a run: what a checkpoint holds besides weights and optimiser."""
 
     step: int = 0
     log: list[dict] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Progression:
 
 
 class Meter:
-    """Speed and share of the machine's limit, for the line of progress."""
+    """Speed and share of the machine's limit, for the progress line."""
 
     def __init__(self, state: Progression, flops_of, device: Accelerator):
         self.state, self.flops_of, self.main = state, flops_of, device.is_main_process
@@ -36,7 +36,7 @@ class Meter:
         self.before, self.flops = replace(state), 0.0  # where the window began, FLOPs since then
 
     def tick(self) -> float:
-        """Count the step just taken; the time."""
+        """Count the step just taken, and return the time."""
         now = time.monotonic()
         self.state.seconds = self.seconds_before + now - self.begun
         if self.flops_of:
@@ -44,7 +44,7 @@ class Meter:
         return now
 
     def report(self, loss: float) -> str:
-        """What the line of progress says."""
+        """Return the text of the progress line."""
         seconds = max(1e-9, self.state.seconds - self.before.seconds)
         speed = (self.state.tokens - self.before.tokens) / seconds
         text = f"loss {loss:.2f}, {speed:,.0f} tokens/s"

@@ -1,4 +1,4 @@
-"""Optimisers of the papers, and how their learning rate rises and falls."""
+"""The papers' optimisers and learning-rate schedules."""
 
 from collections.abc import Mapping
 
@@ -6,20 +6,20 @@ import torch
 
 from lib.training.optimization import Optimization, Phase
 
-EPSILON = 1e-6  # of BERT's, ALBERT's, ELECTRA's and NVIDIA's code
+EPSILON = 1e-6  # as in BERT's, ALBERT's, ELECTRA's and NVIDIA's code
 
 
 def rate(phase: Phase, step: int) -> float:
-    """The learning rate at a step of a phase of pretraining, counted from 0."""
+    """Return the learning rate at a step of a pretraining phase, counted from 0."""
     shape = {"linear": slanted_triangle, "square root": square_root_decay}[phase.decay]
     return phase.learning_rate * shape(step, phase.steps, phase.warmup, phase.end)
 
 
 def slanted_triangle(step: int, steps: int, warmup: float, end: float = 0.0) -> float:
-    """Share of the peak learning rate at a step: linear warm-up over a share of the steps, then linear decay.
+    """Return the share of the peak learning rate at a step: linear warm-up over a share of the steps, linear decay.
 
-    It decays towards `end`, which the step after the last would have: a phase that begins there, without warm-up,
-    goes on as one schedule over both would. Google's code lets the rate fall from the first step on, so that it drops
+    It decays to `end`, which it would reach at the step after the last: a phase that begins there, without warm-up,
+    continues it like one schedule over both. In Google's code decay starts at the first step, so that the rate drops
     when the warm-up ends, BERT's by 1%.
     """
     rising = round(warmup * steps)
@@ -29,11 +29,12 @@ def slanted_triangle(step: int, steps: int, warmup: float, end: float = 0.0) -> 
 
 
 def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) -> float:
-    """The same share as in NVIDIA's pretraining with LAMB, which ouBioBERT follows (Wada et al. 2020, section 4.1).
+    """Return the share of the peak learning rate at a step in NVIDIA's pretraining with LAMB.
 
-    Linear warm-up, then the square root of what is left of all steps: the rate drops at once from 1 to
-    sqrt(1 - warmup) when the warm-up ends; the last step's is `end`, in NVIDIA's code 0 (class PolyWarmUpScheduler in
-    PyTorch/LanguageModeling/BERT/schedulers.py of NVIDIA/DeepLearningExamples).
+    ouBioBERT follows it (Wada et al. 2020, section 4.1): linear warm-up, then the square root of the remaining share
+    of all steps. The share drops at once from 1 to sqrt(1 - warmup) when the warm-up ends. At the last step it is
+    `end`, in NVIDIA's code 0 (class PolyWarmUpScheduler in PyTorch/LanguageModeling/BERT/schedulers.py of
+    NVIDIA/DeepLearningExamples).
     """
     done = (step + 1) / steps
     return done / warmup if done < warmup else end + (1 - end) * (1 - done) ** 0.5
@@ -42,10 +43,10 @@ def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) ->
 def make_optimizer(
     model: torch.nn.Module, settings: Optimization, learning_rate: float, shares: Mapping[str, float] | None = None
 ) -> torch.optim.Optimizer:
-    """AdamW or LAMB over a model's parameters, a shared one once.
+    """Return AdamW or LAMB over a model's parameters; shared parameters are counted once.
 
-    Biases and layer norms do not decay, as in BERT, and LAMB does not adapt their steps (see there). `shares`: of
-    parameters, by name, times the learning rate; each group of parameters has its own as `share`.
+    Biases and layer norms do not decay, as in BERT, and LAMB does not adapt their steps (see `Lamb`). `shares`: factors
+    on the learning rate by parameter name; each parameter group keeps its own as `share`.
     """
     shares, adamw, groups = shares or {}, settings.optimizer == "adamw", []
     for share in sorted({1.0, *shares.values()}):
@@ -64,15 +65,16 @@ def make_optimizer(
 class Lamb(torch.optim.Optimizer):
     """LAMB (You et al. 2020, Large batch optimization for deep learning: training BERT in 76 minutes, Algorithm 2).
 
-    Adam's step r, with bias correction, plus the decay of the weights w is stretched to the length of w: each tensor
-    moves by lr * |w| * (r + decay * w) / |r + decay * w|, or by lr * (r + decay * w) where either norm is 0. (The
+    Adam's step r, with bias correction, plus the weight decay is scaled to the norm of the weights w: each tensor
+    moves by lr * |w| * (r + decay * w) / |r + decay * w|, or by lr * (r + decay * w) if either norm is 0. (The
     paper's phi is the identity here, as in the implementations named below.)
 
-    A group with `adapted` false takes the step unstretched. The algorithm as printed makes no such exception; the
-    paper's own implementation (TensorFlow Addons), ALBERT's and NVIDIA's (FusedLAMB of apex) except what does not
-    decay, and so does `make_optimizer`: a bias that starts at 0 would hardly grow. ALBERT's differs in correcting no
-    bias of the moments: `corrected` false. With that and nothing adapted it is BERT's AdamW. The epsilon is that of
-    all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which is the training loop's part.
+    A group with `adapted` false takes the step unscaled. The algorithm as printed makes no such exception. The paper's
+    own implementation (TensorFlow Addons), ALBERT's and NVIDIA's (FusedLAMB of apex) make it for parameters that do not
+    decay, and so does `make_optimizer`, because a bias that starts at 0 would hardly grow. ALBERT's also does not
+    correct the bias of the moments (`corrected` false). With that and no adapted group this is BERT's AdamW. Epsilon is
+    the same in all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which the training loop
+    does here.
     """
 
     def __init__(self, groups, lr: float, betas: tuple[float, float], corrected: bool = True):
@@ -82,7 +84,7 @@ class Lamb(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None) -> None:
-        """One update of every parameter that has a gradient; `closure`: of torch's own, which nothing here gives."""
+        """Update every parameter that has a gradient; `closure` is part of torch's signature and not used."""
         for group in self.param_groups:
             group["step"] += 1
             for weight in group["params"]:
@@ -99,12 +101,12 @@ class Lamb(torch.optim.Optimizer):
         of_mean = of_square = 1.0
         if self.corrected:
             of_mean, of_square = 1 - momentum**step, 1 - memory**step
-        # One tensor for all that follows: allocating costs the CPU as much as computing.
+        # In place in one tensor, because on a CPU allocation costs as much as computation.
         change = (state["square"] / of_square).sqrt_().add_(group["eps"])
         torch.div(state["mean"], change, out=change).div_(of_mean)
         if group["weight_decay"]:
             change.add_(weight, alpha=group["weight_decay"])
         if group["adapted"]:
             old, new = weight.norm(), change.norm()
-            change.mul_(torch.where((old > 0) & (new > 0), old / new, 1.0))  # no .item(): a GPU would wait for it
+            change.mul_(torch.where((old > 0) & (new > 0), old / new, 1.0))  # no .item(), which makes a GPU wait
         weight.add_(change, alpha=-group["lr"])

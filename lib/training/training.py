@@ -1,4 +1,4 @@
-"""The one training loop, for pretraining and fine-tuning, on one process or many."""
+"""The training loop for pretraining and fine-tuning, in one process or many."""
 
 import ctypes
 import math
@@ -25,32 +25,32 @@ from lib.training import checkpoints, optimizers
 from lib.training.meter import Meter, Progression
 from lib.training.optimization import Optimization
 
-# In bfloat16 oneDNN builds kernels for each shape. Sentences have more shapes than the 1,024 kernels that it keeps
-# serve, so that every epoch would build them again. It reads this before its first product.
+# In bfloat16 oneDNN builds kernels for each shape, and keeps 1,024 of them. Sentences have more shapes than that, so
+# that every epoch would build them again. oneDNN reads the variable before its first product.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")
 
-CHECKPOINT_SECONDS = 30.0  # between checkpoints, at least
-CHECKPOINT_SHARE = 0.02  # of the time, at most, goes into writing checkpoints
+CHECKPOINT_SECONDS = 30.0  # minimum time between checkpoints
+CHECKPOINT_SHARE = 0.02  # maximum share of the time spent on writing checkpoints
 LOG_ROWS = 100  # in one run of the loop
-GPU_STEPS = 10  # between looks at the loss on a GPU, which has to stop for each
+GPU_STEPS = 10  # between reads of the loss on a GPU, because each read makes it wait
 
 
 class Batches(Protocol):
-    """What the loop trains on. `batches[step, part, parts]`: the sequences of a step, dealt into equal parts.
+    """Batches for the loop. `batches[step, part, parts]`: one of the equal parts of a step's sequences.
 
-    They depend on the step and the sequence alone, so that a run goes on anywhere, and many processes see those that
-    one would.
+    Sequences depend only on the step and their number in it, so that a run can resume anywhere and many processes
+    train on the same sequences as one.
     """
 
     def __len__(self) -> int: ...
     def __getitem__(self, key: tuple[int, int, int]) -> Batch: ...
     def shape(self, step: int) -> tuple[int, int]:
-        """Rows of a step, and their length."""
+        """Return the number of sequences in a step and their length."""
         ...
 
 
 class Loss(nn.Module):
-    """A model with its loss as one module, as distributed training and the compiler want it."""
+    """A model and its loss as one module, which distributed training and the compiler need."""
 
     def __init__(self, model: nn.Module, loss_of: Callable[[nn.Module, Batch], torch.Tensor]):
         super().__init__()
@@ -61,51 +61,54 @@ class Loss(nn.Module):
 
 
 def accelerator(precision: str) -> Accelerator:
-    """The process's Accelerator. `precision` is float32, or auto: bfloat16 where the device computes in it."""
+    """Create the process's Accelerator. `precision`: float32, or auto for bfloat16 if the device supports it."""
     AcceleratorState._reset_state(reset_partial_state=False)
     if "WORLD_SIZE" not in os.environ:
         PartialState._reset_state()
     keep_memory()
     half = resolve(precision) == "bfloat16"
-    # Without a GPU it has to be told that there are many processes, or each would train alone.
+    # Without a GPU, `cpu` makes it join the other processes; otherwise each would train alone.
     return Accelerator(
         mixed_precision="bf16" if half else "no", cpu="WORLD_SIZE" in os.environ and not torch.cuda.is_available()
     )
 
 
 def resolve(precision: str) -> str:
-    """The precision that a device computes in: `auto` is bfloat16 where that is native, else float32."""
+    """Return the precision to compute in: `auto` is bfloat16 if that is native here, else float32."""
     return "bfloat16" if precision == "auto" and computes_in_bfloat16() else "float32"
 
 
 def computes_in_bfloat16() -> bool:
-    """Whether bfloat16 is native here; emulated, it is several times slower than float32."""
+    """Return whether bfloat16 is native here; emulated, it is several times slower than float32."""
     if torch.cuda.is_available():
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
 def keep_memory() -> None:
-    """Tell glibc to keep freed memory: to ask for large tensors anew at each step slows pretraining (benchmarks/)."""
+    """Tell glibc to keep freed memory: allocating large tensors at each step slows pretraining (benchmarks/)."""
     M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # names of <malloc.h>
     try:
         libc = ctypes.CDLL("libc.so.6")
         for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 64 * 2**20)):
             libc.mallopt(option, value)
     except (OSError, AttributeError):
-        pass  # another C library: slower, and right
+        pass  # another C library: slower, but the results are right
 
 
 def describe_device(device: Accelerator) -> str:
-    """Device, threads, processes and precision, for the record."""
+    """Describe device, threads, processes and precision for the record."""
     name = torch.cuda.get_device_name() if device.device.type == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
     many = f"{device.num_processes} processes of {name}" if device.num_processes > 1 else name
     return f"{many}, {'bfloat16' if device.mixed_precision == 'bf16' else 'float32'}"
 
 
 def count_parts(sequences: int, length: int, processes: int, micro_batch: int | None) -> int:
-    """Into how many equal parts a step's sequences are dealt: a multiple of the processes, each part of at most
-    `micro_batch` tokens. StudyError when the sequences cannot be dealt out."""
+    """Return the number of equal parts of a step's sequences.
+
+    It is a multiple of the processes, and each part has at most `micro_batch` tokens. Raises StudyError if the
+    sequences cannot be divided evenly among the processes.
+    """
     if sequences % processes:
         divisor = f"choose a divisor of {sequences}"
         raise StudyError(f"a batch of {sequences} sequences cannot be dealt to {processes} processes: {divisor}")
@@ -116,7 +119,7 @@ def count_parts(sequences: int, length: int, processes: int, micro_batch: int | 
 
 
 def check_agreement(step: int, device: Accelerator) -> None:
-    """StudyError when processes go on from different checkpoints: their steps would not be the same ones."""
+    """Raise StudyError if processes resume from different checkpoints, because their steps would differ."""
     steps = device.gather(torch.tensor([step], device=device.device)).tolist()
     if len(set(steps)) > 1:
         raise StudyError(
@@ -146,17 +149,17 @@ def train(
     folder: Path | None = None,
     fingerprint: str = "",
 ) -> list[dict]:
-    """Train `model` in place on `batches`; returns the log.
+    """Train `model` in place on `batches` and return the log.
 
-    `rate_of(step)`: the learning rate; `begin`: called where there is no checkpoint to go on from, to set the first
-    weights; `evaluations`: the numbers of steps after which `evaluate` is called;
-    `micro_batch`: tokens in memory at once, the gradient is summed over the parts of a step; `flops_of(step)`: its
-    cost, to show how near the machine's limit it runs; `shares`: of parameters, by name, times the rate; `folder`: for
-    checkpoints, the run goes on from what lies there with this fingerprint.
+    `rate_of(step)`: the learning rate; `begin`: sets the first weights, called if there is no checkpoint to resume
+    from; `evaluations`: the numbers of steps after which `evaluate` is called; `micro_batch`: tokens in memory at once,
+    with the gradient summed over the parts of a step; `workers`: processes that prepare batches; `flops_of(step)`: a
+    step's cost, to show how close to the machine's limit it runs; `shares`: factors on the learning rate by parameter
+    name; `folder`: for checkpoints, from which a run with the same `fingerprint` resumes.
 
-    Random states are set from (seed, step, part), so a run that was killed goes on to the same weights. Log rows:
-    step, loss (mean since the row before), tokens, seconds, and what `evaluate` returns. Raises StudyError when the
-    loss or its gradient is not finite; the step is written into the folder, and the last checkpoint stays.
+    Random states are set from (seed, step, part), so a run that was killed resumes to the same weights. Log rows:
+    step, loss (mean since the previous row), tokens, seconds, and what `evaluate` returns. Raises StudyError if the
+    loss or its gradient is not finite; the step is written into the folder, and the last checkpoint is kept.
     """
     steps = len(batches)
     model.to(device.device)
@@ -169,14 +172,15 @@ def train(
     check_agreement(state.step, device)
     module = Loss(model, loss_of)
     if compiled:
-        # The compiler's patterns put torch's fused attention back, which is slower on a CPU (lib/modeling/bodies.py).
+        # On a CPU without the compiler's patterns: they restore torch's fused attention, which is slower there
+        # (lib/modeling/bodies.py).
         module.compile(dynamic=False, options={"pattern_matcher": device.device.type != "cpu"})
     prepared, stepper = device.prepare(module, optimizer)
     logged = {math.ceil((i + 1) * steps / LOG_ROWS) for i in range(LOG_ROWS)} | set(evaluations)
     look = GPU_STEPS if device.device.type == "cuda" else 1
     meter = Meter(state, flops_of, device)
     saved_at, interval = time.monotonic(), CHECKPOINT_SECONDS
-    losses: list[torch.Tensor] = []  # of the steps since the last look
+    losses: list[torch.Tensor] = []  # of the steps since losses were last read
     model.train()
     for step, parts in load_batches(batches, state, device, micro_batch, workers):
         for group, share in zip(optimizer.param_groups, of_groups, strict=True):
@@ -211,17 +215,17 @@ def train(
             saved_at = time.monotonic()
             interval = max(CHECKPOINT_SECONDS, (saved_at - begun) / CHECKPOINT_SHARE)
     model.eval()
-    device.free_memory()  # the Accelerator would keep every model and optimiser that it has prepared
+    device.free_memory()  # because the Accelerator keeps every model and optimiser that it has prepared
     return state.log
 
 
 def load_batches(
     batches: Batches, state: Progression, device: Accelerator, micro_batch: int | None, workers: int
 ) -> Iterator[tuple[int, list[Batch]]]:
-    """Each step that is left, with this process's parts of it, on the device.
+    """Yield each remaining step with this process's parts of it, on the device.
 
-    The `counts` of the parts become those of the whole step, divided by the number of processes, since their gradients
-    are averaged: so the losses of the parts add up to the loss of the step.
+    The `counts` of each part are replaced by those of the whole step divided by the number of processes, because
+    gradients are averaged over processes: so the losses of the parts add up to the loss of the step.
     """
     processes, steps = device.num_processes, range(state.step, len(batches))
 
@@ -243,15 +247,17 @@ def load_batches(
 def take_step(
     module: nn.Module, optimizer, parts: list[Batch], device: Accelerator, clip: float | None, where: tuple[int, int]
 ) -> torch.Tensor:
-    """One step of the optimiser on the summed gradient of the parts; the loss of the whole step.
+    """Take one optimiser step on the summed gradient of the parts; return the loss of the whole step.
 
-    `where`: the seed and the step, from which the random states of the parts follow.
+    The loss is NaN if the gradient's norm is not finite. `where`: the seed and the step, which set the random states
+    of the parts.
     """
     seed, step = where
     total = torch.zeros((), device=device.device)
     for number, batch in enumerate(parts):
         place = number * device.num_processes + device.process_index
-        # torch.manual_seed notes the stack for every kind of device there is: 3 to 10% of a step at scale smoke.
+        # Not torch.manual_seed on a CPU: it records the stack for every kind of device, 3 to 10% of a step at scale
+        # smoke.
         draws = torch.default_generator if device.device.type == "cpu" else torch
         draws.manual_seed((seed * 1_000_003 + step) * 10_007 + place)
         with device.no_sync(module) if number + 1 < len(parts) else nullcontext():
@@ -265,16 +271,19 @@ def take_step(
     optimizer.step()
     optimizer.zero_grad()
     total = device.reduce(total, "mean")
-    return torch.where(torch.isfinite(norm), total, torch.nan)  # the weights are lost, whatever the loss was
+    return torch.where(torch.isfinite(norm), total, torch.nan)  # the weights are lost even if the loss is finite
 
 
 def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: float, device: Accelerator) -> None:
-    """Write down at which step and sequences loss or gradient were not finite; end the run. The checkpoint stays."""
+    """Record the step and sequences at which loss or gradient were not finite, and raise StudyError.
+
+    The last checkpoint is kept.
+    """
     sequences, length = batches.shape(step)
     first = sum(batches.shape(earlier)[0] for earlier in range(step))
     what = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": sequences, "length": length}
     kept = ""
-    if folder:  # every process says the same, since any of them may be heard last
+    if folder:  # the same message in every process, because any of them may be the last to print
         if device.is_main_process:
             artefacts.write_json(folder / "failure.json", what)
         kept = f"; written to {show_path(folder / 'failure.json')}, the last checkpoint is kept"

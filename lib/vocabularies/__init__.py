@@ -1,1 +1,1 @@
-"""Vocabularies: trained and loaded."""
+"""Vocabularies: training and loading."""

@@ -12,10 +12,10 @@ WORDS = {"word_tokenizer_type": "mecab", "mecab_kwargs": {"mecab_dic": "ipadic"}
 
 
 class JapaneseTokenizer(PreTrainedTokenizerFast):
-    """Reads MeCab's words with spaces between them, as lib/corpora/cleaning.py's segment_japanese writes them.
+    """A tokenizer of MeCab's words separated by spaces, as segment_japanese in lib/corpora/cleaning.py writes them.
 
-    Nothing else splits them and nothing is stripped, so that ids are those of BertJapaneseTokenizer, which a saved
-    folder opens as. Source: Wada et al. 2020, table 2, and tokenization_jp_mod.py (ou-medinfo/medbertjp).
+    Nothing else splits or strips them, so that ids equal those of BertJapaneseTokenizer, the class that a saved folder
+    opens as. Source: Wada et al. 2020, table 2, and tokenization_jp_mod.py (ou-medinfo/medbertjp).
     """
 
     def __init__(self, vocab: dict[str, int], cased: bool):
@@ -28,8 +28,10 @@ class JapaneseTokenizer(PreTrainedTokenizerFast):
         self.cased = cased
 
     def save_pretrained(self, folder: Path | str) -> None:
-        """Write vocab.txt and the configuration of BertJapaneseTokenizer, and no tokenizer.json: it would open as a
-        tokenizer that takes text, and never cuts it into words."""
+        """Write vocab.txt and the configuration of BertJapaneseTokenizer.
+
+        A tokenizer.json is not written: it would open as a tokenizer that takes text but never cuts it into words.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         tokens = self.convert_ids_to_tokens(range(len(self)))
@@ -39,9 +41,9 @@ class JapaneseTokenizer(PreTrainedTokenizerFast):
 
 
 def take_words(tokenizer: BertJapaneseTokenizer, title: str) -> JapaneseTokenizer:
-    """The same vocabulary over words that are cut already.
+    """Return the same vocabulary as a tokenizer of words already cut.
 
-    StudyError where they would be other words than MeCab's with the IPA dictionary after NFKC, or other pieces than
+    Raises StudyError if its words would differ from MeCab's with the IPA dictionary after NFKC, or its tokens from
     WordPiece's.
     """
     options = tokenizer.init_kwargs.get("mecab_kwargs") or {}

@@ -1,4 +1,4 @@
-"""Vocabularies trained on text: the same for the same text, whatever the number of cores."""
+"""Training of vocabularies: the same text gives the same vocabulary, whatever the number of cores."""
 
 import io
 import os
@@ -22,12 +22,12 @@ from tokenizers import (
 from lib.errors import StudyError
 from lib.vocabularies.tokenization import SPECIAL, check_casing, load_wordpiece, wrap
 
-if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks for VERSION
+if TYPE_CHECKING:  # importing transformers takes seconds, and the graph needs only VERSION
     from transformers import PreTrainedTokenizerBase
 
-VERSION = 1  # raised when the same text and settings give another vocabulary
+VERSION = 1  # increased when the same text and settings give a different vocabulary
 ALPHABET = 500  # letters, each alone and as a continuation; rarer ones become the unknown token
-JAPANESE_ALPHABET = 0.25  # of the vocabulary: alone and as continuations, letters take no more than half of it
+JAPANESE_ALPHABET = 0.25  # of the vocabulary: alone and as continuations, letters take at most half of it
 
 Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpora
 
@@ -35,11 +35,11 @@ Texts = Callable[[], Iterable[str]]  # called once for each pass over the corpor
 def train_vocabulary(
     texts: Texts, algorithm: str, size: int, cased: bool, language: str = "en"
 ) -> "PreTrainedTokenizerBase":
-    """A tokenizer of at most `size` tokens, ready for `save_pretrained`: wordpiece, bpe or unigram.
+    """Train a tokenizer of at most `size` tokens, ready for `save_pretrained`: wordpiece, bpe or unigram.
 
-    The same for the same texts, whatever the number of cores. Texts of Japanese (`ja`, wordpiece alone) are MeCab's
-    words, as lib/corpora/cleaning.py's segment_japanese writes them. StudyError where the texts have no capital and
-    `cased` says that they do.
+    The result is the same for the same texts, whatever the number of cores. Japanese texts (`ja`, wordpiece only) are
+    MeCab's words, as segment_japanese in lib/corpora/cleaning.py writes them. Raises StudyError if `cased` is set but
+    the texts have no capitals.
     """
     with all_cores():
         if algorithm == "wordpiece":
@@ -54,11 +54,12 @@ def train_vocabulary(
 
 
 def train_wordpiece(texts: Texts, size: int, cased: bool, language: str = "en") -> BertWordPieceTokenizer:
-    """WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##.
+    """Train WordPiece as in BERT: words split at white space and punctuation, continuations marked with ##.
 
-    Japanese: at white space alone, nothing stripped (が would become か), with more letters. `texts` is called twice:
-    first for the alphabet. The trainer numbers continued letters in the order of a hash map, and settles ties by these
-    numbers, so that two runs would give two vocabularies; naming them as special tokens fixes the numbers.
+    Japanese is split only at white space, with nothing stripped (が would become か) and with more letters. `texts` is
+    called twice: first for the alphabet. The trainer numbers continued letters in the order of a hash map and settles
+    ties by these numbers, so that two runs would give two vocabularies; passing the letters as special tokens fixes the
+    numbers.
     """
     wordpiece, most = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased), ALPHABET
     if language == "ja":
@@ -79,17 +80,17 @@ def train_wordpiece(texts: Texts, size: int, cased: bool, language: str = "en") 
 
 
 def train_bpe(texts: Texts, size: int, cased: bool) -> Tokenizer:
-    """Byte-level BPE as in RoBERTa: no unknown token, a space belongs to the word after it."""
+    """Train byte-level BPE as in RoBERTa: no unknown token, and a space belongs to the word after it."""
     bpe = ByteLevelBPETokenizer(add_prefix_space=True, lowercase=not cased)
     bpe.train_from_iterator(texts(), vocab_size=size, min_frequency=2, special_tokens=SPECIAL, show_progress=False)
     return bpe._tokenizer
 
 
 def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
-    """SentencePiece's unigram language model, as in ALBERT.
+    """Train SentencePiece's unigram language model, as in ALBERT.
 
-    By SentencePiece itself, on one core: the trainer of `tokenizers` gives another vocabulary each time, and
-    SentencePiece's own depends on the number of its threads.
+    SentencePiece itself trains it, on one core: the trainer of `tokenizers` gives another vocabulary each time, and
+    SentencePiece's depends on the number of its threads.
     """
     model = io.BytesIO()
     folded = (unicodedata.normalize("NFKC", text) for text in texts())  # as the tokenizer will see them
@@ -113,7 +114,7 @@ TRAINERS = {"bpe": train_bpe, "unigram": train_unigram}
 
 
 def common_letters(texts: Iterable[str], most: int) -> list[str]:
-    """The commonest letters, at most so many, in order; ties by code point."""
+    """Return at most `most` of the commonest letters, in code point order; ties go to the lower code point."""
     letters = Counter()
     for text in texts:
         letters.update(text)
@@ -122,7 +123,7 @@ def common_letters(texts: Iterable[str], most: int) -> list[str]:
 
 
 def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:
-    """How often each corpus is read: the amplified ones together as often as they go into the size of the others.
+    """Return how often to read each corpus: amplified ones until together they are about as large as the others.
 
     After ouBioBERT's amplified vocabulary (Wada et al. 2020, section 2.2); the ratio is rounded, as in its code.
     """

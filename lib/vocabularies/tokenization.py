@@ -1,4 +1,4 @@
-"""Vocabularies as tokenizers, published or trained here, whose casing is checked."""
+"""Vocabularies as tokenizers, published or trained here, with their casing checked."""
 
 import json
 import re
@@ -12,20 +12,20 @@ from lib import provenance
 from lib.errors import StudyError
 from lib.places import show_path
 
-if TYPE_CHECKING:  # importing transformers takes seconds, and the graph only asks for VERSION
+if TYPE_CHECKING:  # importing transformers takes seconds, and the graph needs only VERSION
     from transformers import PreTrainedTokenizerBase
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # in BERT's order, so that padding is 0
-MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece goes on; a space of SentencePiece, of byte-level BPE
+MARKS = re.compile("^(##|\u2581|\u0120)")  # WordPiece: continuation; SentencePiece and byte-level BPE: word start
 
-CASED = 0.002  # of the tokens hold capitals; in published uncased vocabularies 0.00004 or less, in cased ones 0.2
+CASED = 0.002  # share of tokens with capitals; published uncased vocabularies have 0.00004 or less, cased ones 0.2
 
 
 def load_vocabulary(path: Path, cased: bool | None = None, language: str = "en") -> "PreTrainedTokenizerBase":
-    """The tokenizer in a folder, or BERT's over a file of one token a line, of which `cased` says which it is.
+    """Load the tokenizer in a folder, or BERT's over a file of one token a line, for which `cased` must be given.
 
-    A Japanese one reads words that are cut already (lib/vocabularies/japanese.py). StudyError for a file without
-    `cased`, and when the casing is not that of the vocabulary.
+    A Japanese tokenizer reads words already cut (lib/vocabularies/japanese.py). Raises StudyError for a file without
+    `cased`, and if the tokenizer's casing does not fit the vocabulary.
     """
     if cased is None and not path.is_dir():
         raise StudyError(f"{show_path(path)}: a list of tokens; say whether it is cased")
@@ -35,9 +35,9 @@ def load_vocabulary(path: Path, cased: bool | None = None, language: str = "en")
 
 
 def load_whole(source: Path | str, title: str, **options) -> "PreTrainedTokenizerBase":
-    """The tokenizer of a folder or of a name on the hub; of BertJapaneseTokenizer the part that follows MeCab.
+    """Load the tokenizer of a folder or of a name on the hub; of BertJapaneseTokenizer, the part after MeCab.
 
-    StudyError where its words would be other ones than the study's.
+    Raises StudyError if its words would differ from the study's.
     """
     from transformers import AutoTokenizer, BertJapaneseTokenizer
 
@@ -50,7 +50,7 @@ def load_whole(source: Path | str, title: str, **options) -> "PreTrainedTokenize
 
 
 def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool, language: str = "en") -> "PreTrainedTokenizerBase":
-    """BERT's tokenizer over a file of one token a line, or over tokens with their ids; Japanese: over MeCab's words."""
+    """Build BERT's tokenizer from a file of one token a line or from tokens with ids; Japanese: for MeCab's words."""
     if language == "ja":
         from lib.vocabularies.japanese import JapaneseTokenizer
 
@@ -65,15 +65,15 @@ def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool, language: str
 
 
 def fingerprint_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> str:
-    """A hash of all that decides which tokens a text becomes, wherever the vocabulary came from."""
+    """Return a hash of all that determines how a text is tokenized, wherever the vocabulary came from."""
     content = json.loads(tokenizer.backend_tokenizer.to_str())
     return provenance.fingerprint({k: v for k, v in content.items() if k not in ("truncation", "padding")})
 
 
 def encode_texts(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], offsets: bool = False) -> dict[str, list]:
-    """`input_ids` of each text, without special tokens around it; with `offsets`, `offset_mapping`, their characters.
+    """Return `input_ids` of each text without special tokens; with `offsets` also `offset_mapping`, in characters.
 
-    What is written as a special token is text: [PAD] may stand for peripheral arterial disease.
+    Special tokens written in a text are read as text: [PAD] may stand for peripheral arterial disease.
     """
     if not texts:
         return {"input_ids": [], "offset_mapping": []}
@@ -82,7 +82,7 @@ def encode_texts(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], off
         return_token_type_ids=False, verbose=False,
     ).data  # fmt: skip
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    unknown = tokenizer.unk_token or SPECIAL[1]  # its id alone may stand for any word
+    unknown = tokenizer.unk_token or SPECIAL[1]  # looked for in the text, because its id may stand for any word
     written = [
         number
         for number, (text, ids) in enumerate(zip(texts, encoded["input_ids"], strict=True))
@@ -98,10 +98,10 @@ def encode_texts(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], off
 
 
 def rename_special(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
-    """A copy whose special tokens have names that no text holds, with the same ids.
+    """Return a copy whose special tokens have the same ids, but names that no text contains.
 
-    To tell it not to look for special tokens (split_special_tokens) is not enough: a unigram vocabulary has them among
-    its pieces, and would find them there.
+    It is not enough to tell the tokenizer not to look for special tokens (split_special_tokens): a unigram vocabulary
+    has them among its pieces, and would still find them.
     """
     content = json.loads(tokenizer.backend_tokenizer.to_str()) | {"truncation": None, "padding": None}
     names = {name: f"\0{name}" for name in tokenizer.all_special_tokens}
@@ -118,14 +118,14 @@ def rename_special(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
 
 
 def wrap(tokenizer: Tokenizer) -> "PreTrainedTokenizerBase":
-    """A trained tokenizer with BERT's special tokens around one text, or two."""
+    """Wrap a trained tokenizer for transformers, with BERT's special tokens around one text or two."""
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **put_special(tokenizer))
 
 
 def put_special(tokenizer: Tokenizer) -> dict:
-    """Put BERT's special tokens around one text, or two; what transformers is to know of them."""
+    """Put BERT's special tokens around one text or two; return the arguments that describe them to transformers."""
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -139,7 +139,7 @@ def put_special(tokenizer: Tokenizer) -> dict:
 class Frame(NamedTuple):
     """The special tokens before, between and after the texts of a sequence.
 
-    `place`: where the one stands that is read for a whole text, counted from the end where it is below 0.
+    `place`: the position of the special token that represents a whole text, counted from the end if negative.
     """
 
     before: list[int]
@@ -149,9 +149,10 @@ class Frame(NamedTuple):
 
 
 def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
-    """What a tokenizer puts around one text or two; where it puts nothing, BERT's [CLS] and [SEP].
+    """Return what a tokenizer puts around one text or two; BERT's [CLS] and [SEP] if it puts nothing.
 
-    A text is read at [CLS]; without one, as in T5, at the first special token. StudyError for no special token at all.
+    A text is read at [CLS], or at the first special token if there is none, as in T5. Raises StudyError if there is no
+    special token at all.
     """
     encoded = tokenizer("a", "a")
     ids, owners = encoded["input_ids"], encoded.sequence_ids()
@@ -175,14 +176,14 @@ def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
 
 
 def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
-    """StudyError when a tokenizer lower-cases a cased vocabulary, or feeds capitals to an uncased one.
+    """Raise StudyError if a tokenizer lower-cases a cased vocabulary, or feeds capitals to an uncased one.
 
-    Of tokens with English letters. Those of one letter do not count where there are longer ones: they are the alphabet,
-    which byte-level vocabularies always have whole.
+    Only tokens with English letters count. One-letter tokens do not count if there are longer ones: they are the
+    alphabet, which byte-level vocabularies always contain in full.
     """
     special = set(tokenizer.all_special_tokens)
     tokens = [p for p in tokenizer.get_vocab() if p not in special and re.search("[A-Za-z]", p)]
-    tokens = [p for p in tokens if not re.fullmatch(r"\[.+\]|<.+>", p)]  # [unused1], [CLS] where none is named
+    tokens = [p for p in tokens if not re.fullmatch(r"\[.+\]|<.+>", p)]  # [unused1], or [CLS] if not declared special
     longer = [p for p in tokens if len(MARKS.sub("", p)) > 1]
     counted = longer or tokens
     capitals = sum(re.search("[A-Z]", p) is not None for p in counted)

@@ -1,4 +1,4 @@
-"""What a vocabulary makes of words and texts: the tokens that they are cut into, and how many."""
+"""How a vocabulary tokenizes words and texts: into which tokens, and how many."""
 
 import re
 import string
@@ -14,39 +14,41 @@ from lib.vocabularies.tokenization import MARKS, encode_texts, rename_special
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-WORD = re.compile(r"[^\W\d_]{3,}")  # of letters; shorter ones are mostly symbols and units
-WITHIN_WORDS = {*string.ascii_letters, *string.punctuation} - {*"'<=>"}  # for ALBERT, which leaves these four out
-TEXTS_TOGETHER = 2_000  # counted at once
-MOST_UNKNOWN = 0.01  # of the tokens of a vocabulary's own text
-# Of the words of a dataset unknown. To published vocabularies of its language 0.0002 are, to one of 400 tokens 0.11, to
-# one of another language 0.9.
+WORD = re.compile(r"[^\W\d_]{3,}")  # runs of letters; shorter ones are mostly symbols and units
+WITHIN_WORDS = {*string.ascii_letters, *string.punctuation} - {*"'<=>"}  # for ALBERT, which leaves out these four
+TEXTS_TOGETHER = 2_000  # texts counted at once
+MOST_UNKNOWN = 0.01  # the largest share of unknown tokens in a vocabulary's own text
+# The largest share of a dataset's words that may be unknown. Measured: 0.0002 for published vocabularies of its
+# language, 0.11 for one of 400 tokens, 0.9 for one of another language.
 KNOWN_TOO_LITTLE = 0.25
 
 
 def cut_term(tokenizer: "PreTrainedTokenizerBase", term: str) -> list[str]:
-    """The tokens of a term, without the marks of where a word begins or goes on: `nal`, `oxo`, `ne`."""
+    """Return the tokens of a term without the marks of word starts and continuations: `nal`, `oxo`, `ne`."""
     return [bare for token in tokenizer.tokenize(term) if (bare := MARKS.sub("", token))]
 
 
 def tokens_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) -> dict[str, list[int]]:
-    """Token ids of each distinct word, without special ones; a word of no known token becomes the unknown token, or
-    the first of a vocabulary that has none."""
+    """Return the token ids of each distinct word, without special tokens.
+
+    A word without any token becomes the unknown token, or token 0 if the vocabulary has none.
+    """
     distinct = sorted(set(words))
     encoded = encode_texts(tokenizer, distinct)["input_ids"]
     return {w: ids or [tokenizer.unk_token_id or 0] for w, ids in zip(distinct, encoded, strict=True)}
 
 
 def count_by_word(tokenizer: "PreTrainedTokenizerBase", words: Sequence[str]) -> list[int]:
-    """The number of tokens of each word, at least one; 1: the vocabulary keeps it whole."""
+    """Return the number of tokens of each word, at least one; 1 means that the vocabulary keeps it whole."""
     found = tokens_of_words(tokenizer, words)
     return [len(found[word]) for word in words]
 
 
 def measure_words(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> tuple[float, float]:
-    """The shares of the words of some texts that are unknown, and that are cut into three tokens or more.
+    """Return the share of words in some texts that are unknown, and the share cut into three tokens or more.
 
-    Words stand between spaces. Unknown: one with an unknown token, or of which no token is left. StudyError for more
-    unknown ones than KNOWN_TOO_LITTLE.
+    Words are separated by spaces. A word is unknown if it has an unknown token, or no token at all. Raises StudyError
+    if the share of unknown words exceeds KNOWN_TOO_LITTLE.
     """
     words = Counter(word for text in texts for word in text.split())
     tokens = encode_texts(tokenizer, list(words))["input_ids"]
@@ -65,9 +67,9 @@ def measure_words(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], na
 def count_tokens(
     tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], strip_accents: bool | None = None
 ) -> list[int]:
-    """The number of tokens of each text, on every core; special ones do not count, and an empty text has none.
+    """Count the tokens of each text, on every core; special tokens do not count, and an empty text has none.
 
-    `strip_accents`: of BERT's normalizer, whatever the tokenizer has, which stays as it is.
+    `strip_accents`: used in place of the setting of BERT's normalizer; the tokenizer itself stays as it is.
     """
     backend, counts = rename_special(tokenizer), []
     if strip_accents is not None:
@@ -80,9 +82,9 @@ def count_tokens(
 
 
 def count_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str]) -> tuple[float, Counter[str]]:
-    """The share of unknown tokens among those of some texts, and the letters without a token in what they stand for.
+    """Return the share of unknown tokens in some texts, and counts of the letters in them that have no token.
 
-    Letters as the tokenizer sees them: in lower case where it lower-cases.
+    Letters are as the tokenizer sees them: in lower case if it lower-cases.
     """
     texts, vocabulary, normalizer = iter(texts), tokenizer.get_vocab(), tokenizer.backend_tokenizer.normalizer
     tokens, unknown, letters = 0, 0, Counter()
@@ -100,7 +102,7 @@ def count_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str]) ->
 
 
 def check_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> float:
-    """The share of unknown tokens in a vocabulary's own text; StudyError above MOST_UNKNOWN."""
+    """Return the share of unknown tokens in a vocabulary's own text. Raises StudyError if it exceeds MOST_UNKNOWN."""
     share, letters = count_unknown(tokenizer, texts)
     if share > MOST_UNKNOWN:
         lacking = ", ".join(f"{letter} ({number})" for letter, number in letters.most_common(8))
@@ -113,11 +115,12 @@ def check_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], na
 
 
 def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:
-    """For each token id, whether the token continues a word.
+    """Return for each token id whether the token continues a word.
 
-    WordPiece marks that (##). Unigram and BPE mark where a word begins. Of tokens without a mark, ALBERT takes for the
-    rest of a word English letters, with punctuation or without; a digit or another alphabet begins one, and so does a
-    single punctuation mark (google-research/albert, create_pretraining_data.py). In BPE letters and digits go on.
+    WordPiece marks continuations (##); unigram and BPE mark where a word begins. Among tokens without a mark, ALBERT
+    treats English letters, with or without punctuation, as a continuation; a digit or another alphabet begins a word,
+    and so does a single punctuation mark (google-research/albert, create_pretraining_data.py). In BPE, letters and
+    digits continue a word.
     """
     special = set(tokenizer.all_special_tokens)
     ids = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
@@ -131,5 +134,5 @@ def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:
 
 
 def goes_on_in_albert(token: str) -> bool:
-    """Whether a token of SentencePiece is the rest of a word for ALBERT; one that begins with its mark is not."""
+    """Return whether ALBERT treats a SentencePiece token as a continuation; one with the word-start mark is not."""
     return WITHIN_WORDS.issuperset(token) and (len(token) > 1 or token.isalpha())
